@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configured objects. Frozen, without I/O; the meaning of every field is in docs/reference/model.md.
+
+Semantics follow RouterOS v7 simple queues (public manual: queues, queue-burst, htb); a pair is always
+(upload, download) as seen by the target, and rates count the bytes of IP packets per second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, Literal, TypeVar
+
+T = TypeVar("T")
+
+Kind = Literal["queue", "queue-type", "interface", "static-route", "firewall"]
+KINDS: tuple[Kind, ...] = ("queue-type", "interface", "static-route", "firewall", "queue")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Generic[T]):
+    """One value per direction, as seen by the target."""
+
+    upload: T
+    download: T
+
+
+ZERO = Pair(0, 0)
+DEFAULT_PRIORITY = Pair(8, 8)
+DEFAULT_QUEUE_TYPE = Pair("default-small", "default-small")
+DEFAULT_BUCKET = Pair(100, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """Local time of day, minutes since midnight, `start_min < end_min`; days are mon..sun."""
+
+    start_min: int
+    end_min: int
+    days: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Limits that upload and download share (`total-*` of RouterOS). 0 = none."""
+
+    max_limit_bps: int = 0
+    limit_at_bps: int = 0
+    burst_limit_bps: int = 0
+    burst_threshold_bps: int = 0
+    burst_time_ms: int = 0
+    priority: int = 8
+    queue_type: str = "default-small"
+    bucket_size_ms: int = 100
+
+
+NO_TOTAL = Total()
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A simple queue. Rates in bit/s with 0 = unlimited; times in ms; `target` in canonical text."""
+
+    kind: ClassVar[Kind] = "queue"
+    id: str
+    name: str
+    target: tuple[str, ...] = ()
+    dst: str | None = None
+    parent: str | None = None
+    position: int = 0
+    max_limit_bps: Pair[int] = ZERO
+    limit_at_bps: Pair[int] = ZERO
+    burst_limit_bps: Pair[int] = ZERO
+    burst_threshold_bps: Pair[int] = ZERO
+    burst_time_ms: Pair[int] = ZERO
+    priority: Pair[int] = DEFAULT_PRIORITY
+    queue_type: Pair[str] = DEFAULT_QUEUE_TYPE
+    bucket_size_ms: Pair[int] = DEFAULT_BUCKET
+    time: TimeWindow | None = None
+    total: Total = NO_TOTAL
+    comment: str = ""
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueueType:
+    """How packets of a queue wait. The id is the name that queues refer to; options keep RouterOS names."""
+
+    kind: ClassVar[Kind] = "queue-type"
+    id: str
+    type: str
+    options: tuple[tuple[str, str], ...] = ()
+    comment: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length."""
+
+    kind: ClassVar[Kind] = "interface"
+    id: str
+    role: Literal["lan", "wan", "none"] = "none"
+    addresses: tuple[str, ...] = ()
+    mtu: int | None = None
+    description: str = ""
+    overhead_bytes: int = 0
+    shaper: Literal["auto", "edt", "police", "htb"] = "auto"
+    disabled: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRoute:
+    """A static route, given to FRR. Exactly one of `gateway`, `interface` alone, or `blackhole`."""
+
+    kind: ClassVar[Kind] = "static-route"
+    id: str
+    destination: str
+    gateway: str | None = None
+    interface: str | None = None
+    blackhole: bool = False
+    distance: int = 1
+    comment: str = ""
+    disabled: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.destination
+
+
+@dataclass(frozen=True, slots=True)
+class Firewall:
+    """The minimal policy. One object, id `firewall`; deny from WAN is the default."""
+
+    kind: ClassVar[Kind] = "firewall"
+    id: str = "firewall"
+    masquerade: bool = True
+    drop_new_from_wan: bool = True
+    allow_ping_from_wan: bool = True
+    allowed_wan_tcp_ports: tuple[int, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+
+ConfigObject = Queue | QueueType | Interface | StaticRoute | Firewall

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""IPv4 and IPv6 prefixes as small immutable values.
+
+`ipaddress` objects cost about 1 KB each; a router with 100,000 queues holds several hundred
+thousand prefixes, so the model keeps canonical text and parses it to a `Prefix` where it computes.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import NamedTuple
+
+from weir.model.problem import Invalid
+
+WIDTH = {4: 32, 6: 128}
+_FAMILY = {4: socket.AF_INET, 6: socket.AF_INET6}
+
+
+class Prefix(NamedTuple):
+    """`value` is the network address as an integer with the host bits zero."""
+
+    family: int
+    value: int
+    length: int
+
+    @property
+    def text(self) -> str:
+        raw = self.value.to_bytes(WIDTH[self.family] // 8, "big")
+        return f"{socket.inet_ntop(_FAMILY[self.family], raw)}/{self.length}"
+
+    def covers(self, other: Prefix) -> bool:
+        """True when every address of `other` is in this prefix."""
+        if self.family != other.family or self.length > other.length:
+            return False
+        shift = WIDTH[self.family] - self.length
+        return self.value >> shift == other.value >> shift
+
+
+def parse_prefix(text: str) -> Prefix:
+    """Read `address[/length]`. Raises `Invalid` that names the text; host bits must be zero."""
+    address, slash, length_text = text.partition("/")
+    family = 6 if ":" in address else 4
+    try:
+        value = int.from_bytes(socket.inet_pton(_FAMILY[family], address), "big")
+    except (OSError, ValueError) as error:
+        raise Invalid(f"{text!r} is not an IPv4 or IPv6 address or prefix", code="bad-prefix") from error
+    width = WIDTH[family]
+    length = width
+    if slash:
+        if not (length_text.isascii() and length_text.isdigit()) or int(length_text) > width:
+            raise Invalid(f"{text!r}: the prefix length must be 0 to {width}", code="bad-prefix")
+        length = int(length_text)
+    if value & ((1 << (width - length)) - 1):
+        network = Prefix(family, value >> (width - length) << (width - length), length).text
+        raise Invalid(f"{text!r} has host bits set; did you mean {network}?", code="host-bits-set")
+    return Prefix(family, value, length)
+
+
+def looks_like_prefix(text: str) -> bool:
+    """A target names prefixes or interfaces; an interface name has no ":" or "/" and is no IPv4 address."""
+    return "/" in text or ":" in text or text.replace(".", "").isdigit()
