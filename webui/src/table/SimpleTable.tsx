@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ReactNode } from "react";
+import classes from "./SimpleTable.module.css";
+
+export interface Column<Row> {
+  id: string;
+  title: ReactNode;
+  render: (row: Row) => ReactNode;
+  numeric?: boolean;
+  /** Takes what is left of the width. */
+  wide?: boolean;
+}
+
+interface SimpleTableProps<Row> {
+  caption: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowKey: (row: Row) => string;
+  rowMuted?: (row: Row) => boolean;
+  rowCurrent?: (row: Row) => boolean;
+}
+
+/** A plain table for short lists; on a phone each row becomes a card with the same order. */
+export function SimpleTable<Row>({ caption, columns, rows, rowKey, rowMuted, rowCurrent }: SimpleTableProps<Row>) {
+  return (
+    <div className={classes.scroll} role="region" aria-label={caption} tabIndex={0}>
+      <table className={classes.table} role="table">
+        <caption className="hidden-text">{caption}</caption>
+        <thead role="rowgroup">
+          <tr role="row">
+            {columns.map((column) => (
+              <th key={column.id} scope="col" role="columnheader" className={column.numeric ? "num" : undefined} data-wide={column.wide}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => (
+            <tr key={rowKey(row)} role="row" data-muted={rowMuted?.(row) ?? undefined} data-current={rowCurrent?.(row) ?? undefined}>
+              {columns.map((column) => (
+                <td key={column.id} role="cell" className={column.numeric ? "num" : undefined} data-col={column.id} data-label={typeof column.title === "string" ? column.title : undefined}>
+                  {column.render(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Numbers and times as text. Rates are in rates.ts. */
+
+const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+/** Decimal bytes with three significant digits: `1.24 GB`. */
+export function bytesText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < BYTE_UNITS.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 ? value.toFixed(0) : value.toPrecision(3)} ${BYTE_UNITS[unit] ?? "B"}`;
+}
+
+export const countText = (count: number): string => count.toLocaleString("en-US").replaceAll(",", " ");
+
+export const plural = (count: number, one: string, many = `${one}s`): string => `${countText(count)} ${count === 1 ? one : many}`;
+
+/** A share 0..1 as whole percent; small but present shares do not read as nothing. */
+export function percentText(share: number): string {
+  if (share > 0 && share < 0.01) return "<1 %";
+  return `${Math.round(share * 100)} %`;
+}
+
+/** Microseconds as `0.4 ms`, `12 ms`, `1.2 s`. */
+export function delayText(delayUs: number): string {
+  if (delayUs < 1_000) return `${Math.round(delayUs)} µs`;
+  if (delayUs < 10_000) return `${(delayUs / 1_000).toFixed(1)} ms`;
+  if (delayUs < 1_000_000) return `${Math.round(delayUs / 1_000)} ms`;
+  return `${(delayUs / 1_000_000).toFixed(1)} s`;
+}
+
+/** `3 d 4 h`, `12 min`, `8 s`: two units at most. */
+export function spanText(seconds: number): string {
+  const s = Math.max(0, Math.floor(seconds));
+  if (s < 60) return `${s} s`;
+  if (s < 3_600) return `${Math.floor(s / 60)} min`;
+  if (s < 86_400) return `${Math.floor(s / 3_600)} h ${Math.floor((s % 3_600) / 60)} min`;
+  return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3_600)} h`;
+}
+
+/** Accepts seconds since 1970 or an ISO text, as the API may give either. */
+export const toDate = (at: number | string): Date => new Date(typeof at === "number" ? at * 1000 : at);
+
+export const clockText = (at: number | string): string => toDate(at).toLocaleTimeString("en-GB");
+
+export const stampText = (at: number | string): string => {
+  const date = toDate(at);
+  const day = date.toLocaleDateString("en-CA");
+  return `${day} ${date.toLocaleTimeString("en-GB")}`;
+};
+
+/** `just now`, `5 min ago`, `3 h ago`, then the date. */
+export function agoText(at: number | string, nowMs = Date.now()): string {
+  const seconds = (nowMs - toDate(at).getTime()) / 1000;
+  if (seconds < 10) return "just now";
+  if (seconds < 86_400) return `${spanText(seconds).replace(/ \d+ min$/, "")} ago`;
+  return stampText(at).slice(0, 16);
+}

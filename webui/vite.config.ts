@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+import react from "@vitejs/plugin-react";
+import path from "node:path";
+import { defineConfig } from "vitest/config";
+
+/** `npm run dev` serves the UI with hot reload and passes the API on to a running router. */
+const router = process.env.WEIR_URL ?? "http://127.0.0.1:8080";
+
+export default defineConfig({
+  plugins: [react()],
+  resolve: { alias: { "@": path.resolve(import.meta.dirname, "src") } },
+  build: {
+    outDir: "../build/webui",
+    emptyOutDir: true,
+    target: "es2022",
+    manifest: true,
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  server: { proxy: { "/api": { target: router, changeOrigin: false } } },
+  test: {
+    environment: "jsdom",
+    include: ["test/**/*.test.{ts,tsx}"],
+    setupFiles: ["test/setup.ts"],
+    css: false,
+    restoreMocks: true,
+    testTimeout: 20_000,
+  },
+});
