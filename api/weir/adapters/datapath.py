@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The datapath's tables and ports, over libweir.
+
+One `Datapath` at a time writes (the agent). Reading and writing of classes and prefixes are stores to
+and loads from mapped kernel memory: what `read_*` returns is what the programs use. Closing leaves the
+pinned programs, maps and links in place, so shaping goes on without any process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from weir.adapters.datapath_lib import Options, PortSpec, UsageSpec, find_library, load_library, problem_of
+from weir.adapters.datapath_records import (
+    CLASS,
+    MODES,
+    PREFIX,
+    ClassRecord,
+    Mode,
+    Port,
+    PortCounters,
+    PrefixEntry,
+    PrefixKey,
+    Role,
+    Usage,
+    pack_classes,
+    pack_prefixes,
+    unpack_classes,
+    unpack_prefixes,
+)
+
+REASONS = ("seen", "no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class")
+HOOKS = ("none", "tcx", "clsact")
+XDP_MODES = ("none", "native", "generic")
+
+DEFAULT_CAPACITY = 131072
+MAX_PORTS = 1024
+ROUTED = Role.CLASSIFY | Role.SHAPE
+
+LINE_SIZE = 64
+_LINE_FIELDS = {
+    "clock_tk": (0, 8),
+    "cost": (8, 8),
+    "burst": (16, 4),
+    "limit": (20, 4),
+    "parent": (24, 4),
+    "shared": (28, 4),
+    "key": (32, 8),
+    "rate_bps": (40, 8),
+    "htb_classid": (48, 4),
+    "flags": (52, 4),
+}
+_COUNTER_FIELDS = (
+    "packets",
+    "bytes",
+    "drop_packets",
+    "drop_bytes",
+    "ancestor_drop_packets",
+    "mark_packets",
+    "fast_bytes",
+    "delay_us",
+)
+
+
+class Datapath:
+    """A loaded datapath. Make one with `Datapath.open`."""
+
+    def __init__(self, library: ctypes.CDLL, handle: ctypes.c_void_p, reused: str) -> None:
+        self._library = library
+        self._handle: ctypes.c_void_p | None = handle
+        self.reused = reused
+        """"new", "reused" (pinned state taken over) or "upgraded" (and its programs replaced)."""
+
+    @classmethod
+    def open(
+        cls,
+        pin_dir: Path | None,
+        lib: Path | None = None,
+        capacity: int = DEFAULT_CAPACITY,
+        *,
+        prefixes: int = 0,
+        domains: int = 1,
+        tcx: bool = True,
+    ) -> Datapath:
+        """Load the programs, or take over what is pinned in `pin_dir` (a folder on a bpffs; see
+        `mount_bpffs`). None pins nothing: all goes when the handle is closed.
+
+        `capacity` counts classes, `prefixes` per family (0: as many as classes); both are fixed when the
+        maps are made. Raises `Unavailable` (not built, not root, not a bpffs), `Unsupported` (pinned maps
+        of another version: `destroy` them first) or `ApplyFailed` (the kernel refused a program).
+        """
+        library = load_library(lib or find_library())
+        options = Options(slots=capacity, prefixes=prefixes, domains=domains, no_tcx=0 if tcx else 1)
+        handle, reused = ctypes.c_void_p(), ctypes.c_int()
+        where = None if pin_dir is None else os.fsencode(pin_dir)
+        result = library.weir_open(where, ctypes.byref(options), ctypes.byref(handle), ctypes.byref(reused))
+        if result < 0:
+            raise problem_of(library, result)
+        return cls(library, handle, ("new", "reused", "upgraded")[reused.value])
+
+    def close(self) -> None:
+        """Leave pins and links in place; the handle is of no more use."""
+        if self._handle is not None:
+            self._library.weir_close(self._handle)
+            self._handle = None
+
+    def destroy(self) -> None:
+        """Detach from every port and remove every pin, then close."""
+        try:
+            self._call("weir_destroy")
+        finally:
+            self.close()
+
+    def __enter__(self) -> Datapath:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- ports ---------------------------------------------------------------------------------------
+
+    def attach(
+        self,
+        ifname: str,
+        roles: Role = ROUTED,
+        mode: Mode = "edt",
+        overhead_bytes: int = 0,
+        slot_for_interface_target: int = 0,
+        domain: int = 0,
+    ) -> None:
+        """Attach to an interface of the calling thread's network namespace, or change how (no packet is
+        missed). Raises `NotFound` for an unknown interface, `ApplyFailed` when the kernel refuses."""
+        spec = PortSpec(
+            name=os.fsencode(ifname),
+            mode=MODES.index(mode),
+            roles=int(roles),
+            target_slot=slot_for_interface_target,
+            domain=domain,
+            overhead_bytes=overhead_bytes,
+        )
+        self._call("weir_attach", ctypes.byref(spec))
+
+    def detach(self, ifname: str) -> None:
+        """Remove links and the port's record, also of an interface that is gone. Raises `NotFound`."""
+        self._call("weir_detach", os.fsencode(ifname))
+
+    def attached(self) -> dict[str, Port]:
+        """The ports by interface name, from the kernel's records and links."""
+        return {_text(spec): _port(spec) for spec in self._ports()}
+
+    def port_counters(self) -> dict[str, PortCounters]:
+        """What passed unshaped, by reason and port (index `seen` counts every packet of shaping ports)."""
+        return {
+            _text(spec): PortCounters(
+                dict(zip(REASONS, spec.packets, strict=False)), dict(zip(REASONS, spec.bytes, strict=False))
+            )
+            for spec in self._ports()
+        }
+
+    def _ports(self) -> list[PortSpec]:
+        found = (PortSpec * MAX_PORTS)()
+        count = self._call("weir_ports", found, MAX_PORTS)
+        return list(found[:count])
+
+    # -- classes -------------------------------------------------------------------------------------
+
+    def read_classes(self) -> dict[int, ClassRecord]:
+        """Every class in the kernel by slot. Times come back in whole 16 ns (`ClassRecord.quantised`)."""
+        size = self.usage().classes[1]
+        packed = ctypes.create_string_buffer(CLASS.size * size)
+        count = self._call("weir_classes_read", packed, size)
+        return unpack_classes(memoryview(packed)[: count * CLASS.size])
+
+    def write_classes(self, classes: Iterable[tuple[int, ClassRecord]]) -> None:
+        """Store classes. A slot that already has the same key keeps clock and counters, also under a new
+        parent; another key starts afresh. Raises `Invalid` before anything is stored."""
+        packed, count = pack_classes(classes)
+        self._call("weir_classes_write", _buffer(packed), count)
+
+    def clear_class(self, slot: int) -> None:
+        """Free a slot: packets that still find it pass unshaped and are counted as `stale-class`."""
+        self._call("weir_class_clear", slot)
+
+    # -- prefixes ------------------------------------------------------------------------------------
+
+    def read_prefixes(self) -> dict[PrefixKey, int]:
+        """Every prefix in the kernel -> slot."""
+        usage = self.usage()
+        size = usage.prefixes4[0] + usage.prefixes6[0]
+        packed = ctypes.create_string_buffer(PREFIX.size * max(size, 1))
+        count = self._call("weir_prefixes_read", packed, size)
+        return unpack_prefixes(memoryview(packed)[: count * PREFIX.size])
+
+    def change_prefixes(
+        self,
+        add: Iterable[PrefixEntry | tuple[int, int, int, int, int]] = (),
+        remove: Iterable[PrefixKey | tuple[int, int, int, int]] = (),
+    ) -> None:
+        """Remove, then add or change, as one step: all or nothing, and no packet sees a table in between
+        worse than "old for some addresses, new for others".
+
+        `add` holds (domain, family, value, length, slot), `remove` (domain, family, value, length).
+        Raises `NotFound` (removing what is not there), `Invalid` (host bits, family, slot) and
+        `Unavailable` code `datapath-full`; nothing has changed then.
+        """
+        removed, removes = pack_prefixes((*key, 0) for key in remove)
+        added, adds = pack_prefixes(add)
+        self._call("weir_prefixes_change", _buffer(removed), removes, _buffer(added), adds)
+
+    def lookup(self, domain: int, family: int, address: int) -> int:
+        """The slot packets of this address get now, from the tables that the programs read; 0 = none."""
+        packed, _ = pack_prefixes([(domain, family, address, 32 if family == 4 else 128, 0)])
+        return self._call("weir_lookup", _buffer(packed))
+
+    # -- for other processes ----------------------------------------------------------------------------
+
+    def usage(self) -> Usage:
+        spec = UsageSpec()
+        self._call("weir_usage", ctypes.byref(spec))
+        return Usage(
+            classes=(spec.slots_used, spec.slots),
+            prefixes4=(spec.prefixes4_used, spec.prefixes),
+            prefixes6=(spec.prefixes6_used, spec.prefixes),
+            v4_units=(spec.v4_units_used, spec.v4_units),
+            v6_lengths=(spec.v6_lengths_used, spec.v6_lengths),
+            kernel_bytes=spec.kernel_bytes,
+        )
+
+    def map_fd_readonly(self, name: str) -> int:
+        """A read-only descriptor of `weir_lines` or `weir_counters`, to be mapped with PROT_READ and
+        passed to another process. The caller closes it. Needs a pin folder."""
+        return self._call("weir_map_fd", name.encode(), 1)
+
+    def counters_layout(self) -> dict[str, object]:
+        """How to read the mapped arrays: both have one 64-byte row per line = slot * 2 + direction.
+
+        Counters are kept where a packet matched; a parent's figure is its own row plus those of all
+        lines below it (`parent` in the class row, 0 = none).
+        """
+        lines = self.usage().classes[1] * 2
+        return {
+            "lines": lines,
+            "stride": LINE_SIZE,
+            "directions": ["upload", "download"],
+            "counters": {
+                "map": "weir_counters",
+                "bytes": lines * LINE_SIZE,
+                "fields": {name: [index * 8, 8] for index, name in enumerate(_COUNTER_FIELDS)},
+            },
+            "class": {
+                "map": "weir_lines",
+                "bytes": lines * LINE_SIZE,
+                "fields": {name: list(place) for name, place in _LINE_FIELDS.items()},
+                "ticks_per_ns": 16,
+            },
+        }
+
+    def program_fd(self, name: str) -> int:
+        """A descriptor of `weir_ingress` or `weir_egress` (tests run packets through it)."""
+        return self._call("weir_program_fd", name.encode())
+
+    def _call(self, name: str, *arguments: object) -> int:
+        if self._handle is None:
+            raise RuntimeError("the datapath is closed")
+        result: int = getattr(self._library, name)(self._handle, *arguments)
+        if result < 0:
+            raise problem_of(self._library, result)
+        return result
+
+
+def _buffer(packed: bytearray) -> ctypes.Array[ctypes.c_char] | None:
+    return (ctypes.c_char * len(packed)).from_buffer(packed) if packed else None
+
+
+def _text(spec: PortSpec) -> str:
+    return os.fsdecode(bytes(spec.name))
+
+
+def _port(spec: PortSpec) -> Port:
+    return Port(
+        ifname=_text(spec),
+        ifindex=spec.ifindex,
+        mode=MODES[spec.mode],
+        roles=Role(spec.roles),
+        hook=HOOKS[spec.hook],
+        alive=bool(spec.alive),
+        overhead_bytes=spec.overhead_bytes,
+        target_slot=spec.target_slot,
+        domain=spec.domain,
+        xdp=XDP_MODES[spec.xdp],
+    )

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the datapath's maps hold, as Python values, and their packed form for libweir.
+
+The packed layouts are `struct weir_class_spec` and `struct weir_prefix_spec` of
+datapath/loader/weir.h; tests/datapath checks that both sides agree.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from weir.model.problem import Invalid
+
+Mode = Literal["edt", "police", "htb", "none"]
+MODES: tuple[Mode, ...] = ("none", "edt", "police", "htb")
+
+QUANTUM_NS = 16
+MIN_RATE_BPS = 100
+MAX_TIME_NS = QUANTUM_NS * 0xFFFF_FFFF
+MAX_SLOT = (1 << 20) - 1
+
+LINE = struct.Struct("<QQQII")
+CLASS = struct.Struct("<IIIIQ" + LINE.format[1:] * 2)
+PREFIX = struct.Struct("<QQIHBB")
+
+_U64 = (1 << 64) - 1
+
+
+class Role(enum.IntFlag):
+    """What the programs do on a port."""
+
+    CLASSIFY = 1  # ingress: upload by source, carried in the reserved bits of skb->mark
+    SHAPE = 2  # egress: download by destination, upload by mark; pace, police or hand to HTB
+    FAST = 4  # XDP on ingress: conforming packets are forwarded before the stack
+    L3 = 8  # the device has no Ethernet header (tun, WireGuard, PPP)
+
+
+@dataclass(frozen=True, slots=True)
+class LineRecord:
+    """One direction of a class. `rate_bps` 0 = unlimited; `burst_ns` and `limit_ns` are time at that rate.
+
+    `burst_ns` is the credit an idle class has; `limit_ns` is the longest delay before a packet is
+    dropped (EDT; a policing port takes 0). The kernel holds both in units of 16 ns: use `quantised`
+    values, or `LineRecord.of`, when records are compared with what is read back.
+    """
+
+    rate_bps: int = 0
+    burst_ns: int = 0
+    limit_ns: int = 0
+    htb_classid: int = 0
+
+    @classmethod
+    def of(cls, rate_bps: int, burst_bytes: int, limit_ns: int, htb_classid: int = 0) -> LineRecord:
+        """From a burst in bytes; rounds to what the kernel can hold, so it reads back equal."""
+        burst_ns = burst_bytes * 8_000_000_000 // rate_bps if rate_bps else 0
+        return cls(rate_bps, _quantise(burst_ns), _quantise(limit_ns), htb_classid)
+
+    @property
+    def quantised(self) -> LineRecord:
+        return LineRecord(self.rate_bps, _quantise(self.burst_ns), _quantise(self.limit_ns), self.htb_classid)
+
+    @property
+    def burst_bytes(self) -> int:
+        return self.burst_ns * self.rate_bps // 8_000_000_000
+
+
+UNLIMITED = LineRecord()
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRecord:
+    """One class: a queue as the kernel holds it. `key` (never 0) tells whose slot it is.
+
+    `parent_slot` 0 = no parent. `total_slot` (0 = none) is a class whose upload line both directions
+    of this class are charged to as well (RouterOS `total-*`).
+    """
+
+    key: int
+    parent_slot: int = 0
+    upload: LineRecord = UNLIMITED
+    download: LineRecord = UNLIMITED
+    total_slot: int = 0
+
+    @property
+    def quantised(self) -> ClassRecord:
+        return ClassRecord(
+            self.key, self.parent_slot, self.upload.quantised, self.download.quantised, self.total_slot
+        )
+
+
+class PrefixKey(NamedTuple):
+    """`value` is the network address as an integer (32 bits for family 4, 128 for 6), host bits zero."""
+
+    domain: int
+    family: int
+    value: int
+    length: int
+
+
+class PrefixEntry(NamedTuple):
+    domain: int
+    family: int
+    value: int
+    length: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One attached interface, as the kernel holds it. `hook` is "tcx" or "clsact"; `alive` is False when
+    the device went away under its link. `unclassified` counts packets by reason."""
+
+    ifname: str
+    ifindex: int
+    mode: Mode
+    roles: Role
+    hook: str
+    alive: bool
+    overhead_bytes: int
+    target_slot: int
+    domain: int
+    xdp: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounters:
+    """Packets and bytes that the programs saw and did not shape, by reason (see `REASONS`)."""
+
+    packets: dict[str, int]
+    bytes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How full the bounded tables are: (used, capacity) each."""
+
+    classes: tuple[int, int]
+    prefixes4: tuple[int, int]
+    prefixes6: tuple[int, int]
+    v4_units: tuple[int, int]
+    v6_lengths: tuple[int, int]
+    kernel_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing that was tried on this kernel; `reason` says what happened, in one clause."""
+
+    id: str
+    available: bool
+    reason: str
+
+
+def _quantise(time_ns: int) -> int:
+    return min(time_ns, MAX_TIME_NS) // QUANTUM_NS * QUANTUM_NS
+
+
+def check_line(line: LineRecord, slot: int) -> None:
+    """Raises `Invalid` for a rate that the clock cannot represent."""
+    if line.rate_bps and line.rate_bps < MIN_RATE_BPS:
+        raise Invalid(
+            f"class {slot}: a rate of {line.rate_bps} bit/s is below the least of {MIN_RATE_BPS} bit/s",
+            code="rate-too-low",
+        )
+
+
+def pack_classes(classes: Iterable[tuple[int, ClassRecord]]) -> tuple[bytearray, int]:
+    """(packed array, count) for `weir_classes_write`."""
+    items = list(classes)
+    packed = bytearray(len(items) * CLASS.size)
+    for index, (slot, record) in enumerate(items):
+        up, down = record.upload, record.download
+        if not 0 < slot <= MAX_SLOT:
+            raise Invalid(f"class slot {slot} is not between 1 and {MAX_SLOT}", code="bad-slot")
+        check_line(up, slot)
+        check_line(down, slot)
+        CLASS.pack_into(
+            packed,
+            index * CLASS.size,
+            slot,
+            record.parent_slot,
+            record.total_slot,
+            0,
+            record.key,
+            up.rate_bps,
+            min(up.burst_ns, MAX_TIME_NS),
+            min(up.limit_ns, MAX_TIME_NS),
+            up.htb_classid,
+            0,
+            down.rate_bps,
+            min(down.burst_ns, MAX_TIME_NS),
+            min(down.limit_ns, MAX_TIME_NS),
+            down.htb_classid,
+            0,
+        )
+    return packed, len(items)
+
+
+def unpack_classes(packed: bytes | memoryview) -> dict[int, ClassRecord]:
+    classes: dict[int, ClassRecord] = {}
+    for row in CLASS.iter_unpack(packed):
+        slot, parent_slot, total_slot, _, key, *lines = row
+        up, down = LineRecord(*lines[0:4]), LineRecord(*lines[5:9])
+        classes[slot] = ClassRecord(key, parent_slot, up, down, total_slot)
+    return classes
+
+
+def pack_prefixes(entries: Iterable[PrefixEntry | tuple[int, int, int, int, int]]) -> tuple[bytearray, int]:
+    """(packed array, count) for `weir_prefixes_change`; a v4 address is in the low 32 bits of `hi`."""
+    items = list(entries)
+    packed = bytearray(len(items) * PREFIX.size)
+    offset = 0
+    for domain, family, value, length, slot in items:
+        if family == 6:
+            PREFIX.pack_into(packed, offset, value >> 64, value & _U64, slot, domain, family, length)
+        else:
+            PREFIX.pack_into(packed, offset, value, 0, slot, domain, family, length)
+        offset += PREFIX.size
+    return packed, len(items)
+
+
+def unpack_prefixes(packed: bytes | memoryview) -> dict[PrefixKey, int]:
+    prefixes: dict[PrefixKey, int] = {}
+    for high, low, slot, domain, family, length in PREFIX.iter_unpack(packed):
+        value = high << 64 | low if family == 6 else high
+        prefixes[PrefixKey(domain, family, value, length)] = slot
+    return prefixes

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * The maps' layout: shared by the BPF programs, the loader and (as offsets) the control plane.
+ *
+ * Everything here lives in BPF arrays that user space maps into its memory. Who writes what:
+ *   struct weir_line     clock_tk: BPF, by atomics only. All other fields: the loader, aligned stores.
+ *   struct weir_counters BPF, by atomics only (the loader zeroes a row while its slot is in no table).
+ *   everything else      the loader; BPF only reads.
+ *
+ * A *line* is one direction of one class: line = slot * 2 + direction. Slot 0 means "no class".
+ *
+ * Time: departure clocks count ticks of 1/16 ns (CLOCK_MONOTONIC), because one 64-byte packet takes
+ * 5.12 ns at 100 Gbit/s and rounding to whole nanoseconds would be a rate error of 2 %.
+ * 2^64 ticks are 36 years.
+ */
+#ifndef WEIR_ABI_H
+#define WEIR_ABI_H
+
+#include <linux/types.h>
+
+/* A change that an older program or loader cannot live with: new maps are needed. */
+#define WEIR_ABI 1
+
+#define WEIR_TICK_SHIFT 4 /* ticks = ns << 4 */
+#define WEIR_TIME_SHIFT 8 /* times in weir_line are in 2^8 ticks = 16 ns: 68 s in 32 bits */
+#define WEIR_COST_SHIFT 20 /* cost per byte: ticks with 20 fractional bits */
+#define WEIR_LEVELS 8
+
+/*
+ * skb->mark: bits 8 to 27 carry the upload class's slot from ingress to egress, bit 28 says that XDP
+ * has charged the packet already. Bits 0 to 7 and 29 to 31 are free for other uses and never touched.
+ */
+#define WEIR_MARK_SHIFT 8
+#define WEIR_MARK_SLOT 0x0fffff00U
+#define WEIR_MARK_CHARGED 0x10000000U
+#define WEIR_MARK_MASK (WEIR_MARK_SLOT | WEIR_MARK_CHARGED)
+#define WEIR_MAX_SLOTS (1U << 20)
+
+enum weir_direction { WEIR_UPLOAD = 0, WEIR_DOWNLOAD = 1 };
+
+struct weir_line {
+	__u64 clock_tk; /* when all that was charged so far will have left */
+	__u64 cost; /* ticks per byte << WEIR_COST_SHIFT; 0 = unlimited */
+	__u32 burst; /* how far the clock of an idle class lags behind now, 16 ns */
+	__u32 limit; /* how far ahead of now the clock may be before packets drop, 16 ns */
+	__u32 parent; /* line, 0 = none */
+	__u32 shared; /* line charged by both directions (total limits), 0 = none */
+	__u64 key; /* whose line this is; 0 = free */
+	__u64 rate_bps; /* what cost was computed from; 0 = unlimited */
+	__u32 htb_classid; /* skb->priority on ports in HTB mode */
+	__u32 flags;
+	__u64 reserved;
+};
+
+struct weir_counters {
+	__u64 packets; /* sent on, counted as segments */
+	__u64 bytes; /* IP bytes sent on */
+	__u64 drop_packets; /* dropped for any reason below */
+	__u64 drop_bytes;
+	__u64 ancestor_drop_packets; /* of drop_packets: because an ancestor or the total was over its limit */
+	__u64 mark_packets; /* ECN marks */
+	__u64 fast_bytes; /* of bytes: forwarded in XDP */
+	__u64 delay_us; /* sum of the delays given to packets */
+};
+
+/*
+ * IPv4: three levels of 16, 8 and 8 bits. An entry is a leaf or points to a node of 256 children.
+ *   leaf   bit 31 clear; bits 25..30 prefix length + 1 (0 = nothing matches), bits 0..24 slot
+ *   node   bit 31 set; bit 30: plain (256 entries in 16 units), else packed; bits 0..29 first unit
+ * A packed node holds each run of equal entries once: a 256-bit map of where runs start, the number of
+ * runs before each 64-bit word, then the runs' entries, continued in the next units.
+ */
+#define WEIR_V4_NODE 0x80000000U
+#define WEIR_V4_PLAIN 0x40000000U
+#define WEIR_V4_UNIT 0x3fffffffU
+#define WEIR_V4_SLOT 0x01ffffffU
+#define WEIR_V4_DEPTH_SHIFT 25
+#define WEIR_V4_ROOT 65536 /* entries of the first level, per domain */
+#define WEIR_V4_UNIT_WORDS 16
+#define WEIR_V4_RUNS_AT 9 /* word of a packed node where its runs begin */
+#define WEIR_V4_PACKED_MAX 55 /* runs; a node with more is plain */
+
+struct weir_v4_unit {
+	union {
+		__u32 word[WEIR_V4_UNIT_WORDS];
+		struct {
+			__u64 starts[4];
+			__u8 before[4];
+		};
+	};
+};
+
+/*
+ * Prefixes, in a hash table with linear probing, one table per family. The v6 table is what packets
+ * are looked up in, once per prefix length in use; the v4 table is the record the tree is built from.
+ * `tag` is written last and says what the entry is; key and length never change while it is live.
+ */
+#define WEIR_TAG_FREE 0U
+#define WEIR_TAG_DEAD 1U
+#define WEIR_TAG_LIVE 0x01000000U /* | domain << 8 | length */
+#define WEIR_PROBES 64
+#define WEIR_V6_LENGTHS 32
+
+struct weir_prefix {
+	__u64 high; /* v4: the address; v6: its first half; host byte order, host bits zero */
+	__u64 low;
+	__u32 slot;
+	__u32 tag;
+	__u64 reserved;
+};
+
+enum weir_mode { WEIR_NONE = 0, WEIR_EDT = 1, WEIR_POLICE = 2, WEIR_HTB = 3 };
+
+enum weir_role {
+	WEIR_ROLE_CLASSIFY = 1,
+	WEIR_ROLE_SHAPE = 2,
+	WEIR_ROLE_FAST = 4,
+	WEIR_ROLE_L3 = 8, /* no Ethernet header */
+};
+
+#define WEIR_PORTS 1024 /* power of two; entry = (ifindex + probe) % WEIR_PORTS */
+#define WEIR_PORT_PROBES 8
+#define WEIR_IFNAMSIZ 16
+
+struct weir_port {
+	__u32 ifindex; /* 0 = free */
+	__u8 mode;
+	__u8 roles;
+	__u16 domain;
+	__s32 overhead_bytes; /* added to each packet's IP length */
+	__u32 target_slot; /* class of an interface target, 0 = none */
+	__u32 burst_min; /* least burst on this port (policing), 16 ns */
+	__u32 reserved[3];
+	char name[WEIR_IFNAMSIZ];
+	__u64 reserved2[2];
+};
+
+/* Why a packet went through unshaped; counted per port. */
+enum weir_reason {
+	WEIR_SEEN = 0, /* all packets of the port, for the share */
+	WEIR_NO_CLASS, /* IP, but in no queue */
+	WEIR_NOT_IP, /* ARP, LLDP, PPP control, ... */
+	WEIR_SHORT, /* truncated header */
+	WEIR_BAD_HEADER, /* version or header length wrong */
+	WEIR_DEEP_TAGS, /* more than two VLAN tags */
+	WEIR_STALE_CLASS, /* the slot found holds no class */
+	WEIR_REASONS = 8,
+};
+
+struct weir_port_counters {
+	__u64 packets[WEIR_REASONS];
+	__u64 bytes[WEIR_REASONS];
+};
+
+struct weir_lengths {
+	__u32 count;
+	__u8 length[WEIR_V6_LENGTHS]; /* longest first */
+};
+
+struct weir_meta {
+	__u32 abi;
+	__u32 slots;
+	__u32 prefix_entries; /* per family, power of two */
+	__u32 v4_units;
+	__u32 domains;
+	__u32 lengths_active; /* which of lengths[] packets use */
+	struct weir_lengths lengths[2];
+	__u32 updating; /* the v4 tree may lag behind the v4 prefixes: rebuild on open */
+	__u32 reserved0;
+	__u64 program; /* which build of the programs is attached */
+	__u64 reserved[8];
+};
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libweir: load, pin and attach the datapath; read and write its tables.
+ *
+ * Every function returns 0 (or a count) or a negative errno; weir_error() then has a sentence for
+ * people, per thread. A handle is used by one thread at a time; one process writes, any may read.
+ */
+#ifndef WEIR_H
+#define WEIR_H
+
+#include <stdint.h>
+
+struct weir;
+
+/* 0 takes the default. Ignored when pinned maps of the same ABI are reused. */
+struct weir_options {
+	uint32_t slots; /* classes; 131072 */
+	uint32_t prefixes; /* per family; = slots */
+	uint32_t v4_units; /* 64 bytes each; 2 * prefixes */
+	uint32_t domains; /* 1 */
+	uint32_t no_tcx; /* 1: attach by clsact even where there is tcx */
+	uint32_t reserved[3];
+};
+
+struct weir_line_spec {
+	uint64_t rate_bps; /* 0 = unlimited */
+	uint64_t burst_ns;
+	uint64_t limit_ns;
+	uint32_t htb_classid;
+	uint32_t reserved;
+};
+
+struct weir_class_spec {
+	uint32_t slot;
+	uint32_t parent_slot;
+	uint32_t total_slot;
+	uint32_t reserved;
+	uint64_t key;
+	struct weir_line_spec line[2];
+};
+
+struct weir_prefix_spec {
+	uint64_t high; /* v4: the address */
+	uint64_t low;
+	uint32_t slot;
+	uint16_t domain;
+	uint8_t family; /* 4 or 6 */
+	uint8_t length;
+};
+
+struct weir_port_spec {
+	char name[16];
+	uint32_t ifindex;
+	uint32_t mode;
+	uint32_t roles;
+	uint32_t target_slot;
+	uint32_t domain;
+	int32_t overhead_bytes;
+	uint32_t alive; /* read only */
+	uint32_t hook; /* read only: 1 tcx, 2 clsact */
+	uint32_t xdp; /* read only: 0 none, 1 native, 2 generic */
+	uint32_t reserved;
+	uint64_t packets[8]; /* read only, by enum weir_reason */
+	uint64_t bytes[8];
+};
+
+struct weir_usage {
+	uint32_t slots, slots_used;
+	uint32_t prefixes, prefixes4_used, prefixes6_used;
+	uint32_t v4_units, v4_units_used;
+	uint32_t v6_lengths, v6_lengths_used;
+	uint32_t reserved;
+	uint64_t kernel_bytes;
+};
+
+const char *weir_error(void);
+
+/* pin_dir NULL: nothing is pinned, all goes with the handle. *reused: 1 when pinned state was taken over,
+ * 2 when its programs were replaced by this build's. */
+int weir_open(const char *pin_dir, const struct weir_options *options, struct weir **out, int *reused);
+void weir_close(struct weir *weir);
+int weir_destroy(struct weir *weir); /* detach and unpin everything; the handle still needs weir_close */
+
+int weir_attach(struct weir *weir, const struct weir_port_spec *spec);
+int weir_detach(struct weir *weir, const char *ifname);
+int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity);
+
+int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, uint32_t count);
+int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t capacity);
+int weir_class_clear(struct weir *weir, uint32_t slot);
+
+/* All or nothing: on an error no lookup has changed. Removing what is not there is -ENOENT. */
+int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remove, uint32_t removes,
+			 const struct weir_prefix_spec *add, uint32_t adds);
+int weir_prefixes_read(struct weir *weir, struct weir_prefix_spec *out, uint32_t capacity);
+/* The slot that packets to this address get, read from the tables as the programs read them. */
+int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address);
+
+int weir_usage(struct weir *weir, struct weir_usage *out);
+int weir_map_fd(struct weir *weir, const char *name, int readonly); /* caller closes it */
+int weir_program_fd(struct weir *weir, const char *name); /* caller closes it */
+
+#endif
