@@ -47,13 +47,18 @@ def parse_prefix(text: str) -> Prefix:
     width = WIDTH[family]
     length = width
     if slash:
-        if not (length_text.isascii() and length_text.isdigit()) or int(length_text) > width:
+        if not is_length(length_text, width):
             raise Invalid(f"{text!r}: the prefix length must be 0 to {width}", code="bad-prefix")
         length = int(length_text)
     if value & ((1 << (width - length)) - 1):
         network = Prefix(family, value >> (width - length) << (width - length), length).text
         raise Invalid(f"{text!r} has host bits set; did you mean {network}?", code="host-bits-set")
     return Prefix(family, value, length)
+
+
+def is_length(text: str, width: int) -> bool:
+    """True when the text is a decimal number from 0 to `width`."""
+    return len(text) <= 3 and text.isascii() and text.isdigit() and int(text) <= width
 
 
 def looks_like_prefix(text: str) -> bool:

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a document is compiled into: plain values that the agent's backends write and read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal, NamedTuple
+
+from weir.model.prefix import Prefix
+
+NO_SLOT = 0
+"""The slot that means "no class": such a packet is not limited."""
+
+MAIN_DOMAIN = 0
+"""The lookup domain of every port in this version; others are for overlapping addresses (VLAN, VRF)."""
+
+
+def class_key(queue_id: str) -> int:
+    """64 bits that name a queue in the kernel's class record: slots are recovered by reading back."""
+    return int.from_bytes(blake2b(queue_id.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True, slots=True)
+class ClockSpec:
+    """One direction's clock. `rate_bps` 0 = unlimited (only counted); `burst_bytes` is the bucket's depth."""
+
+    rate_bps: int
+    burst_bytes: int
+
+
+UNLIMITED = ClockSpec(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSpec:
+    """One queue in the kernel. `parent_slot` 0 = none; `depth` counts its ancestors."""
+
+    slot: int
+    queue_id: str
+    parent_slot: int
+    depth: int
+    upload: ClockSpec
+    download: ClockSpec
+
+    @property
+    def key(self) -> int:
+        return class_key(self.queue_id)
+
+
+class PrefixKey(NamedTuple):
+    """One entry of the classifier. `value` is the network address as an integer, host bits zero."""
+
+    domain: int
+    family: int
+    value: int
+    length: int
+
+    @property
+    def text(self) -> str:
+        return Prefix(self.family, self.value, self.length).text
+
+
+class PrefixEntry(NamedTuple):
+    """A `PrefixKey` and the slot that its addresses belong to."""
+
+    domain: int
+    family: int
+    value: int
+    length: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class PortSpec:
+    """An interface under the datapath. `interface_slot`: class of packets that no prefix claims, 0 = none."""
+
+    ifname: str
+    role: Literal["lan", "wan", "none"]
+    shaper: Literal["auto", "edt", "police", "htb"]
+    overhead_bytes: int
+    interface_slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSpec:
+    """An interface's own settings. `mtu` None = leave it as it is; addresses keep their host bits."""
+
+    ifname: str
+    up: bool
+    addresses: tuple[str, ...]
+    mtu: int | None
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class RouteSpec:
+    """A static route for FRR: by a gateway (perhaps with an interface), by an interface, or a blackhole."""
+
+    id: str
+    destination: str
+    gateway: str | None
+    interface: str | None
+    blackhole: bool
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class FirewallRule:
+    """One rule; an empty field matches anything. `family` 0 = both. Rules apply in their order."""
+
+    chain: Literal["input", "forward", "postrouting"]
+    verdict: Literal["accept", "drop", "masquerade"]
+    comment: str
+    in_interfaces: tuple[str, ...] = ()
+    out_interfaces: tuple[str, ...] = ()
+    family: Literal[0, 4, 6] = 0
+    ct_states: tuple[str, ...] = ()
+    protocol: Literal["", "tcp", "icmp", "icmpv6"] = ""
+    icmp_types: tuple[str, ...] = ()
+    tcp_ports: tuple[int, ...] = ()
+
+
+BackendName = Literal["network", "shaping", "routes", "firewall"]
+Action = Literal["add", "change", "remove"]
+
+
+class Step(NamedTuple):
+    """One thing done to the kernel, and how it reads to a person."""
+
+    backend: BackendName
+    action: Action
+    what: str
+    """`class`, `prefix`, `port`, `interface`, `route` or `firewall`."""
+    text: str
+
+
+class Counts(NamedTuple):
+    added: int
+    changed: int
+    removed: int

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses as users write them, brought to one canonical text."""
+
+from __future__ import annotations
+
+from weir.model.limits import INTERFACE_ID
+from weir.model.prefix import WIDTH, Prefix, is_length, looks_like_prefix, parse_prefix
+from weir.model.problem import Invalid
+from weir.model.reader import shown
+
+
+def parse_target(value: object) -> str:
+    """A prefix (`10.64.1.7` becomes `10.64.1.7/32`) or an interface name. Raises `Invalid`."""
+    if not isinstance(value, str):
+        raise Invalid(f"must be a prefix or an interface name, not {shown(value)}", code="bad-prefix")
+    if looks_like_prefix(value):
+        return parse_prefix(value).text
+    if INTERFACE_ID.fullmatch(value):
+        return value
+    raise Invalid(
+        f"{shown(value)} is neither an IPv4 or IPv6 prefix nor an interface name "
+        "(up to 15 letters, digits, '_', '.' or '-')",
+        code="bad-prefix",
+    )
+
+
+def split_address(text: str) -> tuple[str, Prefix]:
+    """`192.0.2.1/24` as the host `192.0.2.1` and the prefix `192.0.2.0/24`. Raises `Invalid`."""
+    host_text, slash, length_text = text.partition("/")
+    host = parse_prefix(host_text)
+    width = WIDTH[host.family]
+    length = width
+    if slash:
+        if not is_length(length_text, width):
+            raise Invalid(f"{shown(text)}: the prefix length must be 0 to {width}", code="bad-prefix")
+        length = int(length_text)
+    shift = width - length
+    return host.text.partition("/")[0], Prefix(host.family, host.value >> shift << shift, length)
+
+
+def parse_address(value: object) -> str:
+    """An interface's address with its prefix length, host bits kept, in canonical text. Raises `Invalid`."""
+    if not isinstance(value, str):
+        raise Invalid(f"must be an address such as 192.0.2.1/24, not {shown(value)}", code="bad-prefix")
+    if "/" not in value:
+        raise Invalid(f"{shown(value)} needs a prefix length, as in 192.0.2.1/24", code="bad-prefix")
+    host, network = split_address(value)
+    return f"{host}/{network.length}"
+
+
+def parse_host(value: object) -> str:
+    """A single address, such as a gateway, in canonical text. Raises `Invalid`."""
+    if not isinstance(value, str) or "/" in value:
+        raise Invalid(f"must be one IPv4 or IPv6 address, not {shown(value)}", code="bad-address")
+    return parse_prefix(value).text.partition("/")[0]

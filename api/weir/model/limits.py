@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds of single values: what an id, a name or a number may be, stated once."""
+
+from __future__ import annotations
+
+import re
+
+MAX_QUEUE_LEVELS = 8
+"""RouterOS manual, queues: a simple queue has at most 8 levels, the top one included."""
+
+MAX_RATE_BPS = 1_000_000_000_000
+MAX_BUCKET_SIZE_MS = 10_000
+MAX_BURST_TIME_MS = 24 * 3600 * 1000
+MAX_POSITION = 2_000_000_000
+MAX_TARGETS = 128
+MAX_ADDRESSES = 64
+MAX_PORTS = 64
+MAX_QUEUE_TYPE_OPTIONS = 64
+MAX_NAME_CHARS = 128
+MAX_COMMENT_CHARS = 2000
+MAX_OVERHEAD_BYTES = 256
+MIN_OVERHEAD_BYTES = -64
+MIN_MTU_BYTES = 68
+MIN_IPV6_MTU_BYTES = 1280
+MAX_MTU_BYTES = 65535
+
+LOW_RATE_BPS = 10_000
+"""Below this a packet of 1,500 bytes takes more than a second: nearly always a forgotten `k` or `M`."""
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+MINUTES_PER_DAY = 24 * 60
+
+OBJECT_ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}", re.ASCII)
+QUEUE_TYPE_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_. -]{0,61}[A-Za-z0-9_.-])?", re.ASCII)
+INTERFACE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", re.ASCII)
+"""A subset of what Linux accepts (15 bytes, no blank, "/" or ":") that needs no quoting anywhere."""
+
+CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+CONTROL_BUT_NEWLINE_OR_TAB = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+QUEUE_TYPE_KINDS = (
+    "bfifo",
+    "cake",
+    "codel",
+    "fq-codel",
+    "mq-pfifo",
+    "none",
+    "pcq",
+    "pfifo",
+    "red",
+    "sfq",
+)

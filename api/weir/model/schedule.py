@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time windows: pure functions of a local time that the caller gives."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from weir.model.limits import DAYS
+from weir.model.objects import TimeWindow
+
+
+def is_open(window: TimeWindow | None, now_local: datetime) -> bool:
+    """True without a window, and inside one: the start minute belongs to it, the end minute does not."""
+    if window is None:
+        return True
+    minute = now_local.hour * 60 + now_local.minute
+    return window.start_min <= minute < window.end_min and DAYS[now_local.weekday()] in window.days
+
+
+def next_window_edge(window: TimeWindow, now_local: datetime) -> datetime | None:
+    """The next time after `now_local` at which the window opens or closes; None if it is always open."""
+    midnight = now_local.replace(hour=0, minute=0, second=0, microsecond=0)
+    for day in range(8):
+        for minute in (window.start_min, window.end_min):
+            at = midnight + timedelta(days=day, minutes=minute)
+            if at > now_local and is_open(window, at) != is_open(window, at - timedelta(minutes=1)):
+                return at
+    return None
