@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start a program as a user without privilege that can still read the project, wherever the clone lies.
+
+    python -m lab.confine UID FOLDER[,FOLDER...] COMMAND...
+
+A clone below a closed folder (/root) cannot be reached by another user. Rather than open that folder or
+give the program a capability, it gets a mount namespace of its own, in which the closed folder is an empty
+one that holds nothing but the listed folders.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import sys
+from pathlib import Path
+
+CLONE_NEWNS = 0x00020000
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAPBSET_DROP = 24
+LAST_CAPABILITY = 63
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def closed_ancestor(folder: Path) -> Path | None:
+    """The topmost folder on the way to `folder` that others may not pass."""
+    for ancestor in [*reversed(folder.parents), folder]:
+        if not ancestor.stat().st_mode & stat.S_IXOTH:
+            return ancestor
+    return None
+
+
+def expose(folders: list[Path]) -> None:
+    """Make the folders reachable in a new mount namespace, hiding everything else beside them."""
+    _check(_libc.unshare(CLONE_NEWNS), "unshare")
+    _mount("none", "/", None, MS_REC | MS_PRIVATE)
+    behind: dict[Path, list[Path]] = {}
+    for folder in folders:
+        closed = closed_ancestor(folder)
+        if closed is not None:
+            behind.setdefault(closed, []).append(folder)
+    for closed, wanted in behind.items():
+        _hide_all_but(closed, wanted)
+
+
+def drop_privilege(uid: int) -> None:
+    """Become `uid` for good: no groups, no capabilities, none to be gained by what is executed."""
+    for capability in range(LAST_CAPABILITY + 1):
+        _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+
+
+def _hide_all_but(closed: Path, wanted: list[Path]) -> None:
+    """Hold the wanted folders by descriptor, cover the closed one, and bind them back to their places."""
+    held = [(folder, os.open(folder, os.O_PATH | os.O_DIRECTORY)) for folder in wanted]
+    _mount("tmpfs", str(closed), "tmpfs", 0, "mode=755,size=1m")
+    for folder, descriptor in held:
+        folder.mkdir(parents=True, exist_ok=True)
+        _mount(f"/proc/self/fd/{descriptor}", str(folder), None, MS_BIND | MS_REC)
+        os.close(descriptor)
+    _mount("none", str(closed), None, MS_REMOUNT | MS_RDONLY)
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    code = _libc.mount(source.encode(), target.encode(), kind.encode() if kind else None, flags, data.encode())
+    _check(code, f"mount {target}")
+
+
+def _check(code: int, what: str) -> None:
+    if code != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def main() -> None:
+    uid, folders, command = int(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:]
+    expose([Path(folder) for folder in folders])
+    os.chdir("/")
+    drop_privilege(uid)
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main()

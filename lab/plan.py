@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the lab is made of: names, addresses and folders. Everything the lab makes carries one of these names.
+
+    weir-lab-client                 weir-lab-router                     weir-lab-internet
+      up0 10.64.0.2/24  ---------  lan0 10.64.0.1/24
+          2001:db8:64::2/64             2001:db8:64::1/64
+      10.64.0.0/16 and             wan0 203.0.113.2/24  --------------  down0 203.0.113.1/24
+      2001:db8:64::/48 are              2001:db8:ff::2/64                     2001:db8:ff::1/64
+      all local here                                                    198.51.100.1-8, 2001:db8:100::1-8
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+CLIENT = "weir-lab-client"
+ROUTER = "weir-lab-router"
+INTERNET = "weir-lab-internet"
+NAMESPACES = (CLIENT, ROUTER, INTERNET)
+
+QUEUES_PER_LINK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One veth pair: the router's end, and its peer in another namespace."""
+
+    router_device: str
+    role: str
+    peer_namespace: str
+    peer_device: str
+    router_v4: str
+    router_v6: str
+    peer_v4: str
+    peer_v6: str
+
+
+LAN = Link("lan0", "lan", CLIENT, "up0", "10.64.0.1", "2001:db8:64::1", "10.64.0.2", "2001:db8:64::2")
+WAN = Link(
+    "wan0", "wan", INTERNET, "down0", "203.0.113.2", "2001:db8:ff::2", "203.0.113.1", "2001:db8:ff::1"
+)
+LINKS = (LAN, WAN)
+V4_LENGTH = 24
+V6_LENGTH = 64
+
+CLIENT_SUBNETS = ("10.64.0.0/16", "2001:db8:64::/48")
+CLIENT_COUNT = 120
+INTERNET_COUNT = 8
+
+
+def client_v4(number: int) -> str:
+    """The IPv4 address of client `number` (0 to 64,000); 10.64.1.0 and up, none ending in 0 or 255."""
+    return f"10.64.{1 + number // 254}.{1 + number % 254}"
+
+
+def client_v6(number: int) -> str:
+    """The IPv6 address of client `number`: the first host of its own /64."""
+    return f"2001:db8:64:{1 + number:x}::1"
+
+
+def client_v6_prefix(number: int) -> str:
+    return f"2001:db8:64:{1 + number:x}::/64"
+
+
+CLIENT_ADDRESSES = tuple(
+    address for number in range(CLIENT_COUNT) for address in (client_v4(number), client_v6(number))
+)
+INTERNET_ADDRESSES = tuple(f"198.51.100.{n}" for n in range(1, INTERNET_COUNT + 1)) + tuple(
+    f"2001:db8:100::{n:x}" for n in range(1, INTERNET_COUNT + 1)
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+LAB_JSON = BUILD / "lab.json"
+RUN = Path("/run/weir-lab")
+"""Sockets, pid files, logs, the database and the BPF pins of the running lab."""
+
+API_UID = 64733
+"""The API's user in the lab: a number without an account, without any privilege."""
+DEFAULT_PORT = 8080
