@@ -67,7 +67,9 @@ def _hide_all_but(closed: Path, wanted: list[Path]) -> None:
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
-    code = _libc.mount(source.encode(), target.encode(), kind.encode() if kind else None, flags, data.encode())
+    code = _libc.mount(
+        source.encode(), target.encode(), kind.encode() if kind else None, flags, data.encode()
+    )
     _check(code, f"mount {target}")
 
 

@@ -50,7 +50,7 @@ def remove(namespace: str) -> None:
 
 
 def enter(namespace: str) -> None:
-    """Move the calling thread into the namespace; for a child before it execs, and for measuring processes."""
+    """Move the calling thread into the namespace; for a child before it execs, and for measuring."""
     descriptor = os.open(NETNS_FOLDER / namespace, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _setns(descriptor)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the lab is made of: names, addresses and folders. Everything the lab makes carries one of these names.
 
-    weir-lab-client                 weir-lab-router                     weir-lab-internet
-      up0 10.64.0.2/24  ---------  lan0 10.64.0.1/24
-          2001:db8:64::2/64             2001:db8:64::1/64
-      10.64.0.0/16 and             wan0 203.0.113.2/24  --------------  down0 203.0.113.1/24
-      2001:db8:64::/48 are              2001:db8:ff::2/64                     2001:db8:ff::1/64
-      all local here                                                    198.51.100.1-8, 2001:db8:100::1-8
+weir-lab-client                 weir-lab-router                     weir-lab-internet
+  up0 10.64.0.2/24  ---------  lan0 10.64.0.1/24
+      2001:db8:64::2/64             2001:db8:64::1/64
+  10.64.0.0/16 and             wan0 203.0.113.2/24  --------------  down0 203.0.113.1/24
+  2001:db8:64::/48 are              2001:db8:ff::2/64                     2001:db8:ff::1/64
+  all local here                                                    198.51.100.1-8, 2001:db8:100::1-8
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ class Link:
 
 
 LAN = Link("lan0", "lan", CLIENT, "up0", "10.64.0.1", "2001:db8:64::1", "10.64.0.2", "2001:db8:64::2")
-WAN = Link(
-    "wan0", "wan", INTERNET, "down0", "203.0.113.2", "2001:db8:ff::2", "203.0.113.1", "2001:db8:ff::1"
-)
+WAN = Link("wan0", "wan", INTERNET, "down0", "203.0.113.2", "2001:db8:ff::2", "203.0.113.1", "2001:db8:ff::1")
 LINKS = (LAN, WAN)
 V4_LENGTH = 24
 V6_LENGTH = 64

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lab import plan
@@ -36,7 +37,7 @@ def start(
     prepare: Callable[[], None] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Child:
-    """Start a child in a session of its own (Ctrl-C reaches only the lab); its output goes to a log in RUN."""
+    """Start a child in a session of its own, as Ctrl-C is for the lab only; its output goes to a log."""
     log = plan.RUN / "log" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
@@ -73,7 +74,9 @@ def must_run(child: Child) -> None:
         raise LabError(f"{child.name} ended with status {code}: {last_words(child)}")
 
 
-def wait_for(what: str, ready: Callable[[], bool], children: Sequence[Child] = (), within_s: float = 20.0) -> None:
+def wait_for(
+    what: str, ready: Callable[[], bool], children: Sequence[Child] = (), within_s: float = 20.0
+) -> None:
     """Poll until `ready`; raises LabError when a child ends or the time is over."""
     deadline = time.monotonic() + within_s
     while not ready():
@@ -111,8 +114,12 @@ def end_remembered(except_names: Sequence[str] = ()) -> None:
             continue
         pid = remembered(name)
         if pid is not None:
-            end_process(pid, within_s=3.0, gone=lambda name=name: remembered(name) is None)
+            end_process(pid, within_s=3.0, gone=partial(_is_gone, name))
         path.unlink(missing_ok=True)
+
+
+def _is_gone(name: str) -> bool:
+    return remembered(name) is None
 
 
 def end_process(pid: int, *, within_s: float, gone: Callable[[], bool]) -> None:
@@ -129,7 +136,7 @@ def end_process(pid: int, *, within_s: float, gone: Callable[[], bool]) -> None:
 
 
 def started_ticks(pid: int) -> int:
-    """When the process started, in clock ticks since boot (field 22 of /proc/pid/stat); -1 when it is gone."""
+    """When the process started, in clock ticks since boot (field 22 of its stat); -1 when it is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

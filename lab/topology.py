@@ -87,7 +87,7 @@ def _address_client() -> None:
 
 
 def _address_internet() -> None:
-    """The internet knows the way back to the clients' IPv6; their IPv4 it can only meet behind the router's NAT."""
+    """The internet knows the way back to the clients' IPv6; their IPv4 hides behind the router's NAT."""
     netns.ip(
         plan.INTERNET,
         [

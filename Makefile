@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin on purpose: each target calls one program that says what it does. `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PORT ?= 8080
+LAB ?= namespaces
+PYTHON := build/venv/bin/python
+STAMPS := build/stamps
+WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
+
+.PHONY: help deps datapath webui run lab lab-down dev lint format test test-quick bench openapi screenshots lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: build ## Start the lab and print its URL and password; Ctrl-C removes it (PORT=8080, LAB=vm for the virtual machine)
+	@$(if $(filter vm,$(LAB)),$(MAKE) vm-image && lab/vm/run --port $(PORT) -- lab-run,exec $(PYTHON) -m lab run --port $(PORT))
+
+lab: build ## The same in the background; writes build/lab.json (url, token, namespaces, addresses)
+	@$(PYTHON) -m lab up --port $(PORT)
+
+lab-down: ## Remove the lab, whoever started it
+	@$(PYTHON) -m lab down
+
+deps: $(STAMPS)/debian $(STAMPS)/venv $(STAMPS)/npm ## Install what is missing: Debian packages, build/venv, npm packages
+
+.PHONY: build
+build: deps datapath webui
+
+datapath: $(STAMPS)/debian ## Build the eBPF programs and libweir
+	@$(MAKE) -C datapath
+
+webui: build/webui/index.html ## Build the web interface
+
+dev: deps datapath ## Lab with the web interface served by Vite, reloading as you edit
+	@$(PYTHON) -m lab run --port $(PORT) --dev
+
+lint: deps ## Every check of the sources that runs nothing
+	@$(PYTHON) -m tests.run lint
+
+format: deps ## Put Python and C sources into the one format
+	@build/venv/bin/ruff format --quiet api lab bench tests && build/venv/bin/ruff check --quiet --fix api lab bench tests
+	@find datapath bench -name '*.[ch]' -not -path '*/build/*' | xargs --no-run-if-empty clang-format -i
+
+test: build vm-image ## Every check there is, in namespaces, in the virtual machine and in the browser
+	@$(PYTHON) -m tests.run all
+
+test-quick: build ## The checks that need no lab and no virtual machine
+	@$(PYTHON) -m tests.run lint unit
+
+bench: build vm-image ## Measure every figure of docs/benchmarks.md; names the rows that miss their must
+	@$(PYTHON) -m bench
+
+openapi: deps ## Write docs/api/openapi.json and the types that the web interface takes from it
+	@$(PYTHON) -m weir.http.openapi docs/api/openapi.json
+	@cd webui && npm run --silent generate
+
+screenshots: build ## Every page, light and dark, wide and narrow, few and many queues, to build/screenshots
+	@$(PYTHON) -m lab screenshots --port $(PORT)
+
+lock: $(STAMPS)/venv ## Pin and hash the Python packages again after a change of api/requirements*.in
+	@lab/setup/lock.sh
+
+clean: ## Remove everything that was built (the lab first)
+	@if [ -x $(PYTHON) ]; then $(PYTHON) -m lab down; fi
+	@rm -rf build webui/node_modules && $(MAKE) -C datapath clean
+
+.PHONY: vm-image
+vm-image: $(STAMPS)/debian
+	@lab/setup/vm.sh
+
+$(STAMPS)/debian: lab/setup/packages.txt lab/setup/debian.sh lab/setup/node.sh
+	@mkdir -p $(STAMPS)
+	@lab/setup/debian.sh
+	@lab/setup/node.sh
+	@touch $@
+
+$(STAMPS)/venv: $(STAMPS)/debian api/requirements-dev.lock api/pyproject.toml lab/setup/venv.sh
+	@lab/setup/venv.sh
+	@touch $@
+
+$(STAMPS)/npm: $(STAMPS)/debian webui/package-lock.json
+	@echo "installing npm packages of webui/package-lock.json"
+	@cd webui && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+build/webui/index.html: $(STAMPS)/npm $(WEBUI_SOURCES)
+	@echo "building the web interface"
+	@cd webui && npm run --silent build
+	@touch $@

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m lab run|up|down`: what make run, make lab and make lab-down call."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+
+from lab import lifecycle, plan
+from lab.netns import LabError
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    try:
+        arguments.command(arguments)
+    except LabError as error:
+        sys.exit(f"lab: {error}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lab", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    run = commands.add_parser("run", help="start the lab and keep it until Ctrl-C")
+    run.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+    run.set_defaults(command=_run)
+    up = commands.add_parser("up", help="start the lab in the background")
+    up.set_defaults(command=_up)
+    for command in (run, up):
+        command.add_argument("--port", type=int, default=plan.DEFAULT_PORT)
+        command.add_argument("--address", default="127.0.0.1", help="where the API listens")
+        command.add_argument("--url", help="how users reach it, when something forwards to it")
+        command.add_argument("--no-traffic", action="store_true", help="no traffic of its own")
+        command.add_argument("--no-queues", action="store_true", help="interfaces and routes only")
+    down = commands.add_parser("down", help="remove the lab, whoever started it")
+    down.set_defaults(command=_down)
+    return parser
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    told = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: told.set() if started.is_set() else sys.exit("lab: stopped"))
+    started = threading.Event()
+    lab = lifecycle.Lab(_options(arguments))
+    access = lab.start()
+    started.set()
+    try:
+        if arguments.ready_fd is None:
+            print(_welcome(access), flush=True)
+        else:
+            os.write(arguments.ready_fd, json.dumps(asdict(access)).encode())
+            os.close(arguments.ready_fd)
+        lab.keep_running(told.is_set)
+    finally:
+        if arguments.ready_fd is None:
+            print("\nremoving the lab", flush=True)
+        lab.stop()
+
+
+def _up(arguments: argparse.Namespace) -> None:
+    """Start `run` in the background and wait until it says that it is ready."""
+    reader, writer = os.pipe()
+    plan.BUILD.mkdir(exist_ok=True)
+    log = plan.BUILD / "lab.log"
+    forwarded = [word for word in sys.argv[2:] if word]
+    with log.open("wb") as output:
+        daemon = subprocess.Popen(
+            [sys.executable, "-m", "lab", "run", *forwarded, "--ready-fd", str(writer)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=plan.ROOT,
+            pass_fds=[writer],
+            start_new_session=True,
+        )
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        answer = pipe.read()
+    if not answer:
+        daemon.wait()
+        words = log.read_text(errors="replace").strip().splitlines()
+        raise LabError(words[-1].removeprefix("lab: ") if words else "the lab ended without a word")
+    print(_welcome(lifecycle.Access(**json.loads(answer)), ends="`make lab-down` removes everything"))
+
+
+def _down(_: argparse.Namespace) -> None:
+    print("the lab is removed" if lifecycle.take_down() else "there is no lab")
+
+
+def _options(arguments: argparse.Namespace) -> lifecycle.Options:
+    return lifecycle.Options(
+        port=arguments.port,
+        address=arguments.address,
+        url=arguments.url,
+        traffic=not arguments.no_traffic,
+        queues=not arguments.no_queues,
+    )
+
+
+def _welcome(access: lifecycle.Access, ends: str = "Ctrl-C removes everything") -> str:
+    return (
+        f"Weir is running at {access.url}\n"
+        f"  sign in as {access.username} with the one-time password {access.password}\n"
+        f"  the lab is described in {plan.LAB_JSON.relative_to(plan.ROOT)}; {ends}"
+    )
+
+
+if __name__ == "__main__":
+    main()

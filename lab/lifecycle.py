@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start the lab, keep it running, end it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from lab import plan, process, router, seed, sweep, topology
+from lab.netns import LabError
+
+RESTART_AFTER_S = 0.5
+HOLD = plan.RUN / "hold"
+"""A file here with the name of a service keeps the lab from starting that service again (for tests)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a lab is started. `listen` is where the API listens, `url` how the user reaches it."""
+
+    port: int = plan.DEFAULT_PORT
+    address: str = "127.0.0.1"
+    url: str | None = None
+    traffic: bool = True
+    queues: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    url: str
+    username: str
+    password: str
+    token: str
+
+
+class Lab:
+    """One lab, from the first namespace to the last. `stop` may be called at any time."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self._sweeper: subprocess.Popen[bytes] | None = None
+        self._services: dict[str, tuple[process.Child, Callable[[], process.Child]]] = {}
+
+    def start(self) -> Access:
+        """Make everything; raises LabError in one sentence, after removing what was made."""
+        self._must_be_possible()
+        self._take_over()
+        try:
+            return self._make()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _must_be_possible(self) -> None:
+        if os.geteuid() != 0:
+            raise LabError("the lab needs root, because it makes network namespaces; run it as root")
+        router.must_have_programs()
+        if not Path("/proc/self/ns/net").exists():
+            raise LabError("this kernel has no network namespaces (CONFIG_NET_NS), which the lab is made of")
+
+    def _take_over(self) -> None:
+        """Become the only lab of this machine, removing what a killed one left."""
+        lock = sweep.take_lock()
+        if lock is None:
+            raise LabError(f"a lab is already running{_where()}; `make lab-down` removes it")
+        if sweep.leftovers():
+            sweep.sweep()
+        if not router.port_is_free(self.options.address, self.options.port):
+            raise LabError(f"port {self.options.port} is taken; choose another one with PORT=")
+        lock.set_inheritable(True)
+        self._sweeper = subprocess.Popen(
+            [sys.executable, "-m", "lab.sweep", "--when-stdin-closes"],
+            stdin=subprocess.PIPE,
+            cwd=plan.ROOT,
+            pass_fds=[lock.fileno()],
+            start_new_session=True,
+        )
+        lock.close()
+
+    def _make(self) -> Access:
+        options = self.options
+        plan.RUN.mkdir(mode=0o755)
+        process.remember("lab", os.getpid())
+        topology.build()
+        router.prepare_folders()
+        for child in router.start_frr():
+            self._services[child.name] = (child, _never)
+        password, token = router.create_accounts()
+        self._serve("agent", router.start_agent)
+        self._serve("api", lambda: router.start_api(f"{options.address}:{options.port}"))
+        api = seed.Api(f"http://{options.address}:{options.port}", token)
+        seed.configure(api, with_queues=options.queues)
+        if options.traffic:
+            for side in ("internet", "client"):
+                self._serve(f"traffic-{side}", partial(_start_traffic, side))
+        access = Access(options.url or api.url, "admin", password, token)
+        _write_description(access)
+        return access
+
+    def _serve(self, name: str, start: Callable[[], process.Child]) -> None:
+        self._services[name] = (start(), start)
+
+    def keep_running(self, until: Callable[[], bool]) -> None:
+        """Start services again that ended, as the appliance's init does, until told to end."""
+        ended_at_s: dict[str, float] = {}
+        while not until():
+            for name, (child, start) in self._services.items():
+                if child.popen.poll() is None or start is _never or (HOLD / name).exists():
+                    continue
+                now_s = time.monotonic()
+                if now_s - ended_at_s.setdefault(name, now_s) >= RESTART_AFTER_S:
+                    del ended_at_s[name]
+                    self._services[name] = (start(), start)
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """Let the sweeper remove everything, and wait for it."""
+        if self._sweeper is not None and self._sweeper.stdin is not None:
+            _pid_file_of_lab().unlink(missing_ok=True)
+            self._sweeper.stdin.close()
+            self._sweeper.wait()
+            self._sweeper = None
+
+
+def take_down(within_s: float = 30.0) -> bool:
+    """Remove the lab, whoever started it; returns whether there was one."""
+    if os.geteuid() != 0:
+        raise LabError("removing the lab needs root")
+    pid = process.remembered("lab")
+    if pid is not None:
+        os.kill(pid, signal.SIGTERM)
+    found = pid is not None or sweep.leftovers()
+    lock = sweep.wait_for_lock(within_s)
+    try:
+        sweep.sweep()
+    finally:
+        lock.close()
+    return found
+
+
+def _start_traffic(side: str) -> process.Child:
+    return process.start(f"traffic-{side}", [sys.executable, "-m", "lab.traffic", side])
+
+
+def _never() -> process.Child:
+    raise LabError("this service is not started again")
+
+
+def _pid_file_of_lab() -> Path:
+    return plan.RUN / "pid" / "lab.json"
+
+
+def _where() -> str:
+    try:
+        return f" at {json.loads(plan.LAB_JSON.read_text())['url']}"
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _write_description(access: Access) -> None:
+    """build/lab.json, readable by root only: it holds a token. Appears complete or not at all."""
+    description = {
+        "url": access.url,
+        "token": access.token,
+        "namespaces": {"client": plan.CLIENT, "router": plan.ROUTER, "internet": plan.INTERNET},
+        "client_addresses": list(plan.CLIENT_ADDRESSES),
+        "internet_addresses": list(plan.INTERNET_ADDRESSES),
+        "interfaces": {"lan": plan.LAN.router_device, "wan": plan.WAN.router_device},
+    }
+    plan.BUILD.mkdir(exist_ok=True)
+    draft = plan.BUILD / f"lab.json.{secrets.token_hex(4)}"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as output:
+        json.dump(description, output, indent=1)
+        output.write("\n")
+    draft.rename(plan.LAB_JSON)

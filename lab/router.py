@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The router in its namespace: FRR's daemons, the agent (root) and the API (a user without privilege)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from lab import confine, netns, plan, process
+from lab.netns import LabError
+
+FRR_PROGRAMS = Path("/usr/lib/frr")
+FRR_DAEMONS = ("zebra", "mgmtd", "staticd")
+"""mgmtd exists since FRR 9 and is skipped where it is missing."""
+
+AGENT_SOCKET = plan.RUN / "agent.sock"
+PIN_MOUNT = plan.RUN / "bpf"
+PIN_FOLDER = PIN_MOUNT / "weir"
+FRR_RUN = plan.RUN / "frr"
+DATA = plan.RUN / "data"
+DATABASE = DATA / "weir.db"
+LIBRARY = plan.ROOT / "datapath" / "build" / "libweir.so"
+WEBUI = plan.BUILD / "webui"
+
+
+def prepare_folders() -> None:
+    plan.RUN.mkdir(mode=0o755, parents=True, exist_ok=True)
+    DATA.mkdir(mode=0o700, exist_ok=True)
+    os.chown(DATA, plan.API_UID, plan.API_UID)
+    PIN_MOUNT.mkdir(mode=0o700, exist_ok=True)
+    netns.run(["mount", "-t", "bpf", "-o", "mode=700", "weir-lab", str(PIN_MOUNT)])
+
+
+def remove_folders() -> None:
+    """Unmount the pins and remove the run folder."""
+    while os.path.ismount(PIN_MOUNT):
+        netns.run(["umount", str(PIN_MOUNT)])
+    if plan.RUN.exists():
+        netns.run(["rm", "-rf", "--one-file-system", str(plan.RUN)])
+
+
+def start_frr() -> list[process.Child]:
+    """zebra and staticd with a run folder of their own, so that the host's FRR, if any, is not met."""
+    FRR_RUN.mkdir(exist_ok=True)
+    netns.run(["chown", "frr:frr", str(FRR_RUN)])
+    started = []
+    for daemon in FRR_DAEMONS:
+        program = FRR_PROGRAMS / daemon
+        if not program.exists():
+            continue
+        configuration = FRR_RUN / f"{daemon}.conf"
+        configuration.touch()
+        command = [
+            str(program),
+            *("--vty_socket", str(FRR_RUN), "-z", str(FRR_RUN / "zserv.api")),
+            *("-i", str(FRR_RUN / f"{daemon}.pid"), "-f", str(configuration), "--log", "stdout", "-P", "0"),
+        ]
+        child = process.start(f"frr-{daemon}", command, prepare=netns.entering(plan.ROUTER))
+        socket_file = FRR_RUN / f"{daemon}.vty"
+        process.wait_for(f"FRR's {daemon}", socket_file.exists, [child])
+        started.append(child)
+    return started
+
+
+def start_agent() -> process.Child:
+    command = [
+        *(sys.executable, "-m", "weir.agent.main"),
+        *("--socket", str(AGENT_SOCKET), "--database", str(DATABASE), "--api-uid", str(plan.API_UID)),
+        *("--pin-dir", str(PIN_FOLDER), "--library", str(LIBRARY), "--frr-run-dir", str(FRR_RUN)),
+    ]
+    child = process.start("agent", command, prepare=netns.entering(plan.ROUTER))
+    process.wait_for("the agent's socket", AGENT_SOCKET.exists, [child])
+    return child
+
+
+def create_accounts() -> tuple[str, str]:
+    """The database, the first administrator's one-time password and a token, made by the API's own user."""
+    answer = json.loads(netns.run(_unprivileged([sys.executable, "-m", "lab.accounts", str(DATABASE)])))
+    return answer["password"], answer["token"]
+
+
+def start_api(listen: str) -> process.Child:
+    """The API on the host's loopback, outside the router's namespace; LabError when it does not answer."""
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "WEIR_DATABASE": str(DATABASE),
+        "WEIR_AGENT_SOCKET": str(AGENT_SOCKET),
+        "WEIR_STATIC_DIR": str(WEBUI),
+        "WEIR_LISTEN": listen,
+    }
+    command = _unprivileged([sys.executable, "-m", "weir.http.main"])
+    child = process.start("api", command, environment=environment)
+    process.wait_for("the API to answer", lambda: answers(f"http://{listen}"), [child])
+    return child
+
+
+def answers(url: str) -> bool:
+    """Whether something speaks HTTP there."""
+    try:
+        with urllib.request.urlopen(f"{url}/api/v1/openapi.json", timeout=2):
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+def port_is_free(address: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def must_have_programs() -> None:
+    """Raise LabError naming the first program or build result that is missing."""
+    needed = (
+        (FRR_PROGRAMS / "zebra", "FRR is missing: `make deps` installs it"),
+        (Path("/usr/sbin/nft"), "nftables is missing: `make deps` installs it"),
+        (LIBRARY, "the datapath is not built: `make datapath` builds it"),
+        (WEBUI / "index.html", "the web interface is not built: `make webui` builds it"),
+    )
+    for path, sentence in needed:
+        if not path.exists():
+            raise LabError(sentence)
+
+
+def _unprivileged(command: list[str]) -> list[str]:
+    """The command as the API's user, seeing the project and the Python it runs on."""
+    folders = {plan.ROOT, Path(sys.base_prefix).resolve()}
+    closed = [str(folder) for folder in sorted(folders) if confine.closed_ancestor(folder)]
+    shown = ",".join(closed or [str(plan.ROOT)])
+    return [sys.executable, "-m", "lab.confine", str(plan.API_UID), shown, *command]
