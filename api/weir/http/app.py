@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Flask application: resources, their documentation, protection, errors and the built user interface."""
+
+from __future__ import annotations
+
+from flask import Flask
+from flask_smorest import Api
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from weir.http import problems, security, ui
+from weir.http.context import Context
+from weir.http.endpoint import Area, Operation
+from weir.http.resources import (
+    auth,
+    candidate,
+    documentation,
+    imports,
+    network,
+    queues,
+    revisions,
+    stats,
+    system,
+    users,
+)
+from weir.http.schemas.problem import Problem
+from weir.http.settings import Settings
+from weir.service import Service
+from weir.service.imports import ImportService
+from weir.service.stats import StatsService
+
+AREAS: tuple[Area, ...] = (
+    auth.area,
+    users.area,
+    queues.area,
+    network.queue_types,
+    network.interfaces,
+    network.routes,
+    network.firewall,
+    candidate.area,
+    candidate.config,
+    revisions.area,
+    stats.area,
+    imports.area,
+    imports.exports,
+    system.area,
+    documentation.area,
+)
+DESCRIPTION = """The router's configuration and figures.
+
+Every number's name carries its unit (`_bps` bit/s, `_ms`, `_bytes`). Pairs are upload and download as seen
+by the queue's target. Errors are problem details (RFC 9457) with a stable `code` and, where validation
+failed, `findings` that name the fields. Objects carry an `etag`; changing one needs `If-Match`.
+Lists are paged: follow `next_cursor`. With `?candidate=1` a write is staged instead of committed (202).
+"""
+
+
+class DocumentedApi(Api):  # type: ignore[misc]  # flask-smorest has no types
+    """flask-smorest with our problem document as the default response; `weir.http.problems` renders it."""
+
+    ERROR_SCHEMA = Problem
+    DEFAULT_ERROR_RESPONSE_NAME = "PROBLEM"
+
+    def _register_error_handlers(self) -> None:
+        """Errors are handled in one place for the whole application."""
+
+    def _register_responses(self) -> None:
+        content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        components = self.spec.components
+        components.schema("Problem", schema=Problem)
+        components.response("PROBLEM", {"description": "A problem (RFC 9457)", "content": content})
+        components.response("UNPROCESSABLE_ENTITY", {"description": "Not acceptable", "content": content})
+
+    def _register_etag_headers(self) -> None:
+        """Preconditions are documented where they are required (`weir.http.endpoint`)."""
+
+    def _register_pagination_header(self) -> None:
+        """Pages carry their cursor in the body."""
+
+
+def create_api(app: Flask) -> tuple[Api, dict[str, Operation]]:
+    """Register every resource; the operations by endpoint."""
+    app.config.update(
+        API_TITLE="Weir",
+        API_VERSION="v1",
+        OPENAPI_VERSION="3.1.0",
+        API_SPEC_OPTIONS={
+            "info": {"description": DESCRIPTION, "license": {"name": "Apache-2.0"}},
+            "security": [{"token": []}, {"session": []}],
+        },
+    )
+    api = DocumentedApi(app)
+    schemes = api.spec.components
+    schemes.security_scheme("token", {"type": "http", "scheme": "bearer"})
+    schemes.security_scheme("session", {"type": "apiKey", "in": "cookie", "name": security.SESSION_COOKIE})
+    operations: dict[str, Operation] = {}
+    for area in AREAS:
+        api.register_blueprint(area)
+        operations.update(area.operations)
+    return api, operations
+
+
+def create_app(settings: Settings, parts: Context | None = None) -> Flask:
+    """The application. `parts` are given by tests; without them the services are opened from the settings.
+
+    Raises Unavailable when the database cannot be opened.
+    """
+    app = Flask("weir", static_folder=None)
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.url_map.strict_slashes = True
+    app.url_map.redirect_defaults = False
+    app.url_map.merge_slashes = False
+    if settings.trusted_proxies:
+        count = settings.trusted_proxies
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)  # type: ignore[method-assign]
+    api, operations = create_api(app)
+    app.extensions["weir"] = parts or open_parts(settings)
+    app.extensions["weir-openapi"] = api.spec
+    app.extensions["weir-operations"] = operations
+    problems.register(app)
+    security.protect(app, operations)
+    ui.serve(app, settings.static_dir)
+    return app
+
+
+def open_parts(settings: Settings) -> Context:
+    """Open the store and start the sampler. Raises Unavailable."""
+    service = Service.open(settings.database, settings.agent_socket)
+    stats = StatsService(service, settings.statistics_database, settings.max_streams)
+    stats.start()
+    return Context(settings, service, stats, ImportService(service))

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a view can reach: the services of this process and who is asking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from flask import current_app, g
+
+from weir.http.settings import Settings
+from weir.service import Principal, Service
+from weir.service.imports import ImportService
+from weir.service.stats import StatsService
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    settings: Settings
+    service: Service
+    stats: StatsService
+    imports: ImportService
+
+
+def context() -> Context:
+    return cast(Context, current_app.extensions["weir"])
+
+
+def service() -> Service:
+    return context().service
+
+
+def me() -> Principal:
+    """The authenticated principal. Only called by views whose scope is not public."""
+    return cast(Principal, g.principal)

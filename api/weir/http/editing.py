@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes to configured objects: preconditions, merge patches, and staging or committing the edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flask import Response, request
+
+from weir.http.context import me, service
+from weir.http.endpoint import answer
+from weir.http.rendering import staged_json
+from weir.model import codec
+from weir.model.objects import Kind, Queue
+from weir.model.problem import NotFound, PreconditionFailed, PreconditionRequired
+from weir.service import ABSENT, Edit, Stored
+
+READ_ONLY = frozenset(
+    {
+        "etag",
+        "path",
+        "child_count",
+        "enforcement",
+        "warnings",
+        "used_by",
+        "configured",
+        "state",
+    }
+)
+Render = Callable[[Stored], dict[str, Any]]
+
+
+def find(kind: Kind, object_id: str, *, staged: bool) -> Stored:
+    """The object as the caller's candidate sees it, or as it runs. Raises NotFound."""
+    if staged:
+        return service().candidates.stored(me(), kind, object_id)
+    return service().config.get(me(), kind, object_id)
+
+
+def find_or_none(kind: Kind, object_id: str, *, staged: bool) -> Stored | None:
+    try:
+        return find(kind, object_id, staged=staged)
+    except NotFound:
+        return None
+
+
+def expected_etag(current: Stored | None, kind: Kind, object_id: str) -> str:
+    """What the write expects to find, from If-Match and If-None-Match.
+
+    The service checks it again inside the transaction. Raises PreconditionRequired when an existing
+    object would be changed blindly, PreconditionFailed when the header does not hold.
+    """
+    path = f"{kind}/{object_id}"
+    if_match, if_none_match = request.if_match, request.if_none_match
+    if current is None:
+        if request.headers.get("If-Match"):
+            raise PreconditionFailed(f"There is no {kind} {object_id!r} to match.", path=path)
+        return ABSENT
+    if if_none_match.star_tag or if_none_match.contains_raw(f'"{current.etag}"'):
+        raise PreconditionFailed(f"{kind} {object_id!r} exists already.", path=path)
+    if not request.headers.get("If-Match"):
+        raise PreconditionRequired(
+            f"Changing {kind} {object_id!r} needs the header If-Match with its etag.", path=path
+        )
+    if not if_match.contains(current.etag):
+        message = f"{kind} {object_id!r} was changed by somebody else; read it again."
+        raise PreconditionFailed(message, path=path)
+    return current.etag
+
+
+def write(edit: Edit, render: Render, *, staged: bool, created: bool) -> Response:
+    """Commit or stage one edit and answer the object, or what was staged (202)."""
+    if staged:
+        view = service().candidates.stage(me(), [edit])
+        return answer(staged_json(view, edit.kind, [edit.id]), 202)
+    committed = service().config.commit(me(), [edit])
+    headers = {"Weir_Revision": str(committed.revision), "Server_Timing": server_timing(committed.timing_ms)}
+    if edit.new is None:
+        return answer(None, 204, **headers)
+    stored = service().config.get(me(), edit.kind, edit.id)
+    if created:
+        headers["Location"] = (
+            f"{request.path.rstrip('/')}/{edit.id}" if request.method == "POST" else request.path
+        )
+    return answer(render(stored), 201 if created else 200, etag=stored.etag, **headers)
+
+
+def server_timing(timing_ms: Mapping[str, float]) -> str:
+    return ", ".join(f"{name};dur={spent:.2f}" for name, spent in timing_ms.items())
+
+
+def replace(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render, *, staged: bool) -> Response:
+    """PUT: create with a chosen id, or replace what If-Match names."""
+    current = find_or_none(kind, object_id, staged=staged)
+    expects = expected_etag(current, kind, object_id)
+    given = writable(body)
+    if kind == "queue" and "position" not in given:
+        given["position"] = _position(current, given.get("parent"))
+    item = codec.from_json(kind, given, object_id)
+    return write(Edit(kind, object_id, item, expects), render, staged=staged, created=current is None)
+
+
+def _position(current: Stored | None, parent: Any) -> int:
+    """A replaced queue stays where it is, a new one comes last among its siblings."""
+    if current is not None and isinstance(current.object, Queue):
+        return current.object.position
+    return service().config.end_position(me(), parent if isinstance(parent, str) else None)
+
+
+def create(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render, *, staged: bool) -> Response:
+    """POST: create with the given id, which must be free."""
+    given = writable(body)
+    if kind == "queue" and "position" not in given:
+        given["position"] = _position(None, given.get("parent"))
+    item = codec.from_json(kind, given, object_id)
+    return write(Edit(kind, object_id, item, ABSENT), render, staged=staged, created=True)
+
+
+def patch(
+    kind: Kind, object_id: str, changes: Mapping[str, Any], render: Render, *, staged: bool
+) -> Response:
+    """PATCH: RFC 7396 merge onto the present object, which is then validated as a whole."""
+    current = find(kind, object_id, staged=staged)
+    expects = expected_etag(current, kind, object_id)
+    item = codec.patched(current.object, writable(changes))
+    return write(Edit(kind, object_id, item, expects), render, staged=staged, created=False)
+
+
+def remove(kind: Kind, object_id: str, render: Render, *, staged: bool) -> Response:
+    """DELETE of what If-Match names."""
+    current = find(kind, object_id, staged=staged)
+    edit = Edit(kind, object_id, None, expected_etag(current, kind, object_id))
+    return write(edit, render, staged=staged, created=False)
+
+
+def writable(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body without what answers add to an object, so that GET, edit, PUT works."""
+    return {name: value for name, value in body.items() if name not in READ_ONLY}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading request bodies and query strings: strict JSON, and every failure a Problem."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+import marshmallow as ma
+from flask import Request
+from webargs.core import missing
+from webargs.flaskparser import FlaskParser
+
+from weir.http.problems import BadRequest, InvalidRequest
+
+MAX_DEPTH_MESSAGE = "The body is nested too deeply."
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_json(raw: bytes) -> Any:
+    """Parse RFC 8259 JSON. Raises BadRequest that says where the syntax error is."""
+    try:
+        return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise BadRequest(f"The body is not JSON: {error.msg} at {where}.", code="bad-json") from error
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"The body is not UTF-8 at byte {error.start}.", code="bad-json") from error
+    except RecursionError as error:
+        raise BadRequest(MAX_DEPTH_MESSAGE, code="bad-json") from error
+    except ValueError as error:
+        raise BadRequest(f"The body is not JSON: {error}.", code="bad-json") from error
+
+
+def read_object(raw: bytes) -> dict[str, Any]:
+    """A request body that must be a JSON object. Raises BadRequest or Invalid."""
+    if not raw.strip():
+        raise BadRequest("The request needs a body: a JSON object.", code="bad-json")
+    found = read_json(raw)
+    if not isinstance(found, dict):
+        raise InvalidRequest("The body must be a JSON object.", code="invalid-request")
+    return found
+
+
+class BodyParser(FlaskParser):  # type: ignore[misc]
+    """webargs with our JSON reader, unknown parameters refused, and our errors."""
+
+    DEFAULT_UNKNOWN_BY_LOCATION = {"json": None, "query": ma.RAISE}  # noqa: RUF012
+
+    def load_json(self, req: Request, schema: ma.Schema) -> Any:
+        raw = req.get_data(cache=True)
+        return read_json(raw) if raw.strip() else missing
+
+    def handle_error(
+        self,
+        error: ma.ValidationError,
+        req: Request,
+        schema: ma.Schema,
+        *,
+        error_status_code: int | None,
+        error_headers: Any,
+    ) -> NoReturn:
+        raise InvalidRequest.of(error.messages) from error

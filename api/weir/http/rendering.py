@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the service returns, as the JSON that the schemas document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from weir.http.context import me, service
+from weir.model import codec
+from weir.model.document import Change
+from weir.model.problem import Finding, Invalid
+from weir.service import CandidateView, Committed, FieldChange, ObjectDiff, PendingView, Revision, Stored
+
+Item = TypeVar("Item")
+
+MAX_FINDINGS = 1000
+MAX_STEPS = 1000
+
+
+def moment(milliseconds: int | None) -> str | None:
+    """Unix milliseconds as RFC 3339 text in UTC."""
+    if milliseconds is None:
+        return None
+    when = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def findings_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    listed = list(findings)[:MAX_FINDINGS]
+    return [finding.to_json() for finding in listed]
+
+
+def counts_json(changes: Iterable[Change]) -> dict[str, int]:
+    """How many objects are added, changed and removed."""
+    counts = {"added": 0, "changed": 0, "removed": 0}
+    for change in changes:
+        action = "added" if change.old is None else "removed" if change.new is None else "changed"
+        counts[action] += 1
+    return counts
+
+
+def kernel_json(effect: Mapping[str, Any] | None, reason: str | None = None) -> dict[str, Any]:
+    """The agent's answer to apply or preview; None when it was not asked or did not answer."""
+    found: Mapping[str, Any] = effect or {}
+    counts = found.get("counts", {})
+    return {
+        "available": effect is not None,
+        "reason": None if effect is not None else reason or "The agent does not answer.",
+        "counts": {name: int(counts.get(name, 0)) for name in ("added", "changed", "removed")},
+        "steps": [
+            {"backend": str(step["backend"]), "action": str(step["action"]), "what": str(step["what"])}
+            for step in found.get("steps", ())[:MAX_STEPS]
+        ],
+        "apply_ms": found.get("apply_ms"),
+        "verify_ms": found.get("verify_ms"),
+    }
+
+
+def pending_json(pending: PendingView | None) -> dict[str, Any] | None:
+    if pending is None:
+        return None
+    return {
+        "revision": pending.revision,
+        "base_revision": pending.base_revision,
+        "author": pending.author,
+        "message": pending.message,
+        "started_at": moment(pending.created_at_ms),
+        "deadline_at": moment(pending.deadline_at_ms),
+        "window_s": pending.window_s,
+        "seconds_left": round(pending.seconds_left, 3),
+        "token": None,
+    }
+
+
+def committed_json(committed: Committed) -> dict[str, Any]:
+    pending = pending_json(service().config.pending(me())) if committed.confirm else None
+    if pending is not None and committed.confirm is not None:
+        pending["token"] = committed.confirm.token
+    return {
+        "revision": committed.revision,
+        "base_revision": committed.revision - 1,
+        "counts": counts_json(committed.changes),
+        "kernel": kernel_json(committed.applied),
+        "findings": findings_json(committed.findings),
+        "pending": pending,
+    }
+
+
+def candidate_json(view: CandidateView) -> dict[str, Any]:
+    conflicts = [change for change in view.changes if change.conflict]
+    return {
+        "author": view.owner,
+        "base_revision": view.base_revision,
+        "head_revision": service().config.revision(me()),
+        "created_at": moment(view.created_at_ms),
+        "change_count": len(view.changes),
+        "conflict_count": view.conflicts,
+        "conflicts": [{"kind": change.kind, "id": change.id} for change in conflicts[:100]],
+        "kinds": dict(Counter(change.kind for change in view.changes)),
+    }
+
+
+def staged_json(view: CandidateView, kind: str, ids: Sequence[str]) -> dict[str, Any]:
+    return {"candidate": candidate_json(view), "kind": kind, "ids": list(ids)}
+
+
+def field_change_json(change: FieldChange) -> dict[str, Any]:
+    return {"field": change.field, "old": change.old, "new": change.new}
+
+
+def object_diff_json(diff: ObjectDiff) -> dict[str, Any]:
+    return {
+        "kind": diff.kind,
+        "id": diff.id,
+        "name": diff.name,
+        "action": diff.action,
+        "fields": [field_change_json(item) for item in diff.fields],
+        "old": diff.old,
+        "new": diff.new,
+    }
+
+
+def diff_page(diffs: Sequence[ObjectDiff], limit: int, cursor: str | None) -> dict[str, Any]:
+    """A page of a diff; the cursor is the index of its first change."""
+    start = read_number(cursor) or 0
+    actions = Counter(diff.action for diff in diffs)
+    return {
+        "total": len(diffs),
+        "counts": {"added": actions["add"], "changed": actions["change"], "removed": actions["remove"]},
+        "changes": [object_diff_json(diff) for diff in diffs[start : start + limit]],
+        "next_cursor": str(start + limit) if start + limit < len(diffs) else None,
+    }
+
+
+def read_number(cursor: str | None) -> int | None:
+    """A cursor that is a number. Raises Invalid for anything else."""
+    if cursor is None:
+        return None
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 12):
+        raise Invalid(f"{cursor!r} is not a cursor of this list", code="bad-cursor", path="cursor")
+    return int(cursor)
+
+
+def revision_json(revision: Revision, head: int, pending: PendingView | None) -> dict[str, Any]:
+    state = "running" if revision.number == head else "past"
+    if pending is not None and pending.revision == revision.number:
+        state = "pending"
+    return {
+        "revision": revision.number,
+        "kind": revision.kind,
+        "created_at": moment(revision.created_at_ms),
+        "author": revision.author,
+        "message": revision.message,
+        "change_count": revision.changes,
+        "state": state,
+        "restores": revision.restores,
+    }
+
+
+def object_json(stored: Stored) -> dict[str, Any]:
+    """An object of any kind with its etag; the kinds' own resources add what is read-only."""
+    return {**codec.to_json(stored.object), "etag": stored.etag}
+
+
+def page_of(
+    items: Sequence[Item], render: Callable[[Item], dict[str, Any]], query: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A page of a list that is held whole; the cursor is the index of its first item."""
+    start, limit = read_number(query["cursor"]) or 0, query["limit"]
+    return {
+        "items": [render(item) for item in items[start : start + limit]],
+        "next_cursor": str(start + limit) if start + limit < len(items) else None,
+        "total": len(items),
+    }

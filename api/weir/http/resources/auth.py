@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signing in and out, and the sessions of the one who is signed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, request
+
+from weir.http.context import me, service
+from weir.http.endpoint import PUBLIC, SIGNED_IN, Area, answer
+from weir.http.rendering import moment
+from weir.http.resources.users import user_json
+from weir.http.schemas import accounts
+from weir.http.security import SESSION_COOKIE, clear_session_cookie, origin, set_session_cookie
+
+area = Area(
+    "auth", "Sign in with a session cookie (browser) or send an API token as `Authorization: Bearer`."
+)
+
+
+@area.operation(
+    "POST", "/auth/sign-in", scope=PUBLIC, body=accounts.SignInInput, answers=accounts.SignInAnswer
+)
+def sign_in(body: dict[str, Any]) -> Response:
+    """Start a session
+
+    Sets the cookie `weir_session`. After several failures the account and the origin have to wait (429).
+    """
+    agent = request.headers.get("User-Agent", "")[:255]
+    signed = service().auth.sign_in(body["username"], body["password"], origin(), agent)
+    response = answer(
+        {
+            "user": user_json(service().users.get(signed.principal, signed.principal.username)),
+            "must_change_password": signed.must_change_password,
+            "csrf_token": signed.csrf_token,
+        }
+    )
+    set_session_cookie(response, signed.secret)
+    return response
+
+
+@area.operation("POST", "/auth/sign-out", scope=SIGNED_IN, status=204)
+def sign_out() -> Response:
+    """End this session"""
+    service().auth.sign_out(me())
+    response = answer(None, 204)
+    clear_session_cookie(response)
+    return response
+
+
+@area.operation("GET", "/auth/me", scope=SIGNED_IN, answers=accounts.Me)
+def show_me() -> Response:
+    """Who is signed in"""
+    principal = me()
+    secret = request.cookies.get(SESSION_COOKIE) if principal.via == "session" else None
+    return answer(
+        {
+            "username": principal.username,
+            "scope": principal.scope,
+            "via": principal.via,
+            "must_change_password": principal.must_change_password,
+            "csrf_token": service().auth.csrf_token(secret) if secret else None,
+        }
+    )
+
+
+@area.operation("POST", "/auth/password", scope=SIGNED_IN, body=accounts.PasswordInput, status=204)
+def change_password(body: dict[str, Any]) -> Response:
+    """Change your password
+
+    Your other sessions end.
+    """
+    service().auth.change_password(me(), body["old_password"], body["new_password"])
+    return answer(None, 204)
+
+
+@area.operation("GET", "/auth/sessions", scope=SIGNED_IN, answers=accounts.SessionList)
+def list_sessions() -> Response:
+    """Your sessions"""
+    principal = me()
+    sessions = service().auth.sessions(principal)[:1000]
+    return answer(
+        {
+            "items": [
+                {
+                    "id": session.id,
+                    "current": session.id == principal.credential_id,
+                    "created_at": moment(session.created_at_ms),
+                    "last_seen_at": moment(session.last_seen_at_ms),
+                    "expires_at": moment(session.expires_at_ms),
+                    "source": session.source,
+                    "user_agent": session.user_agent,
+                }
+                for session in sessions
+            ]
+        }
+    )
+
+
+@area.operation("DELETE", "/auth/sessions/<string(maxlength=64):session_id>", scope=SIGNED_IN, status=204)
+def end_session(session_id: str) -> Response:
+    """End one of your sessions"""
+    service().auth.end_session(me(), session_id)
+    return answer(None, 204)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates: changes that are collected, compared, and committed at once; and the confirmation of a commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from weir.http import editing
+from weir.http.context import me, service
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
+from weir.http.rendering import (
+    candidate_json,
+    committed_json,
+    diff_page,
+    findings_json,
+    kernel_json,
+    pending_json,
+)
+from weir.http.schemas import changes, paging
+from weir.model import codec
+from weir.model.problem import NotFound
+from weir.service import ANYTHING, CandidateView, Edit
+
+area = Area("candidate", "Stage changes, see what they do, commit them together; one candidate per user.")
+config = Area("config", "The running configuration: a commit that waits for its confirmation.")
+CHANGE = "/candidate/changes/<string(maxlength=20):kind>/<string(maxlength=63):object_id>"
+
+
+def mine() -> CandidateView:
+    view = service().candidates.get(me())
+    if view is None:
+        raise NotFound("You have no candidate; stage a change or create one.", code="no-candidate")
+    return view
+
+
+@area.operation("GET", "/candidate", scope=READ, answers=changes.CandidateAnswer)
+def get_candidate() -> Response:
+    """Show your candidate, or null"""
+    view = service().candidates.get(me())
+    return answer({"candidate": candidate_json(view) if view else None})
+
+
+@area.operation("POST", "/candidate", scope=WRITE, answers=changes.CandidateAnswer, status=201)
+def create_candidate() -> Response:
+    """Begin a candidate on the running revision
+
+    One that exists stays as it is.
+    """
+    return answer({"candidate": candidate_json(service().candidates.open(me()))}, 201)
+
+
+@area.operation("DELETE", "/candidate", scope=WRITE, status=204)
+def discard_candidate() -> Response:
+    """Discard your candidate"""
+    service().candidates.discard(me())
+    return answer(None, 204)
+
+
+@area.operation(
+    "PUT",
+    "/candidate/changes",
+    scope=WRITE,
+    body=changes.ChangesInput,
+    answers=changes.CandidateAnswer,
+    max_body_bytes=LARGE_BODY_BYTES,
+)
+def stage_changes(body: dict[str, Any]) -> Response:
+    """Stage changes of objects of any kind
+
+    Each is the whole new object, or null to delete it. A change of the same object is replaced.
+    """
+    edits = []
+    for change in body["changes"]:
+        kind = codec.parse_kind(change["kind"])
+        object_id = change["id"]
+        if object_id is None:
+            object_id = service().config.new_id(me(), kind)
+        new = change["new"]
+        item = None if new is None else codec.from_json(kind, editing.writable(new), object_id)
+        edits.append(Edit(kind, codec.check_id(kind, object_id), item, ANYTHING))
+    return answer({"candidate": candidate_json(service().candidates.stage(me(), edits))})
+
+
+@area.operation("DELETE", CHANGE, scope=WRITE, answers=changes.CandidateAnswer)
+def unstage_change(kind: str, object_id: str) -> Response:
+    """Take one object's change out of your candidate"""
+    view = service().candidates.unstage(me(), codec.parse_kind(kind), object_id)
+    return answer({"candidate": candidate_json(view)})
+
+
+@area.operation("GET", "/candidate/diff", scope=READ, query=paging.DiffQuery, answers=changes.CandidateDiff)
+def diff_candidate(query: dict[str, Any]) -> Response:
+    """Compare your candidate with the running configuration
+
+    Per object and field, and what the commit would do to the kernel's entries.
+    """
+    view = mine()
+    diff = service().candidates.diff(me())
+    return answer(
+        {
+            "base_revision": view.base_revision,
+            "head_revision": service().config.revision(me()),
+            **diff_page(diff.objects, query["limit"], query["cursor"]),
+            "kernel": kernel_json(diff.preview),
+            "findings": findings_json(diff.findings),
+        }
+    )
+
+
+@area.operation("POST", "/candidate/validate", scope=READ, answers=changes.Validation)
+def validate_candidate() -> Response:
+    """Validate your candidate"""
+    mine()
+    findings = service().candidates.validate(me())
+    valid = not any(finding.severity == "error" for finding in findings)
+    return answer({"valid": valid, "findings": findings_json(findings)})
+
+
+@area.operation(
+    "POST",
+    "/candidate/resolve",
+    scope=WRITE,
+    body=changes.ResolveInput,
+    answers=changes.CandidateAnswer,
+)
+def resolve_candidate(body: dict[str, Any]) -> Response:
+    """Settle conflicts with what others committed meanwhile, and go on from the running revision"""
+    return answer({"candidate": candidate_json(service().candidates.resolve(me(), body["keep"]))})
+
+
+@area.operation(
+    "POST", "/candidate/commit", scope=WRITE, body=changes.CommitInput, answers=changes.CommitAnswer
+)
+def commit_candidate(body: dict[str, Any]) -> Response:
+    """Commit your candidate
+
+    With `confirm_within_s` it rolls back by itself unless it is confirmed in time.
+    """
+    mine()
+    committed = service().candidates.commit(me(), body["message"], body["confirm_within_s"])
+    return answer(committed_json(committed), Server_Timing=editing.server_timing(committed.timing_ms))
+
+
+@config.operation("GET", "/config/pending", scope=READ, answers=changes.PendingAnswer)
+def get_pending() -> Response:
+    """The commit that waits for its confirmation, or null, and the running revision"""
+    return answer(
+        {
+            "pending": pending_json(service().config.pending(me())),
+            "revision": service().config.revision(me()),
+        }
+    )
+
+
+@config.operation(
+    "POST", "/config/confirm", scope=WRITE, body=changes.ConfirmInput, answers=changes.PendingAnswer
+)
+def confirm_commit(body: dict[str, Any]) -> Response:
+    """Keep the commit that waits for its confirmation"""
+    service().config.confirm(me(), body["revision"], body["token"])
+    return get_pending()
+
+
+@config.operation("POST", "/config/revert", scope=WRITE, answers=changes.CommitAnswer)
+def revert_commit() -> Response:
+    """Roll the commit that waits for its confirmation back now"""
+    return answer(committed_json(service().config.revert(me())))

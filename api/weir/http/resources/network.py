@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queue types, interfaces, static routes and the firewall."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from weir.http import editing
+from weir.http.context import context, me, service
+from weir.http.endpoint import READ, WRITE, Area, answer
+from weir.http.interfaces import interface_json, interface_page
+from weir.http.rendering import findings_json, object_json
+from weir.http.schemas import changes, network, paging
+from weir.model import codec
+from weir.model.objects import Kind
+from weir.service import Listing, Stored
+
+queue_types = Area("queue-types", "How the packets of a queue wait.")
+interfaces = Area("interfaces", "What the router has, and what is configured of it.")
+routes = Area("static-routes", "Static routes, given to FRR.")
+firewall = Area("firewall", "The minimal policy between LAN and WAN.")
+
+QUEUE_TYPE = "/queue-types/<string(maxlength=63):type_id>"
+INTERFACE = "/interfaces/<string(maxlength=15):name>"
+ROUTE = "/static-routes/<string(maxlength=63):route_id>"
+STAGED = {202: ("Staged in your candidate", changes.StagedAnswer)}
+
+
+def with_warnings(stored: Stored) -> dict[str, Any]:
+    return {
+        **object_json(stored),
+        "warnings": findings_json(service().config.findings(me(), stored.kind, stored.id)),
+    }
+
+
+def queue_type_json(stored: Stored) -> dict[str, Any]:
+    return {**with_warnings(stored), "used_by": service().config.used_by(me(), stored.kind, stored.id)}
+
+
+def page_json(kind: Kind, query: dict[str, Any], render: editing.Render) -> dict[str, Any]:
+    page = service().config.page(me(), Listing(kind, limit=query["limit"], cursor=query["cursor"], sort="id"))
+    return {
+        "items": [render(stored) for stored in page.items],
+        "next_cursor": page.next_cursor,
+        "total": page.total,
+    }
+
+
+@queue_types.operation("GET", "/queue-types", scope=READ, query=paging.Page, answers=network.QueueTypePage)
+def list_queue_types(query: dict[str, Any]) -> Response:
+    """List queue types"""
+    return answer(page_json("queue-type", query, queue_type_json))
+
+
+@queue_types.operation(
+    "POST",
+    "/queue-types",
+    scope=WRITE,
+    shape=network.QueueTypeCreateInput,
+    query=paging.Staged,
+    answers=network.QueueType,
+    status=201,
+    also=STAGED,
+)
+def create_queue_type(body: dict[str, Any], query: dict[str, Any]) -> Response:
+    """Create a queue type"""
+    type_id = codec.check_id("queue-type", body.get("id"))
+    return editing.create("queue-type", type_id, body, queue_type_json, staged=query["candidate"])
+
+
+@queue_types.operation("GET", QUEUE_TYPE, scope=READ, query=paging.Staged, answers=network.QueueType)
+def get_queue_type(query: dict[str, Any], type_id: str) -> Response:
+    """Show a queue type"""
+    stored = editing.find("queue-type", type_id, staged=query["candidate"])
+    return answer(queue_type_json(stored), etag=stored.etag)
+
+
+@queue_types.operation(
+    "PUT",
+    QUEUE_TYPE,
+    scope=WRITE,
+    shape=network.QueueTypeInput,
+    query=paging.Staged,
+    answers=network.QueueType,
+    also={201: ("Created", network.QueueType), **STAGED},
+    precondition=True,
+)
+def put_queue_type(body: dict[str, Any], query: dict[str, Any], type_id: str) -> Response:
+    """Create or replace a queue type"""
+    return editing.replace("queue-type", type_id, body, queue_type_json, staged=query["candidate"])
+
+
+@queue_types.operation(
+    "PATCH",
+    QUEUE_TYPE,
+    scope=WRITE,
+    shape=network.QueueTypePatch,
+    query=paging.Staged,
+    answers=network.QueueType,
+    also=STAGED,
+    precondition=True,
+)
+def patch_queue_type(body: dict[str, Any], query: dict[str, Any], type_id: str) -> Response:
+    """Change fields of a queue type (merge patch)"""
+    return editing.patch("queue-type", type_id, body, queue_type_json, staged=query["candidate"])
+
+
+@queue_types.operation(
+    "DELETE", QUEUE_TYPE, scope=WRITE, query=paging.Staged, status=204, also=STAGED, precondition=True
+)
+def delete_queue_type(query: dict[str, Any], type_id: str) -> Response:
+    """Delete a queue type that no queue names"""
+    return editing.remove("queue-type", type_id, queue_type_json, staged=query["candidate"])
+
+
+@interfaces.operation("GET", "/interfaces", scope=READ, query=paging.Page, answers=network.InterfacePage)
+def list_interfaces(query: dict[str, Any]) -> Response:
+    """List interfaces
+
+    Those of the kernel and those of the configuration; a configured one that is missing has no state.
+    """
+    return answer(interface_page(context(), query))
+
+
+@interfaces.operation("GET", INTERFACE, scope=READ, query=paging.Staged, answers=network.Interface)
+def get_interface(query: dict[str, Any], name: str) -> Response:
+    """Show an interface"""
+    stored, body = interface_json(context(), name, staged=query["candidate"])
+    return answer(body, etag=stored.etag if stored else None)
+
+
+def render_interface(stored: Stored) -> dict[str, Any]:
+    return interface_json(context(), stored.id, staged=False)[1]
+
+
+@interfaces.operation(
+    "PUT",
+    INTERFACE,
+    scope=WRITE,
+    shape=network.InterfaceInput,
+    query=paging.Staged,
+    answers=network.Interface,
+    also={201: ("Created", network.Interface), **STAGED},
+    precondition=True,
+)
+def put_interface(body: dict[str, Any], query: dict[str, Any], name: str) -> Response:
+    """Configure an interface"""
+    return editing.replace("interface", name, body, render_interface, staged=query["candidate"])
+
+
+@interfaces.operation(
+    "PATCH",
+    INTERFACE,
+    scope=WRITE,
+    shape=network.InterfacePatch,
+    query=paging.Staged,
+    answers=network.Interface,
+    also=STAGED,
+    precondition=True,
+)
+def patch_interface(body: dict[str, Any], query: dict[str, Any], name: str) -> Response:
+    """Change fields of a configured interface (merge patch)"""
+    return editing.patch("interface", name, body, render_interface, staged=query["candidate"])
+
+
+@interfaces.operation(
+    "DELETE", INTERFACE, scope=WRITE, query=paging.Staged, status=204, also=STAGED, precondition=True
+)
+def delete_interface(query: dict[str, Any], name: str) -> Response:
+    """Remove an interface from the configuration"""
+    return editing.remove("interface", name, render_interface, staged=query["candidate"])
+
+
+@routes.operation("GET", "/static-routes", scope=READ, query=paging.Page, answers=network.StaticRoutePage)
+def list_static_routes(query: dict[str, Any]) -> Response:
+    """List static routes"""
+    return answer(page_json("static-route", query, with_warnings))
+
+
+@routes.operation(
+    "POST",
+    "/static-routes",
+    scope=WRITE,
+    shape=network.StaticRouteCreateInput,
+    query=paging.Staged,
+    answers=network.StaticRoute,
+    status=201,
+    also=STAGED,
+)
+def create_static_route(body: dict[str, Any], query: dict[str, Any]) -> Response:
+    """Create a static route"""
+    route_id = body.pop("id", None)
+    if route_id is None:
+        route_id = service().config.new_id(me(), "static-route")
+    return editing.create("static-route", route_id, body, with_warnings, staged=query["candidate"])
+
+
+@routes.operation("GET", ROUTE, scope=READ, query=paging.Staged, answers=network.StaticRoute)
+def get_static_route(query: dict[str, Any], route_id: str) -> Response:
+    """Show a static route"""
+    stored = editing.find("static-route", route_id, staged=query["candidate"])
+    return answer(with_warnings(stored), etag=stored.etag)
+
+
+@routes.operation(
+    "PUT",
+    ROUTE,
+    scope=WRITE,
+    shape=network.StaticRouteInput,
+    query=paging.Staged,
+    answers=network.StaticRoute,
+    also={201: ("Created", network.StaticRoute), **STAGED},
+    precondition=True,
+)
+def put_static_route(body: dict[str, Any], query: dict[str, Any], route_id: str) -> Response:
+    """Create or replace a static route"""
+    return editing.replace("static-route", route_id, body, with_warnings, staged=query["candidate"])
+
+
+@routes.operation(
+    "PATCH",
+    ROUTE,
+    scope=WRITE,
+    shape=network.StaticRoutePatch,
+    query=paging.Staged,
+    answers=network.StaticRoute,
+    also=STAGED,
+    precondition=True,
+)
+def patch_static_route(body: dict[str, Any], query: dict[str, Any], route_id: str) -> Response:
+    """Change fields of a static route (merge patch)"""
+    return editing.patch("static-route", route_id, body, with_warnings, staged=query["candidate"])
+
+
+@routes.operation(
+    "DELETE", ROUTE, scope=WRITE, query=paging.Staged, status=204, also=STAGED, precondition=True
+)
+def delete_static_route(query: dict[str, Any], route_id: str) -> Response:
+    """Delete a static route"""
+    return editing.remove("static-route", route_id, with_warnings, staged=query["candidate"])
+
+
+@firewall.operation("GET", "/firewall", scope=READ, query=paging.Staged, answers=network.Firewall)
+def get_firewall(query: dict[str, Any]) -> Response:
+    """Show the firewall's policy"""
+    stored = editing.find("firewall", "firewall", staged=query["candidate"])
+    return answer(with_warnings(stored), etag=stored.etag)
+
+
+@firewall.operation(
+    "PUT",
+    "/firewall",
+    scope=WRITE,
+    shape=network.FirewallInput,
+    query=paging.Staged,
+    answers=network.Firewall,
+    also={201: ("Created", network.Firewall), **STAGED},
+    precondition=True,
+)
+def put_firewall(body: dict[str, Any], query: dict[str, Any]) -> Response:
+    """Replace the firewall's policy"""
+    return editing.replace("firewall", "firewall", body, with_warnings, staged=query["candidate"])
+
+
+@firewall.operation(
+    "PATCH",
+    "/firewall",
+    scope=WRITE,
+    shape=network.FirewallPatch,
+    query=paging.Staged,
+    answers=network.Firewall,
+    also=STAGED,
+    precondition=True,
+)
+def patch_firewall(body: dict[str, Any], query: dict[str, Any]) -> Response:
+    """Change fields of the firewall's policy (merge patch)"""
+    return editing.patch("firewall", "firewall", body, with_warnings, staged=query["candidate"])

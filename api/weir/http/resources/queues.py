@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simple queues: list, read, change, move, explain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from weir.http import bulk, editing
+from weir.http.context import context, me, service
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
+from weir.http.rendering import (
+    findings_json,
+    kernel_json,
+    field_change_json,
+    object_json,
+    read_number,
+    revision_json,
+    staged_json,
+)
+from weir.http.schemas import changes, paging, queue
+from weir.model.problem import Invalid
+from weir.service import Listing, Stored
+
+area = Area("queues", "Simple queues: who, how fast up and down, under which parent.")
+QUEUE = "/queues/<string(maxlength=63):queue_id>"
+STAGED = {202: ("Staged in your candidate", changes.StagedAnswer)}
+
+
+def queue_json(stored: Stored) -> dict[str, Any]:
+    config = service().config
+    return {
+        **object_json(stored),
+        "path": [{"id": item.id, "name": item.name} for item in config.ancestors(me(), stored.id)],
+        "child_count": config.child_count(me(), stored.id),
+        "enforcement": [
+            {"field": item.field, "enforced": item.enforced, "note": item.note}
+            for item in config.enforcement(me(), stored)
+        ],
+        "warnings": findings_json(config.findings(me(), "queue", stored.id)),
+    }
+
+
+@area.operation("GET", "/queues", scope=READ, query=paging.QueueQuery, answers=queue.QueuePage)
+def list_queues(query: dict[str, Any]) -> Response:
+    """List, filter and sort queues
+
+    `-` before the sort key means descending. Sorting by a live figure lists queues without one last.
+    """
+    page = context().stats.sorted_page(me(), query) if is_live(query["sort"]) else None
+    if page is None:
+        page = service().config.page(me(), listing(query))
+    return answer(
+        {
+            "items": [queue_json(stored) for stored in page.items],
+            "next_cursor": page.next_cursor,
+            "total": page.total,
+        }
+    )
+
+
+def is_live(sort: str) -> bool:
+    return sort.lstrip("-") in ("rate_upload", "rate_download", "drops")
+
+
+def listing(query: dict[str, Any]) -> Listing:
+    """The service's question for a query string."""
+    if query["cursor"] is not None and query["offset"] is not None:
+        raise Invalid("Give a cursor or an offset, not both.", code="invalid-request", path="offset")
+    parent = {"parent": None if query["parent"] == "none" else query["parent"]} if query["parent"] else {}
+    return Listing(
+        "queue",
+        limit=query["limit"],
+        cursor=query["cursor"],
+        offset=query["offset"],
+        sort=query["sort"],
+        text=query["q"] or "",
+        disabled=query["disabled"],
+        warned=query["warnings"],
+        ids=query["ids"],
+        **parent,
+    )
+
+
+@area.operation(
+    "POST",
+    "/queues",
+    scope=WRITE,
+    shape=queue.QueueUpsertInput,
+    query=paging.Staged,
+    answers=queue.Queue,
+    status=201,
+    also=STAGED,
+)
+def create_queue(body: dict[str, Any], query: dict[str, Any]) -> Response:
+    """Create a queue
+
+    Without an id the next free `q<N>` is assigned; without a position it comes last among its siblings.
+    """
+    queue_id = body.pop("id", None)
+    if queue_id is None:
+        queue_id = service().config.new_queue_id(me())
+    return editing.create("queue", queue_id, body, queue_json, staged=query["candidate"])
+
+
+@area.operation("GET", QUEUE, scope=READ, query=paging.Staged, answers=queue.Queue)
+def get_queue(query: dict[str, Any], queue_id: str) -> Response:
+    """Show a queue
+
+    With `candidate=1` as your candidate has it.
+    """
+    stored = editing.find("queue", queue_id, staged=query["candidate"])
+    return answer(queue_json(stored), etag=stored.etag)
+
+
+@area.operation(
+    "PUT",
+    QUEUE,
+    scope=WRITE,
+    shape=queue.QueueInput,
+    query=paging.Staged,
+    answers=queue.Queue,
+    also={201: ("Created", queue.Queue), **STAGED},
+    precondition=True,
+)
+def put_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
+    """Create a queue with this id, or replace it
+
+    Omitted fields take their defaults, except the position, which stays.
+    """
+    return editing.replace("queue", queue_id, body, queue_json, staged=query["candidate"])
+
+
+@area.operation(
+    "PATCH",
+    QUEUE,
+    scope=WRITE,
+    shape=queue.QueuePatch,
+    query=paging.Staged,
+    answers=queue.Queue,
+    also=STAGED,
+    precondition=True,
+)
+def patch_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
+    """Change fields of a queue
+
+    A merge patch (RFC 7396): omitted fields stay, null resets to the default.
+    """
+    return editing.patch("queue", queue_id, body, queue_json, staged=query["candidate"])
+
+
+@area.operation("DELETE", QUEUE, scope=WRITE, query=paging.Staged, status=204, also=STAGED, precondition=True)
+def delete_queue(query: dict[str, Any], queue_id: str) -> Response:
+    """Delete a queue
+
+    A queue with children cannot be deleted; delete or move them in the same candidate or bulk request.
+    """
+    return editing.remove("queue", queue_id, queue_json, staged=query["candidate"])
+
+
+@area.operation(
+    "POST",
+    "/queues/bulk",
+    scope=WRITE,
+    shape=queue.BulkInput,
+    query=paging.Staged,
+    answers=changes.BulkAnswer,
+    also=STAGED,
+    max_body_bytes=LARGE_BODY_BYTES,
+)
+def bulk_queues(body: dict[str, Any], query: dict[str, Any]) -> Response:
+    """Create, replace and delete many queues in one transaction
+
+    All of it happens or nothing. An item with an etag is refused when its queue has changed since.
+    """
+    edits = bulk.read_edits(body)
+    upserted = [edit.id for edit in edits if edit.new is not None]
+    deleted = [edit.id for edit in edits if edit.new is None]
+    if query["candidate"]:
+        view = service().candidates.stage(me(), edits)
+        return answer(staged_json(view, "queue", upserted + deleted), 202)
+    committed = service().config.commit(me(), edits)
+    return answer(
+        {
+            "revision": committed.revision,
+            "upserted": upserted,
+            "deleted": deleted,
+            "kernel": kernel_json(committed.applied),
+            "findings": findings_json(committed.findings),
+        },
+        Server_Timing=editing.server_timing(committed.timing_ms),
+    )
+
+
+@area.operation(
+    "POST",
+    QUEUE + "/move",
+    scope=WRITE,
+    body=queue.MoveInput,
+    query=paging.Staged,
+    answers=queue.Queue,
+    also=STAGED,
+)
+def move_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
+    """Move a queue before another one of the same parent, or to the end
+
+    The order decides which of two queues with overlapping targets gets the traffic.
+    """
+    if query["candidate"]:
+        view = service().candidates.move(me(), queue_id, body["before"])
+        return answer(staged_json(view, "queue", [queue_id]), 202)
+    committed = service().config.move(me(), queue_id, body["before"])
+    stored = service().config.get(me(), "queue", queue_id)
+    return answer(queue_json(stored), etag=stored.etag, Weir_Revision=str(committed.revision))
+
+
+@area.operation("GET", QUEUE + "/explain", scope=READ, answers=queue.Explain)
+def explain_queue(queue_id: str) -> Response:
+    """Explain a queue
+
+    What was asked, what it was compiled into, what the kernel holds, and whether they agree.
+    """
+    found = service().config.explain(me(), queue_id)
+    return answer({"queue_id": queue_id, **found})
+
+
+@area.operation("GET", QUEUE + "/history", scope=READ, query=paging.Page, answers=changes.ObjectVersionPage)
+def queue_changes(query: dict[str, Any], queue_id: str) -> Response:
+    """The changes of a queue, the newest first
+
+    Also of one that no longer exists.
+    """
+    before, limit = read_number(query["cursor"]), query["limit"]
+    entries = service().revisions.history(me(), "queue", queue_id, limit=limit, before=before)
+    head, pending = service().config.revision(me()), service().config.pending(me())
+    items = [
+        {
+            "revision": revision_json(entry.revision, head, pending),
+            "action": "add" if entry.old is None else "remove" if entry.new is None else "change",
+            "fields": [field_change_json(change) for change in entry.fields],
+            "old": entry.old,
+            "new": entry.new,
+        }
+        for entry in entries
+    ]
+    more = len(entries) == limit
+    return answer({"items": items, "next_cursor": str(entries[-1].revision.number) if more else None})

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live figures and their recent past, and the stream that carries them to browsers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, stream_with_context
+
+from weir.http.context import context, me, service
+from weir.http.endpoint import READ, Area, answer
+from weir.http.schemas import paging, stats
+
+area = Area("stats", "Rates over the last second and minute, history, and a stream at 1 Hz.")
+
+
+@area.operation(
+    "GET", "/stats/queues", scope=READ, query=paging.StatsQueuesQuery, answers=stats.QueueStatsAnswer
+)
+def queue_stats(query: dict[str, Any]) -> Response:
+    """Live figures of the busiest queues, or of those named by `ids`"""
+    found = context().stats
+    if query["ids"] is not None:
+        return answer(found.queues(query["ids"]))
+    return answer(found.top(query["top"], query["by"]))
+
+
+@area.operation(
+    "GET",
+    "/stats/queues/<string(maxlength=63):queue_id>/history",
+    scope=READ,
+    query=paging.HistoryQuery,
+    answers=stats.QueueHistory,
+)
+def queue_history(query: dict[str, Any], queue_id: str) -> Response:
+    """A queue's last two minutes, hour or day"""
+    stored = service().config.get(me(), "queue", queue_id)
+    return answer(context().stats.history(stored.object, query["window"]))
+
+
+@area.operation("GET", "/stats/interfaces", scope=READ, answers=stats.InterfaceStatsAnswer)
+def interface_stats() -> Response:
+    """Live figures of the interfaces"""
+    return answer(context().stats.interfaces())
+
+
+@area.operation("GET", "/stats/system", scope=READ, answers=stats.SystemStats)
+def system_stats() -> Response:
+    """CPU, memory and load of the router"""
+    return answer(context().stats.system())
+
+
+@area.operation(
+    "GET",
+    "/stats/stream",
+    scope=READ,
+    query=paging.StreamQuery,
+    media={"text/event-stream": stats.StreamEvent},
+    streams=True,
+)
+def stream_stats(query: dict[str, Any]) -> Response:
+    """Server-sent events, once a second
+
+    `event: queues`, `interfaces`, `system`, `config` (a commit, a confirmation, a rollback) and `stale`
+    (no sample could be taken); the data is the member of that name in the schema. The number of streams
+    is bounded (503 beyond it); close those of hidden tabs.
+    """
+    frames = context().stats.stream(me(), query["topics"], query["ids"], query["top"])
+    response = Response(stream_with_context(frames), mimetype="text/event-stream")
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Accel-Buffering"] = "no"
+    return response

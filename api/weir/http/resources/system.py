@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The router itself: version, kernel, capabilities, health, audit trail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from weir.http.context import context, me, service
+from weir.http.endpoint import ADMIN, PUBLIC, READ, Area, answer
+from weir.http.health import system_json
+from weir.http.rendering import moment, read_number
+from weir.http.schemas import accounts, paging, system
+
+area = Area("system", "The router itself: version, kernel, capabilities, health, audit trail.")
+
+
+@area.operation("GET", "/system", scope=READ, answers=system.System)
+def get_system() -> Response:
+    """Version, kernel, capabilities and health"""
+    return answer(system_json(context(), me()))
+
+
+@area.operation("GET", "/system/live", scope=PUBLIC, answers=system.Live)
+def get_liveness() -> Response:
+    """Whether the API answers
+
+    For supervisors and load balancers; says nothing about the router.
+    """
+    return answer({"ok": True})
+
+
+@area.operation("GET", "/system/audit", scope=ADMIN, query=paging.Page, answers=accounts.AuditPage)
+def list_audit(query: dict[str, Any]) -> Response:
+    """Who did what from where, the newest first"""
+    limit = query["limit"]
+    found = service().audit.list(me(), before=read_number(query["cursor"]), limit=limit)
+    items = [
+        {
+            "id": entry.id,
+            "at": moment(entry.at_ms),
+            "actor": entry.actor,
+            "via": entry.via,
+            "source": entry.source,
+            "action": entry.action,
+            "subject": entry.subject,
+            "outcome": entry.outcome,
+            "detail": entry.detail,
+        }
+        for entry in found
+    ]
+    return answer({"items": items, "next_cursor": str(found[-1].id) if len(found) == limit else None})

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sign-in, users, tokens and the audit trail as JSON."""
+
+from __future__ import annotations
+
+from marshmallow import fields, validate
+
+from weir.http.schemas.base import Answer, Flag, Input, Text, Whole, one_of
+
+SCOPES = ("read", "write", "admin")
+USERNAME_PATTERN = r"^[a-z_][a-z0-9_.@-]{0,62}$"
+
+
+class SignInInput(Input):
+    username = Text(min_length=1, max_length=64, required=True)
+    password = Text(min_length=1, max_length=1024, required=True)
+
+
+class PasswordInput(Input):
+    old_password = Text(min_length=1, max_length=1024, required=True)
+    new_password = Text(min_length=1, max_length=1024, required=True)
+
+
+class User(Answer):
+    username = fields.String()
+    scope = one_of(*SCOPES, metadata={"description": "admin includes write, write includes read."})
+    disabled = fields.Boolean()
+    must_change_password = fields.Boolean()
+    created_at = fields.String()
+    last_sign_in_at = fields.String(allow_none=True)
+
+
+class UserPage(Answer):
+    items = fields.List(fields.Nested(User))
+    next_cursor = fields.String(allow_none=True)
+    total = fields.Integer()
+
+
+class UserCreateInput(Input):
+    username = Text(min_length=1, max_length=63, required=True, validate=[validate.Regexp(USERNAME_PATTERN)])
+    password = Text(
+        min_length=1,
+        max_length=1024,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "null: a one-time password is made and answered."},
+    )
+    scope = one_of(*SCOPES, load_default="read")
+
+
+class UserPatch(Input):
+    scope = one_of(*SCOPES)
+    disabled = Flag()
+
+
+class UserCreated(Answer):
+    user = fields.Nested(User)
+    one_time_password = fields.String(
+        allow_none=True, metadata={"description": "Shown this once; it must be changed at the first sign-in."}
+    )
+
+
+class Session(Answer):
+    id = fields.String()
+    current = fields.Boolean()
+    created_at = fields.String()
+    last_seen_at = fields.String(allow_none=True)
+    expires_at = fields.String(allow_none=True)
+    source = fields.String(
+        allow_none=True, metadata={"description": "The address that it was last used from."}
+    )
+    user_agent = fields.String(allow_none=True)
+
+
+class SessionList(Answer):
+    items = fields.List(fields.Nested(Session))
+
+
+class SignInAnswer(Answer):
+    user = fields.Nested(User)
+    must_change_password = fields.Boolean()
+    csrf_token = fields.String(metadata={"description": "Send it as X-CSRF-Token with unsafe methods."})
+
+
+class Me(Answer):
+    username = fields.String()
+    scope = one_of(*SCOPES)
+    via = one_of("session", "token")
+    must_change_password = fields.Boolean()
+    csrf_token = fields.String(allow_none=True, metadata={"description": "null when a token signed in."})
+
+
+class Token(Answer):
+    id = fields.String()
+    name = fields.String()
+    scope = one_of(*SCOPES)
+    owner = fields.String()
+    created_at = fields.String()
+    expires_at = fields.String(allow_none=True)
+    last_used_at = fields.String(allow_none=True)
+
+
+class TokenPage(Answer):
+    items = fields.List(fields.Nested(Token))
+    next_cursor = fields.String(allow_none=True)
+    total = fields.Integer()
+
+
+class TokenCreateInput(Input):
+    name = Text(min_length=1, max_length=64, required=True)
+    scope = one_of(*SCOPES, load_default="read")
+    expires_within_s = Whole(60, 10 * 366 * 86_400, load_default=None, allow_none=True)
+
+
+class TokenCreated(Token):
+    """The secret is shown this once; only its hash is kept."""
+
+    secret = fields.String()
+
+
+class AuditEntry(Answer):
+    id = fields.Integer()
+    at = fields.String()
+    actor = fields.String()
+    via = fields.String()
+    source = fields.String(metadata={"description": "The address that the request came from."})
+    action = fields.String()
+    subject = fields.String(allow_none=True)
+    outcome = fields.String()
+    detail = fields.String(allow_none=True)
+
+
+class AuditPage(Answer):
+    items = fields.List(fields.Nested(AuditEntry))
+    next_cursor = fields.String(allow_none=True)

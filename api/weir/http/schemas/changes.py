@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates, commits, confirmations and revisions as JSON."""
+
+from __future__ import annotations
+
+from marshmallow import fields, validate
+
+from weir.http.schemas.base import Answer, Input, Text, Whole, one_of
+from weir.http.schemas.problem import Finding
+
+KINDS = ("queue", "queue-type", "interface", "static-route", "firewall")
+CONFIRM_WITHIN_S = (5, 3600)
+
+
+class CommitInput(Input):
+    message = Text(max_length=1000, lines=True, load_default="")
+    confirm_within_s = Whole(
+        *CONFIRM_WITHIN_S,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Roll back by itself unless confirmed within so many seconds."},
+    )
+
+
+class ConfirmInput(Input):
+    revision = Whole(1, 2**53 - 1, required=True)
+    token = Text(
+        max_length=128,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "`pending.token` of the commit; without it, the same account must confirm."},
+    )
+
+
+class ChangeInput(Input):
+    """One object's new content, or null to delete it. The fields are those of the kind's own resource."""
+
+    kind = one_of(*KINDS, required=True)
+    id = Text(
+        max_length=255, load_default=None, allow_none=True, metadata={"description": "null: assign one."}
+    )
+    new = fields.Dict(keys=fields.String(), required=True, allow_none=True)
+
+
+class ChangesInput(Input):
+    changes = fields.List(
+        fields.Nested(ChangeInput), required=True, validate=validate.Length(min=1, max=10_000)
+    )
+
+
+class FieldChange(Answer):
+    """One field that differs; nested fields are named `max_limit_bps.upload`."""
+
+    field = fields.String()
+    old = fields.Raw(allow_none=True)
+    new = fields.Raw(allow_none=True)
+
+
+class Change(Answer):
+    """`old` is null when the object is added and `new` when it is removed."""
+
+    kind = one_of(*KINDS)
+    id = fields.String()
+    name = fields.String()
+    action = one_of("add", "change", "remove")
+    fields_ = fields.List(fields.Nested(FieldChange), data_key="fields")
+    old = fields.Dict(keys=fields.String(), allow_none=True)
+    new = fields.Dict(keys=fields.String(), allow_none=True)
+
+
+class Counts(Answer):
+    added = fields.Integer()
+    changed = fields.Integer()
+    removed = fields.Integer()
+
+
+class Step(Answer):
+    """One thing done, or to be done, to the kernel, in words."""
+
+    backend = fields.String()
+    action = fields.String()
+    what = fields.String()
+
+
+class KernelEffect(Answer):
+    """What the changes do to the kernel's entries; at most 1,000 steps are listed, `counts` counts all."""
+
+    available = fields.Boolean(metadata={"description": "False when the agent does not answer."})
+    reason = fields.String(allow_none=True)
+    counts = fields.Nested(Counts)
+    steps = fields.List(fields.Nested(Step))
+    apply_ms = fields.Float(allow_none=True)
+    verify_ms = fields.Float(allow_none=True)
+
+
+class Pending(Answer):
+    """A commit that rolls back by itself unless it is confirmed."""
+
+    revision = fields.Integer()
+    base_revision = fields.Integer()
+    author = fields.String()
+    message = fields.String()
+    started_at = fields.String()
+    deadline_at = fields.String()
+    window_s = fields.Integer()
+    seconds_left = fields.Float()
+    token = fields.String(
+        allow_none=True,
+        metadata={"description": "Only in the answer to the commit; it confirms that change."},
+    )
+
+
+class PendingAnswer(Answer):
+    pending = fields.Nested(Pending, allow_none=True)
+    revision = fields.Integer(metadata={"description": "The running revision."})
+
+
+class CommitAnswer(Answer):
+    revision = fields.Integer()
+    base_revision = fields.Integer()
+    counts = fields.Nested(Counts, metadata={"description": "Objects."})
+    kernel = fields.Nested(KernelEffect)
+    findings = fields.List(fields.Nested(Finding))
+    pending = fields.Nested(Pending, allow_none=True)
+
+
+class Candidate(Answer):
+    """The changes that one user has staged."""
+
+    author = fields.String()
+    base_revision = fields.Integer()
+    head_revision = fields.Integer()
+    created_at = fields.String()
+    change_count = fields.Integer()
+    conflict_count = fields.Integer(
+        metadata={"description": "Objects that somebody else changed since; resolve before the commit."}
+    )
+    conflicts = fields.List(fields.Nested("ObjectReference"), metadata={"description": "The first 100."})
+    kinds = fields.Dict(
+        keys=fields.String(), values=fields.Integer(), metadata={"description": "Changes per kind."}
+    )
+
+
+class ObjectReference(Answer):
+    kind = one_of(*KINDS)
+    id = fields.String()
+
+
+class ResolveInput(Input):
+    keep = one_of(
+        "mine", "theirs", required=True, metadata={"description": "Whose version of conflicting objects."}
+    )
+
+
+class CandidateAnswer(Answer):
+    candidate = fields.Nested(Candidate, allow_none=True)
+
+
+class StagedAnswer(Answer):
+    """The answer (202) to a write with `?candidate=1`."""
+
+    candidate = fields.Nested(Candidate)
+    kind = fields.String()
+    ids = fields.List(fields.String())
+
+
+class CandidateDiff(Answer):
+    base_revision = fields.Integer()
+    head_revision = fields.Integer()
+    total = fields.Integer()
+    counts = fields.Nested(Counts)
+    changes = fields.List(fields.Nested(Change))
+    next_cursor = fields.String(allow_none=True)
+    kernel = fields.Nested(KernelEffect)
+    findings = fields.List(fields.Nested(Finding))
+
+
+class Validation(Answer):
+    valid = fields.Boolean()
+    findings = fields.List(fields.Nested(Finding))
+
+
+class Revision(Answer):
+    revision = fields.Integer()
+    kind = one_of("commit", "restore", "rollback")
+    created_at = fields.String()
+    author = fields.String()
+    message = fields.String()
+    change_count = fields.Integer()
+    state = one_of("running", "past", "pending")
+    restores = fields.Integer(allow_none=True, metadata={"description": "The revision that it restored."})
+
+
+class RevisionPage(Answer):
+    items = fields.List(fields.Nested(Revision))
+    next_cursor = fields.String(allow_none=True)
+
+
+class RevisionDiff(Answer):
+    from_revision = fields.Integer()
+    to_revision = fields.Integer()
+    total = fields.Integer()
+    counts = fields.Nested(Counts)
+    changes = fields.List(fields.Nested(Change))
+    next_cursor = fields.String(allow_none=True)
+
+
+class RevisionDetail(Revision):
+    changes = fields.List(fields.Nested(Change), metadata={"description": "The first 100."})
+
+
+class ObjectVersion(Answer):
+    """One change of an object: who, when, why, and what differs."""
+
+    revision = fields.Nested(Revision)
+    action = one_of("add", "change", "remove")
+    fields_ = fields.List(fields.Nested(FieldChange), data_key="fields")
+    old = fields.Dict(keys=fields.String(), allow_none=True)
+    new = fields.Dict(keys=fields.String(), allow_none=True)
+
+
+class ObjectVersionPage(Answer):
+    items = fields.List(fields.Nested(ObjectVersion))
+    next_cursor = fields.String(allow_none=True)
+
+
+class BulkAnswer(Answer):
+    revision = fields.Integer()
+    upserted = fields.List(fields.String())
+    deleted = fields.List(fields.String())
+    kernel = fields.Nested(KernelEffect)
+    findings = fields.List(fields.Nested(Finding))

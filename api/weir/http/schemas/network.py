@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queue types, interfaces, static routes and the firewall as JSON."""
+
+from __future__ import annotations
+
+from marshmallow import fields, validate
+
+from weir.http.schemas.base import Answer, Flag, Input, Text, Whole, identifier, one_of, patch_of
+from weir.http.schemas.problem import Finding
+from weir.http.schemas.queue import queue_type_name
+from weir.model.limits import (
+    MAX_ADDRESSES,
+    MAX_COMMENT_CHARS,
+    MAX_MTU_BYTES,
+    MAX_NAME_CHARS,
+    MAX_OVERHEAD_BYTES,
+    MAX_PORTS,
+    MAX_QUEUE_TYPE_OPTIONS,
+    MIN_MTU_BYTES,
+    MIN_OVERHEAD_BYTES,
+    QUEUE_TYPE_KINDS,
+)
+
+ROLES = ("lan", "wan", "none")
+SHAPERS = ("auto", "edt", "police", "htb")
+
+
+class QueueTypeInput(Input):
+    """How the packets of a queue wait. Option names are RouterOS's (`pcq-rate`, `fq-codel-limit`)."""
+
+    type = one_of(*QUEUE_TYPE_KINDS, required=True)
+    options = fields.Dict(
+        keys=identifier(),
+        values=Text(max_length=MAX_NAME_CHARS),
+        load_default=dict,
+        validate=validate.Length(max=MAX_QUEUE_TYPE_OPTIONS),
+    )
+    comment = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
+
+
+class QueueTypeCreateInput(QueueTypeInput):
+    id = queue_type_name(required=True, metadata={"description": "The name that queues refer to."})
+
+
+QueueTypePatch = patch_of(QueueTypeInput)
+
+
+class QueueType(Answer):
+    id = fields.String()
+    type = fields.String()
+    options = fields.Dict(keys=fields.String(), values=fields.String())
+    comment = fields.String()
+    etag = fields.String()
+    used_by = fields.Integer(metadata={"description": "Queues that name this type."})
+    warnings = fields.List(fields.Nested(Finding))
+
+
+class QueueTypePage(Answer):
+    items = fields.List(fields.Nested(QueueType))
+    next_cursor = fields.String(allow_none=True)
+    total = fields.Integer()
+
+
+class InterfaceInput(Input):
+    role = one_of(*ROLES, load_default="none")
+    addresses = fields.List(
+        Text(min_length=1, max_length=64), load_default=list, validate=validate.Length(max=MAX_ADDRESSES)
+    )
+    mtu = Whole(MIN_MTU_BYTES, MAX_MTU_BYTES, load_default=None, allow_none=True)
+    description = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
+    overhead_bytes = Whole(MIN_OVERHEAD_BYTES, MAX_OVERHEAD_BYTES, load_default=0)
+    shaper = one_of(*SHAPERS, load_default="auto")
+    disabled = Flag(load_default=False)
+
+
+InterfacePatch = patch_of(InterfaceInput)
+
+
+class InterfaceState(Answer):
+    """What the kernel says of an interface now."""
+
+    index = fields.Integer()
+    kind = fields.String()
+    mac = fields.String(allow_none=True)
+    mtu = fields.Integer()
+    up = fields.Boolean()
+    speed_bps = fields.Integer(allow_none=True)
+    addresses = fields.List(fields.String())
+    qdisc = fields.String(allow_none=True)
+    shaper = fields.String(allow_none=True, metadata={"description": "The method in force, or null."})
+    shaper_reason = fields.String(allow_none=True)
+
+
+class Interface(Answer):
+    """`configured` is false for an interface that the kernel has and the configuration does not name."""
+
+    id = fields.String()
+    configured = fields.Boolean()
+    role = fields.String()
+    addresses = fields.List(fields.String())
+    mtu = fields.Integer(allow_none=True)
+    description = fields.String()
+    overhead_bytes = fields.Integer()
+    shaper = fields.String()
+    disabled = fields.Boolean()
+    etag = fields.String(allow_none=True)
+    state = fields.Nested(InterfaceState, allow_none=True)
+    warnings = fields.List(fields.Nested(Finding))
+
+
+class InterfacePage(Answer):
+    items = fields.List(fields.Nested(Interface))
+    next_cursor = fields.String(allow_none=True)
+    total = fields.Integer()
+
+
+class StaticRouteInput(Input):
+    """Exactly one of `gateway` (with or without `interface`), `interface` alone, or `blackhole`."""
+
+    destination = Text(min_length=1, max_length=64, required=True)
+    gateway = Text(min_length=1, max_length=64, load_default=None, allow_none=True)
+    interface = Text(min_length=1, max_length=15, load_default=None, allow_none=True)
+    blackhole = Flag(load_default=False)
+    distance = Whole(1, 255, load_default=1)
+    comment = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
+    disabled = Flag(load_default=False)
+
+
+class StaticRouteCreateInput(StaticRouteInput):
+    id = identifier(metadata={"description": "Assigned (r1, r2, ...) when omitted."})
+
+
+StaticRoutePatch = patch_of(StaticRouteInput)
+
+
+class StaticRoute(Answer):
+    id = fields.String()
+    destination = fields.String()
+    gateway = fields.String(allow_none=True)
+    interface = fields.String(allow_none=True)
+    blackhole = fields.Boolean()
+    distance = fields.Integer()
+    comment = fields.String()
+    disabled = fields.Boolean()
+    etag = fields.String()
+    warnings = fields.List(fields.Nested(Finding))
+
+
+class StaticRoutePage(Answer):
+    items = fields.List(fields.Nested(StaticRoute))
+    next_cursor = fields.String(allow_none=True)
+    total = fields.Integer()
+
+
+class FirewallInput(Input):
+    """The minimal policy: replies are allowed, everything else from WAN is dropped unless named here."""
+
+    masquerade = Flag(load_default=True)
+    drop_new_from_wan = Flag(load_default=True)
+    allow_ping_from_wan = Flag(load_default=True)
+    allowed_wan_tcp_ports = fields.List(
+        Whole(1, 65_535), load_default=list, validate=validate.Length(max=MAX_PORTS)
+    )
+
+
+FirewallPatch = patch_of(FirewallInput)
+
+
+class Firewall(Answer):
+    id = fields.String()
+    masquerade = fields.Boolean()
+    drop_new_from_wan = fields.Boolean()
+    allow_ping_from_wan = fields.Boolean()
+    allowed_wan_tcp_ports = fields.List(fields.Integer())
+    etag = fields.String()
+    warnings = fields.List(fields.Nested(Finding))

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Query strings. No list is without a limit, and an unknown parameter is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import fields, post_load, pre_load, validate
+
+from weir.http.schemas.base import Input, QueryFlag, QueryInteger, Text, one_of
+
+MAX_LIMIT = 1000
+QUEUE_SORTS = (
+    "position",
+    "name",
+    "id",
+    "max_limit_upload",
+    "max_limit_download",
+    "rate_upload",
+    "rate_download",
+    "drops",
+)
+
+
+class Query(Input):
+    """A query string; the view finds None for what was not given and has no default."""
+
+    @post_load
+    def complete(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {name: data.get(name) for name in self.fields}
+
+
+class Page(Query):
+    limit = QueryInteger(1, MAX_LIMIT, load_default=100)
+    cursor = Text(max_length=512, metadata={"description": "`next_cursor` of the last page."})
+
+
+class Staged(Query):
+    candidate = QueryFlag(
+        load_default=False,
+        metadata={"description": "1: stage the change in your candidate instead of committing it."},
+    )
+
+
+class IdList(fields.String):
+    """`a,b,c`: at most `most` ids."""
+
+    def __init__(self, most: int, **kwargs: Any):
+        super().__init__(validate=validate.Length(max=64 * most), **kwargs)
+        self.most = most
+
+    default_error_messages = {"many": "Too many ids; at most {most}."}  # noqa: RUF012
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        ids = [part for part in str(text).split(",") if part]
+        if len(ids) > self.most:
+            raise self.make_error("many", most=self.most)
+        return ids
+
+
+class QueueQuery(Page):
+    offset = QueryInteger(
+        0, 10_000_000, metadata={"description": "Instead of a cursor, to jump."}
+    )
+    sort = one_of(*QUEUE_SORTS, *("-" + key for key in QUEUE_SORTS), load_default="position")
+    q = Text(
+        max_length=255,
+        metadata={"description": "Part of name, comment or id; an address finds the queues that cover it."},
+    )
+    parent = Text(max_length=63, metadata={"description": "An id, or `none` for roots."})
+    disabled = QueryFlag()
+    warnings = QueryFlag(, metadata={"description": "1: only queues with findings."})
+    ids = IdList(MAX_LIMIT, metadata={"description": "Only these, comma-separated."})
+
+
+class StatsQueuesQuery(Query):
+    top = QueryInteger(1, MAX_LIMIT, load_default=10)
+    by = one_of(
+        "rate_download",
+        "rate_upload",
+        "rate_total",
+        "drops",
+        "minute_rate_download",
+        "minute_rate_upload",
+        load_default="rate_download",
+    )
+    ids = IdList(MAX_LIMIT, metadata={"description": "These instead of the top."})
+
+
+class HistoryQuery(Query):
+    window = one_of("2m", "1h", "24h", load_default="1h")
+
+
+class StreamQuery(Query):
+    topics = fields.List(one_of("queues", "interfaces", "system", "config"))
+    ids = IdList(MAX_LIMIT, metadata={"description": "Queues to report on."})
+    top = QueryInteger(1, MAX_LIMIT, metadata={"description": "Or the top N by download."})
+
+    @pre_load
+    def split_topics(self, data: Any, **_: Any) -> Any:
+        given = dict(data.items())
+        if isinstance(given.get("topics"), str):
+            given["topics"] = [topic for topic in given["topics"].split(",") if topic]
+        return given
+
+
+class DiffQuery(Page):
+    """Changes of a diff by the page; the kernel's part is computed for the whole."""

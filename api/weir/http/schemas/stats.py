@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live figures as JSON. Upload and download as seen by the target; times are Unix seconds."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from weir.http.schemas.base import Answer, one_of
+
+
+class Rate(Answer):
+    upload = fields.Float()
+    download = fields.Float()
+
+
+class Total(Answer):
+    upload = fields.Integer()
+    download = fields.Integer()
+
+
+class QueueStats(Answer):
+    """`live` is false for a queue that has no class in the kernel (disabled, or outside its hours)."""
+
+    id = fields.String()
+    live = fields.Boolean()
+    rate_bps = fields.Nested(Rate, metadata={"description": "Over the last second."})
+    minute_rate_bps = fields.Nested(Rate, metadata={"description": "Over the last minute."})
+    packets_ps = fields.Nested(Rate)
+    drops_ps = fields.Nested(Rate)
+    marks_ps = fields.Nested(Rate)
+    bytes = fields.Nested(Total, metadata={"description": "Since the class was created."})
+    drops = fields.Nested(Total)
+    delay_us = fields.Nested(Rate, allow_none=True, metadata={"description": "Backlog delay, if measured."})
+    fast_share = fields.Float(
+        allow_none=True, metadata={"description": "0 to 1: bytes on the fast path; null if there is none."}
+    )
+
+
+class QueueStatsAnswer(Answer):
+    """`stale_since` is set when no sample could be taken lately; the figures are then the last ones."""
+
+    at = fields.Float()
+    stale_since = fields.Float(allow_none=True)
+    stale_reason = fields.String(allow_none=True)
+    items = fields.List(fields.Nested(QueueStats))
+
+
+class HistoryDirection(Answer):
+    rate_bps = fields.List(fields.Float(allow_none=True))
+    drops_ps = fields.List(fields.Float(allow_none=True))
+
+
+class QueueHistory(Answer):
+    """Equally spaced samples, the oldest first; null where none was taken."""
+
+    id = fields.String()
+    window = one_of("2m", "1h", "24h")
+    start = fields.Float(metadata={"description": "Unix seconds of the first sample."})
+    step_s = fields.Integer()
+    upload = fields.Nested(HistoryDirection)
+    download = fields.Nested(HistoryDirection)
+    limit_bps = fields.Nested(Total, metadata={"description": "max_limit now; 0 = none."})
+
+
+class InterfaceStats(Answer):
+    id = fields.String()
+    up = fields.Boolean()
+    speed_bps = fields.Integer(allow_none=True)
+    rx_bps = fields.Float()
+    tx_bps = fields.Float()
+    rx_packets_ps = fields.Float()
+    tx_packets_ps = fields.Float()
+    rx_drops_ps = fields.Float()
+    tx_drops_ps = fields.Float()
+    rx_bytes = fields.Integer()
+    tx_bytes = fields.Integer()
+
+
+class InterfaceStatsAnswer(Answer):
+    at = fields.Float()
+    stale_since = fields.Float(allow_none=True)
+    stale_reason = fields.String(allow_none=True)
+    items = fields.List(fields.Nested(InterfaceStats))
+
+
+class SystemStats(Answer):
+    at = fields.Float()
+    cpu_busy = fields.List(fields.Float(), metadata={"description": "0 to 1 for each CPU."})
+    memory_total_bytes = fields.Integer()
+    memory_available_bytes = fields.Integer()
+    load_1m = fields.Float()
+    uptime_s = fields.Float()
+
+
+class StreamEvent(Answer):
+    """What `stats/stream` sends; the event's name tells which member its data is."""
+
+    queues = fields.Nested(QueueStatsAnswer)
+    interfaces = fields.Nested(InterfaceStatsAnswer)
+    system = fields.Nested(SystemStats)
+    config = fields.Nested("PendingAnswer")
+    stale = fields.Nested("StaleMarker")
+
+
+class StaleMarker(Answer):
+    at = fields.Float()
+    since = fields.Float()
+    reason = fields.String()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The router itself as JSON."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from weir.http.schemas.base import Answer, one_of
+
+
+class Capability(Answer):
+    id = fields.String()
+    available = fields.Boolean()
+    reason = fields.String(
+        allow_none=True, metadata={"description": "Why it is not, or what is used instead."}
+    )
+
+
+class Check(Answer):
+    """One thing that is well or is not, and what to do about it."""
+
+    id = fields.String()
+    state = one_of("ok", "warning", "failed")
+    message = fields.String()
+
+
+class ShaperState(Answer):
+    interface = fields.String()
+    mode = fields.String()
+    reason = fields.String(allow_none=True)
+
+
+class Drift(Answer):
+    """Something in the kernel that differs from the running revision."""
+
+    backend = fields.String()
+    what = fields.String()
+    state = fields.String()
+
+
+class AgentState(Answer):
+    connected = fields.Boolean()
+    state = one_of("ok", "applying", "drift", "failed", "starting", "down")
+    version = fields.String(allow_none=True)
+    revision = fields.Integer(allow_none=True, metadata={"description": "The revision in the kernel."})
+    since = fields.Float(allow_none=True, metadata={"description": "Unix seconds of its start or its loss."})
+
+
+class System(Answer):
+    version = fields.String()
+    hostname = fields.String(allow_none=True)
+    kernel = fields.String(allow_none=True)
+    uptime_s = fields.Float(allow_none=True)
+    health = one_of("ok", "warning", "failed")
+    checks = fields.List(fields.Nested(Check))
+    agent = fields.Nested(AgentState)
+    revision = fields.Integer()
+    queue_count = fields.Integer()
+    warning_count = fields.Integer()
+    capabilities = fields.List(fields.Nested(Capability))
+    shapers = fields.List(fields.Nested(ShaperState))
+    drift = fields.List(fields.Nested(Drift))
+
+
+class Live(Answer):
+    ok = fields.Boolean()

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may call what. Every request to the API passes `guard`; an undeclared operation is refused.
+
+A browser signs in with the cookie `weir_session` (HttpOnly, SameSite=Strict) and repeats the token
+of its session in X-CSRF-Token for unsafe methods. Programs send `Authorization: Bearer`.
+"""
+
+from __future__ import annotations
+
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from weir.http.context import service
+from weir.http.endpoint import ADMIN, PUBLIC, READ, SIGNED_IN, WRITE, Operation
+from weir.http.problems import BadRequest, UnsupportedMediaType
+from weir.model.problem import Forbidden, Unauthenticated
+from weir.service import Principal
+
+SESSION_COOKIE = "weir_session"
+API_PREFIX = "/api/"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_RANK = {READ: 1, WRITE: 2, ADMIN: 3}
+_BEFORE_NEW_PASSWORD = frozenset({"auth.show_me", "auth.change_password", "auth.sign_out"})
+MAX_SECRET_CHARS = 512
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+
+
+def origin() -> str:
+    """The address that the request came from, for throttling and the audit trail."""
+    return request.remote_addr or "local"
+
+
+def authenticate() -> Principal:
+    """The principal of the request's credential. Raises Unauthenticated."""
+    header = request.headers.get("Authorization")
+    if header is not None:
+        kind, _, secret = header.partition(" ")
+        if kind.lower() != "bearer" or not 0 < len(secret) <= MAX_SECRET_CHARS:
+            raise Unauthenticated("Authorization must be `Bearer` and an API token.")
+        return service().auth.authenticate_token(secret.strip(), origin())
+    secret = request.cookies.get(SESSION_COOKIE, "")
+    if not 0 < len(secret) <= MAX_SECRET_CHARS:
+        raise Unauthenticated("Sign in first, or send an API token.")
+    principal = service().auth.authenticate_session(secret, origin())
+    if request.method not in SAFE_METHODS:
+        service().auth.check_csrf(secret, request.headers.get("X-CSRF-Token", ""))
+    return principal
+
+
+def permits(scope: str, held: str) -> bool:
+    """Whether a principal of scope `held` may call an operation of `scope`; unknown scopes are refused."""
+    if scope == SIGNED_IN:
+        return held in _RANK
+    return 0 < _RANK.get(scope, 0) <= _RANK.get(held, 0)
+
+
+def guard(operations: dict[str, Operation]) -> None:
+    """Refuse what may not be done. Runs before every request."""
+    if not request.path.startswith(API_PREFIX) or request.url_rule is None:
+        return
+    if request.method == "OPTIONS":
+        return
+    operation = operations.get(request.endpoint or "")
+    if operation is None:
+        raise Forbidden("This operation declares no scope.", code="no-scope")
+    refuse_foreign_origin()
+    limit_body(operation)
+    if operation.scope != PUBLIC:
+        principal = g.principal = authenticate()
+        if principal.must_change_password and request.endpoint not in _BEFORE_NEW_PASSWORD:
+            raise Forbidden("Change your password first.", code="password-change-required")
+        if not permits(operation.scope, principal.scope):
+            raise Forbidden(f"This needs the scope {operation.scope!r}; yours is {principal.scope!r}.")
+    check_body_type(operation)
+
+
+def refuse_foreign_origin() -> None:
+    """An unsafe request that a browser sends for another site is refused, whatever its credential."""
+    if request.method in SAFE_METHODS:
+        return
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        raise Forbidden("The request comes from another site.", code="cross-site")
+
+
+def limit_body(operation: Operation) -> None:
+    request.max_content_length = operation.max_body_bytes
+    if request.content_length is not None and request.content_length > operation.max_body_bytes:
+        raise RequestEntityTooLarge(f"The body may have at most {operation.max_body_bytes} bytes.")
+
+
+def check_body_type(operation: Operation) -> None:
+    if not operation.body_types or request.method in SAFE_METHODS:
+        return
+    if request.headers.get("Transfer-Encoding") and not request.environ.get("wsgi.input_terminated"):
+        raise BadRequest("The body needs a Content-Length.", code="length-required")
+    if not request.content_length and not request.environ.get("wsgi.input_terminated"):
+        return
+    if request.mimetype not in operation.body_types:
+        wanted = " or ".join(operation.body_types)
+        given = request.mimetype or "nothing"
+        raise UnsupportedMediaType(f"The body must be {wanted}; its Content-Type says {given[:80]!r}.")
+
+
+def add_headers(response: Response) -> Response:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    if request.path.startswith(API_PREFIX):
+        response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def set_session_cookie(response: Response, secret: str) -> None:
+    response.set_cookie(
+        SESSION_COOKIE, secret, path="/", httponly=True, samesite="Strict", secure=request.is_secure
+    )
+
+
+def clear_session_cookie(response: Response) -> None:
+    response.delete_cookie(
+        SESSION_COOKIE, path="/", httponly=True, samesite="Strict", secure=request.is_secure
+    )
+
+
+def protect(app: Flask, operations: dict[str, Operation]) -> None:
+    app.before_request(lambda: guard(operations))
+    app.after_request(add_headers)
