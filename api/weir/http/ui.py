@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serving the built user interface: hashed assets for a year, everything else fresh, client routes to the index."""
+"""Serving the built user interface: hashed assets for a year, the rest fresh."""
 
 from __future__ import annotations
 

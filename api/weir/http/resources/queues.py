@@ -11,9 +11,9 @@ from weir.http import bulk, editing
 from weir.http.context import context, me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
 from weir.http.rendering import (
+    field_change_json,
     findings_json,
     kernel_json,
-    field_change_json,
     object_json,
     read_number,
     revision_json,

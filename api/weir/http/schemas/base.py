@@ -22,7 +22,7 @@ ID_PATTERN = f"^{limits.OBJECT_ID.pattern}$"
 class Text(fields.String):
     """Unicode text of bounded length without control characters or lone surrogates."""
 
-    default_error_messages = {"control": "Control characters and broken Unicode are not allowed."}
+    default_error_messages = {"control": "Control characters and broken Unicode are not allowed."}  # noqa: RUF012
 
     def __init__(self, *, min_length: int = 0, max_length: int = 255, lines: bool = False, **kwargs: Any):
         kwargs["validate"] = [validate.Length(min=min_length, max=max_length), *kwargs.pop("validate", [])]

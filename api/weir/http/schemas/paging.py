@@ -60,9 +60,7 @@ class IdList(fields.String):
 
 
 class QueueQuery(Page):
-    offset = QueryInteger(
-        0, 10_000_000, metadata={"description": "Instead of a cursor, to jump."}
-    )
+    offset = QueryInteger(0, 10_000_000, metadata={"description": "Instead of a cursor, to jump."})
     sort = one_of(*QUEUE_SORTS, *("-" + key for key in QUEUE_SORTS), load_default="position")
     q = Text(
         max_length=255,
@@ -70,7 +68,7 @@ class QueueQuery(Page):
     )
     parent = Text(max_length=63, metadata={"description": "An id, or `none` for roots."})
     disabled = QueryFlag()
-    warnings = QueryFlag(, metadata={"description": "1: only queues with findings."})
+    warnings = QueryFlag(metadata={"description": "1: only queues with findings."})
     ids = IdList(MAX_LIMIT, metadata={"description": "Only these, comma-separated."})
 
 
