@@ -26,8 +26,9 @@ struct weir_line_spec {
 	uint64_t rate_bps; /* 0 = unlimited */
 	uint64_t burst_ns;
 	uint64_t limit_ns;
+	uint64_t guarantee_bps;
 	uint32_t htb_classid;
-	uint32_t reserved;
+	uint32_t priority; /* 1 to 8; 0 = 8 */
 };
 
 struct weir_class_spec {

@@ -53,6 +53,7 @@ _LINE_FIELDS = {
     "rate_bps": (40, 8),
     "htb_classid": (48, 4),
     "flags": (52, 4),
+    "guarantee_bps": (56, 8),
 }
 _COUNTER_FIELDS = (
     "packets",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from weir.model.problem import Invalid
@@ -23,7 +23,7 @@ MIN_RATE_BPS = 100
 MAX_TIME_NS = QUANTUM_NS * 0xFFFF_FFFF
 MAX_SLOT = (1 << 20) - 1
 
-LINE = struct.Struct("<QQQII")
+LINE = struct.Struct("<QQQQII")
 CLASS = struct.Struct("<IIIIQ" + LINE.format[1:] * 2)
 PREFIX = struct.Struct("<QQIHBB")
 
@@ -44,7 +44,8 @@ class LineRecord:
     """One direction of a class. `rate_bps` 0 = unlimited; `burst_ns` and `limit_ns` are time at that rate.
 
     `burst_ns` is the credit an idle class has; `limit_ns` is the longest delay before a packet is
-    dropped (EDT; a policing port takes 0). The kernel holds both in units of 16 ns: use `quantised`
+    dropped (EDT; a policing port takes 0). `guarantee_bps` and `priority` (1 best to 8) are for the
+    share controller. The kernel holds both in units of 16 ns: use `quantised`
     values, or `LineRecord.of`, when records are compared with what is read back.
     """
 
@@ -52,16 +53,26 @@ class LineRecord:
     burst_ns: int = 0
     limit_ns: int = 0
     htb_classid: int = 0
+    guarantee_bps: int = 0
+    priority: int = 8
 
     @classmethod
-    def of(cls, rate_bps: int, burst_bytes: int, limit_ns: int, htb_classid: int = 0) -> LineRecord:
+    def of(
+        cls,
+        rate_bps: int,
+        burst_bytes: int,
+        limit_ns: int,
+        htb_classid: int = 0,
+        guarantee_bps: int = 0,
+        priority: int = 8,
+    ) -> LineRecord:
         """From a burst in bytes; rounds to what the kernel can hold, so it reads back equal."""
         burst_ns = burst_bytes * 8_000_000_000 // rate_bps if rate_bps else 0
-        return cls(rate_bps, _quantise(burst_ns), _quantise(limit_ns), htb_classid)
+        return cls(rate_bps, burst_ns, limit_ns, htb_classid, guarantee_bps, priority).quantised
 
     @property
     def quantised(self) -> LineRecord:
-        return LineRecord(self.rate_bps, _quantise(self.burst_ns), _quantise(self.limit_ns), self.htb_classid)
+        return replace(self, burst_ns=_quantise(self.burst_ns), limit_ns=_quantise(self.limit_ns))
 
     @property
     def burst_bytes(self) -> int:
@@ -159,6 +170,16 @@ def _quantise(time_ns: int) -> int:
     return min(time_ns, MAX_TIME_NS) // QUANTUM_NS * QUANTUM_NS
 
 
+def _line_fields(line: LineRecord) -> tuple[int, int, int, int, int, int]:
+    burst_ns, limit_ns = min(line.burst_ns, MAX_TIME_NS), min(line.limit_ns, MAX_TIME_NS)
+    return line.rate_bps, burst_ns, limit_ns, line.guarantee_bps, line.htb_classid, line.priority
+
+
+def _line_of(fields: Sequence[int]) -> LineRecord:
+    rate_bps, burst_ns, limit_ns, guarantee_bps, htb_classid, priority = fields
+    return LineRecord(rate_bps, burst_ns, limit_ns, htb_classid, guarantee_bps, priority)
+
+
 def check_line(line: LineRecord, slot: int) -> None:
     """Raises `Invalid` for a rate that the clock cannot represent."""
     if line.rate_bps and line.rate_bps < MIN_RATE_BPS:
@@ -186,16 +207,8 @@ def pack_classes(classes: Iterable[tuple[int, ClassRecord]]) -> tuple[bytearray,
             record.total_slot,
             0,
             record.key,
-            up.rate_bps,
-            min(up.burst_ns, MAX_TIME_NS),
-            min(up.limit_ns, MAX_TIME_NS),
-            up.htb_classid,
-            0,
-            down.rate_bps,
-            min(down.burst_ns, MAX_TIME_NS),
-            min(down.limit_ns, MAX_TIME_NS),
-            down.htb_classid,
-            0,
+            *_line_fields(up),
+            *_line_fields(down),
         )
     return packed, len(items)
 
@@ -204,7 +217,7 @@ def unpack_classes(packed: bytes | memoryview) -> dict[int, ClassRecord]:
     classes: dict[int, ClassRecord] = {}
     for row in CLASS.iter_unpack(packed):
         slot, parent_slot, total_slot, _, key, *lines = row
-        up, down = LineRecord(*lines[0:4]), LineRecord(*lines[5:9])
+        up, down = _line_of(lines[:6]), _line_of(lines[6:])
         classes[slot] = ClassRecord(key, parent_slot, up, down, total_slot)
     return classes
 

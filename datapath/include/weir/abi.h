@@ -3,7 +3,8 @@
  * The maps' layout: shared by the BPF programs, the loader and (as offsets) the control plane.
  *
  * Everything here lives in BPF arrays that user space maps into its memory. Who writes what:
- *   struct weir_line     clock_tk: BPF, by atomics only. All other fields: the loader, aligned stores.
+ *   struct weir_line     clock_tk: BPF, by atomics only. All other fields: the loader, aligned stores;
+ *                        `cost` also the share controller, which lends a class less or more than its rate.
  *   struct weir_counters BPF, by atomics only (the loader zeroes a row while its slot is in no table).
  *   everything else      the loader; BPF only reads.
  *
@@ -23,7 +24,9 @@
 
 #define WEIR_TICK_SHIFT 4 /* ticks = ns << 4 */
 #define WEIR_TIME_SHIFT 8 /* times in weir_line are in 2^8 ticks = 16 ns: 68 s in 32 bits */
-#define WEIR_COST_SHIFT 20 /* cost per byte: ticks with 20 fractional bits */
+#define WEIR_COST_SHIFT 16 /* cost per byte: ticks with 16 fractional bits, i.e. ns with 20 */
+#define WEIR_MIN_RATE_BPS 100 /* below it the cost of WEIR_MAX_BYTES does not fit 64 bits */
+#define WEIR_MAX_BYTES 131072 /* charged for one packet at most */
 #define WEIR_LEVELS 8
 
 /*
@@ -48,9 +51,11 @@ struct weir_line {
 	__u64 key; /* whose line this is; 0 = free */
 	__u64 rate_bps; /* what cost was computed from; 0 = unlimited */
 	__u32 htb_classid; /* skb->priority on ports in HTB mode */
-	__u32 flags;
-	__u64 reserved;
+	__u32 flags; /* WEIR_LINE_PRIORITY */
+	__u64 guarantee_bps; /* limit-at, read by the share controller */
 };
+
+#define WEIR_LINE_PRIORITY 0xfU /* 1 (best) to 8; 0 = 8 */
 
 struct weir_counters {
 	__u64 packets; /* sent on, counted as segments */
