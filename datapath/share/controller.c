@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <weir/abi.h>
+
+#include "burst.h"
+#include "share.h"
+
+/* A leaf that lost a packet or had to wait wants more, for this long after. */
+#define HUNGRY_NS 300000000ULL
+/* Waiting less than this is the spacing of packets, not a backlog. */
+#define BACKLOG_NS 2000000ULL
+/* Something that is satisfied may grow by this much within a tick before it counts as short. */
+#define GROWTH 1.1
+/* A tree is short while, and shortly after, a node with children is offered more than this part of its limit. */
+#define FULL 0.95
+#define SHORT_NS 500000000ULL
+/* What a leaf can always have, so that a connection can begin: 4 full packets a tick. */
+#define FIRST_PACKETS_BYTES 6000
+#define BOUNDLESS_BPS 1e12
+
+struct observed {
+	uint64_t sent_bytes; /* when last looked at */
+	uint64_t lost_bytes;
+	uint64_t drops;
+	uint64_t hungry_until_ns;
+};
+
+/* A line that takes part in this tick. */
+struct member {
+	uint32_t line;
+	uint32_t depth;
+	uint32_t root; /* line */
+	double offered_bps; /* with its children's */
+	double own_bps;
+	uint64_t sent_bytes; /* with its children's */
+	uint8_t has_children;
+	uint8_t has_own;
+	uint8_t hungry;
+};
+
+struct weir_controller {
+	struct weir_line *lines;
+	const struct weir_counters *counters;
+	uint32_t count;
+	uint64_t last_ns;
+
+	struct observed *seen;
+	uint32_t *member_of; /* line -> index + 1 in members, 0 = none */
+	uint8_t *is_lent;
+	uint64_t *short_until_ns; /* by root line */
+
+	struct member *members, *ordered;
+	uint32_t member_count;
+	struct weir_share_node *nodes;
+	uint32_t *node_line; /* node -> line */
+	uint32_t *node_of; /* member -> node */
+	uint32_t *lent;
+	uint32_t lent_count;
+	struct weir_burst *bursts;
+	uint32_t burst_count, burst_room;
+	uint32_t *burst_of; /* line -> index + 1 in bursts, 0 = none */
+	struct weir_share_stats stats;
+};
+
+int weir_controller_new(struct weir_line *lines, const struct weir_counters *counters, uint32_t count,
+			struct weir_controller **out)
+{
+	struct weir_controller *c = calloc(1, sizeof(*c));
+	int err = -ENOMEM;
+
+	if (!c)
+		return err;
+	c->lines = lines;
+	c->counters = counters;
+	c->count = count;
+	c->seen = calloc(count, sizeof(*c->seen));
+	c->member_of = calloc(count, sizeof(*c->member_of));
+	c->is_lent = calloc(count, sizeof(*c->is_lent));
+	c->short_until_ns = calloc(count, sizeof(*c->short_until_ns));
+	c->members = calloc(count, sizeof(*c->members));
+	c->ordered = calloc(count, sizeof(*c->ordered));
+	/* A class with children and traffic of its own is two nodes. */
+	c->nodes = calloc(count, 2 * sizeof(*c->nodes));
+	c->node_line = calloc(count, 2 * sizeof(*c->node_line));
+	c->node_of = calloc(count, sizeof(*c->node_of));
+	c->lent = calloc(count, sizeof(*c->lent));
+	c->burst_of = calloc(count, sizeof(*c->burst_of));
+	if (!c->seen || !c->member_of || !c->is_lent || !c->short_until_ns || !c->members || !c->ordered ||
+	    !c->nodes || !c->node_line || !c->node_of || !c->lent || !c->burst_of)
+		goto cleanup;
+	for (uint32_t line = 0; line < count; line++) {
+		c->seen[line].sent_bytes = counters[line].bytes;
+		c->seen[line].lost_bytes = counters[line].drop_bytes;
+		c->seen[line].drops = counters[line].drop_packets;
+	}
+	*out = c;
+	return 0;
+
+cleanup:
+	weir_controller_free(c);
+	return err;
+}
+
+void weir_controller_free(struct weir_controller *c)
+{
+	if (!c)
+		return;
+	free(c->seen);
+	free(c->member_of);
+	free(c->is_lent);
+	free(c->short_until_ns);
+	free(c->members);
+	free(c->ordered);
+	free(c->nodes);
+	free(c->node_line);
+	free(c->node_of);
+	free(c->lent);
+	free(c->burst_of);
+	free(c->bursts);
+	free(c);
+}
+
+static uint64_t load(const __u64 *field)
+{
+	return __atomic_load_n(field, __ATOMIC_RELAXED);
+}
+
+static uint64_t cost_of(double rate_bps)
+{
+	double ticks_per_byte = 8e9 * (1 << WEIR_TICK_SHIFT) / rate_bps;
+	double cost = ticks_per_byte * (1 << WEIR_COST_SHIFT);
+
+	return cost < 1 ? 1 : (uint64_t)(cost + 0.5);
+}
+
+static double backlog_ns(const struct weir_line *line, uint64_t now_ns)
+{
+	uint64_t clock_ns = load(&line->clock_tk) >> WEIR_TICK_SHIFT;
+
+	return clock_ns > now_ns ? (double)(clock_ns - now_ns) : 0;
+}
+
+static struct member *join(struct weir_controller *c, uint32_t line)
+{
+	struct member *member;
+
+	if (!c->member_of[line]) {
+		member = &c->members[c->member_count++];
+		*member = (struct member){ .line = line };
+		c->member_of[line] = c->member_count;
+	}
+	return &c->members[c->member_of[line] - 1];
+}
+
+/* Enter the ancestors too, add to what they carry, and note depth and root. */
+static void join_path(struct weir_controller *c, uint32_t line, double offered_bps, uint64_t sent_bytes)
+{
+	uint32_t path[WEIR_LEVELS + 1], depth = 0, at = line;
+
+	while (at && at < c->count && depth <= WEIR_LEVELS) {
+		path[depth++] = at;
+		at = c->lines[at].parent;
+	}
+	for (uint32_t i = 0; i < depth; i++) {
+		struct member *member = join(c, path[i]);
+
+		member->depth = depth - 1 - i;
+		member->root = path[depth - 1];
+		member->offered_bps += offered_bps;
+		member->sent_bytes += sent_bytes;
+		member->has_children |= i > 0;
+	}
+}
+
+/* What came on top since the last tick; a row that was zeroed for a new owner starts again. */
+static uint64_t advance(uint64_t *seen, uint64_t now)
+{
+	uint64_t moved = now >= *seen ? now - *seen : now;
+
+	*seen = now;
+	return moved;
+}
+
+static void observe_line(struct weir_controller *c, uint32_t line, uint64_t now_ns, double elapsed_s)
+{
+	const struct weir_counters *counters = &c->counters[line];
+	struct observed *seen = &c->seen[line];
+	uint64_t sent = advance(&seen->sent_bytes, load(&counters->bytes));
+	uint64_t moved = sent + advance(&seen->lost_bytes, load(&counters->drop_bytes));
+	uint64_t dropped = advance(&seen->drops, load(&counters->drop_packets));
+	struct member *member;
+
+	if (dropped || (moved && backlog_ns(&c->lines[line], now_ns) > BACKLOG_NS))
+		seen->hungry_until_ns = now_ns + HUNGRY_NS;
+	if (!moved && !c->is_lent[line])
+		return;
+	join_path(c, line, (double)moved * 8 / elapsed_s, sent);
+	member = join(c, line);
+	member->has_own = 1;
+	member->own_bps = (double)moved * 8 / elapsed_s;
+	member->hungry = now_ns < seen->hungry_until_ns;
+	c->stats.active += moved > 0;
+}
+
+int weir_controller_burst(struct weir_controller *c, uint32_t line, const struct weir_burst_spec *spec)
+{
+	struct weir_burst *bursts = c->bursts;
+	uint32_t at;
+
+	if (line < 2 || line >= c->count || (spec && spec->limit_bps && spec->time_ns < WEIR_BURST_SLOTS))
+		return -EINVAL;
+	at = c->burst_of[line];
+	if (!spec || !spec->limit_bps) {
+		if (!at)
+			return 0;
+		c->bursts[at - 1] = c->bursts[--c->burst_count];
+		c->burst_of[c->bursts[at - 1].line] = at;
+		c->burst_of[line] = 0;
+		return 0;
+	}
+	if (!at && c->burst_count == c->burst_room) {
+		uint32_t room = c->burst_room ? c->burst_room * 2 : 64;
+
+		bursts = realloc(bursts, room * sizeof(*bursts));
+		if (!bursts)
+			return -ENOMEM;
+		c->bursts = bursts;
+		c->burst_room = room;
+	}
+	if (!at) {
+		at = c->burst_of[line] = ++c->burst_count;
+		bursts[at - 1] = (struct weir_burst){ .line = line };
+	}
+	bursts[at - 1].spec = *spec;
+	return 0;
+}
+
+static double limit_now_bps(const struct weir_controller *c, uint32_t line)
+{
+	const struct weir_burst *burst = c->burst_of[line] ? &c->bursts[c->burst_of[line] - 1] : NULL;
+
+	return (double)(burst && burst->allowed ? burst->spec.limit_bps : c->lines[line].rate_bps);
+}
+
+static void advance_bursts(struct weir_controller *c, uint64_t now_ns)
+{
+	c->stats.bursting = 0;
+	for (uint32_t i = 0; i < c->burst_count; i++) {
+		struct weir_burst *burst = &c->bursts[i];
+		uint32_t at = c->member_of[burst->line];
+
+		weir_burst_advance(burst, at ? c->members[at - 1].sent_bytes : 0, now_ns);
+		c->stats.bursting += burst->allowed != 0;
+	}
+}
+
+static void find_short_trees(struct weir_controller *c, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < c->member_count; i++) {
+		const struct member *member = &c->members[i];
+		double rate_bps = limit_now_bps(c, member->line);
+
+		if (rate_bps <= 0 || !member->has_children || member->offered_bps < FULL * rate_bps)
+			continue;
+		c->stats.trees += c->short_until_ns[member->root] < now_ns;
+		c->short_until_ns[member->root] = now_ns + SHORT_NS;
+	}
+}
+
+/* Parents before children: a counting sort by depth, of the short trees only. */
+static uint32_t order_members(struct weir_controller *c, uint64_t now_ns)
+{
+	uint32_t start[WEIR_LEVELS + 2] = { 0 }, kept = 0;
+
+	for (uint32_t i = 0; i < c->member_count; i++)
+		if (c->short_until_ns[c->members[i].root] > now_ns) {
+			start[c->members[i].depth + 1]++;
+			kept++;
+		}
+	for (uint32_t d = 1; d <= WEIR_LEVELS + 1; d++)
+		start[d] += start[d - 1];
+	for (uint32_t i = 0; i < c->member_count; i++)
+		if (c->short_until_ns[c->members[i].root] > now_ns)
+			c->ordered[start[c->members[i].depth]++] = c->members[i];
+	return kept;
+}
+
+static uint32_t add_node(struct weir_controller *c, uint32_t *count, uint32_t line, uint32_t parent)
+{
+	const struct weir_line *from = &c->lines[line];
+	uint32_t priority = from->flags & WEIR_LINE_PRIORITY;
+
+	c->nodes[*count] = (struct weir_share_node){
+		.parent = parent,
+		.priority = priority >= 1 && priority <= WEIR_SHARE_PRIORITIES ? priority : WEIR_SHARE_PRIORITIES,
+		.max_bps = limit_now_bps(c, line),
+		.guarantee_bps = (double)from->guarantee_bps,
+	};
+	c->node_line[*count] = line;
+	return (*count)++;
+}
+
+/*
+ * A class with children and traffic that matched none of them gets a second node, a child of the
+ * first. That node's share cannot be enforced by itself (both have one clock), but it is not given away.
+ */
+static uint32_t build_nodes(struct weir_controller *c, uint32_t kept, double elapsed_s)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < kept; i++) {
+		const struct member *member = &c->ordered[i];
+		uint32_t parent = WEIR_SHARE_NONE, node;
+
+		if (member->depth)
+			parent = c->node_of[c->member_of[c->lines[member->line].parent] - 1];
+		node = add_node(c, &count, member->line, parent);
+		c->node_of[c->member_of[member->line] - 1] = node;
+		if (!member->has_own)
+			continue;
+		if (member->has_children) {
+			node = add_node(c, &count, 0, node);
+			c->nodes[node].max_bps = 0;
+			c->nodes[node].guarantee_bps = 0;
+		}
+		c->nodes[node].demand_bps =
+			member->hungry ? BOUNDLESS_BPS :
+					 member->own_bps * GROWTH + FIRST_PACKETS_BYTES * 8 / elapsed_s;
+	}
+	return count;
+}
+
+static void lend(struct weir_controller *c, uint32_t line, double rate_bps)
+{
+	if (!c->is_lent[line])
+		c->lent[c->lent_count++] = line;
+	__atomic_store_n(&c->lines[line].cost, cost_of(rate_bps), __ATOMIC_RELAXED);
+	c->is_lent[line] = 2;
+}
+
+static void give_back(struct weir_controller *c, uint32_t line)
+{
+	double rate_bps = (double)c->lines[line].rate_bps;
+
+	__atomic_store_n(&c->lines[line].cost, rate_bps > 0 ? cost_of(rate_bps) : 0, __ATOMIC_RELAXED);
+	c->is_lent[line] = 0;
+}
+
+static void lend_shares(struct weir_controller *c, uint32_t nodes, double elapsed_s)
+{
+	double floor_bps = FIRST_PACKETS_BYTES * 8 / elapsed_s;
+
+	for (uint32_t i = 0; i < nodes; i++) {
+		const struct weir_share_node *node = &c->nodes[i];
+		double room_bps = node->room_bps > floor_bps ? node->room_bps : floor_bps;
+		double limit_bps = node->max_bps > 0 ? node->max_bps : BOUNDLESS_BPS;
+
+		if (c->node_line[i] && node->first_child == WEIR_SHARE_NONE && room_bps < limit_bps)
+			lend(c, c->node_line[i], room_bps);
+	}
+}
+
+static void lend_bursts(struct weir_controller *c)
+{
+	for (uint32_t i = 0; i < c->burst_count; i++)
+		if (c->bursts[i].allowed && c->is_lent[c->bursts[i].line] != 2)
+			lend(c, c->bursts[i].line, (double)c->bursts[i].spec.limit_bps);
+}
+
+/* is_lent: 2 = lent in this tick, 1 = in an earlier one only. */
+static void take_back_the_rest(struct weir_controller *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->lent_count; i++) {
+		uint32_t line = c->lent[i];
+
+		if (c->is_lent[line] == 2) {
+			c->is_lent[line] = 1;
+			c->lent[kept++] = line;
+		} else {
+			give_back(c, line);
+		}
+	}
+	c->lent_count = kept;
+	c->stats.lent = kept;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static void forget_members(struct weir_controller *c)
+{
+	for (uint32_t i = 0; i < c->member_count; i++)
+		c->member_of[c->members[i].line] = 0;
+	c->member_count = 0;
+}
+
+int weir_controller_tick(struct weir_controller *c, uint64_t now_ns)
+{
+	uint64_t begun_ns = monotonic_ns();
+	double elapsed_s = (double)(now_ns - c->last_ns) / 1e9;
+	uint32_t nodes;
+	int err;
+
+	c->stats.active = 0;
+	c->stats.trees = 0;
+	for (uint32_t line = 2; line < c->count; line++)
+		if (c->lines[line].key)
+			observe_line(c, line, now_ns, elapsed_s);
+	c->stats.ticks++;
+	c->last_ns = now_ns;
+	/* The first interval began with the process, not with a tick. */
+	if (c->stats.ticks == 1)
+		goto done;
+	advance_bursts(c, now_ns);
+	find_short_trees(c, now_ns);
+	nodes = build_nodes(c, order_members(c, now_ns), elapsed_s);
+	err = weir_share_solve(c->nodes, nodes);
+	if (err) {
+		forget_members(c);
+		return err;
+	}
+	lend_shares(c, nodes, elapsed_s);
+	lend_bursts(c);
+	take_back_the_rest(c);
+done:
+	forget_members(c);
+	c->stats.tick_us = (uint32_t)((monotonic_ns() - begun_ns) / 1000);
+	return 0;
+}
+
+void weir_controller_release(struct weir_controller *c)
+{
+	for (uint32_t i = 0; i < c->lent_count; i++)
+		give_back(c, c->lent[i]);
+	c->lent_count = 0;
+	c->stats.lent = 0;
+}
+
+void weir_controller_stats(const struct weir_controller *c, struct weir_share_stats *out)
+{
+	*out = c->stats;
+}
