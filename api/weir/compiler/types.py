@@ -23,13 +23,15 @@ def class_key(queue_id: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ClockSpec:
-    """One direction's clock. `rate_bps` 0 = unlimited (only counted); `burst_bytes` is the bucket's depth."""
+    """One direction's clock. `rate_bps` 0 = unlimited (only counted); `burst_bytes` is the bucket's depth.
+
+    `guarantee_bps` (limit-at) and `priority` (1 best, 8 last) are for sharing among siblings.
+    """
 
     rate_bps: int
     burst_bytes: int
-
-
-UNLIMITED = ClockSpec(0, 0)
+    guarantee_bps: int = 0
+    priority: int = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class PortSpec:
     shaper: Literal["auto", "edt", "police", "htb"]
     overhead_bytes: int
     interface_slot: int
+    domain: int = MAIN_DOMAIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ _RATE = re.compile(
     r"\s*(?P<unit>(?:bits?)?(?:/s|ps)?|bps|b/s)",
     re.IGNORECASE | re.ASCII,
 )
-_BYTES = re.compile(r"[0-9.\s]+[kmgt]?i?(?:B|bytes?)(?:/s|ps)?", re.ASCII)
+_BYTES = re.compile(r"[0-9.\s]+[kKmMgGtT]?i?\s*(?:B|[bB]ytes?)(?:/s|ps)?", re.ASCII)
 _UNLIMITED = frozenset({"unlimited", "none", "off"})
 _DURATION_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(ms|w|d|h|m|s|)", re.IGNORECASE | re.ASCII)
 _UNIT_MS = {"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -29,12 +29,12 @@ def parse_rate_bps(text: str) -> int:
     cleaned = text.strip()
     if cleaned.lower() in _UNLIMITED:
         return 0
+    if _BYTES.fullmatch(cleaned):
+        raise Invalid(
+            f"{_shown(text)} looks like bytes; rates are bits per second, as in 10M", code="bad-rate"
+        )
     match = _RATE.fullmatch(cleaned)
     if match is None:
-        if _BYTES.fullmatch(cleaned):
-            raise Invalid(
-                f"{_shown(text)} looks like bytes; rates are bits per second, as in 10M", code="bad-rate"
-            )
         raise Invalid(
             f"{_shown(text)} is not a rate; write it as 10M, 1.5G, 512k or 10000000 (bit/s)", code="bad-rate"
         )

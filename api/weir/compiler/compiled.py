@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled document, held by the process that runs it and moved from plan to plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from weir.compiler.allocation import SlotAllocation, SlotDraft
+from weir.compiler.plan import Plan, prefix_key
+from weir.compiler.site import Site
+from weir.compiler.types import ClassSpec, FirewallRule, NetworkSpec, PortSpec, PrefixKey, RouteSpec
+from weir.model.claims import PrefixClaims, pack
+from weir.model.prefix import Prefix
+
+V = TypeVar("V", bound=tuple[object, ...])
+
+
+@dataclass(slots=True)
+class Tables:
+    """The parts of `Compiled` that queues make, indexed for incremental change."""
+
+    by_queue: dict[str, ClassSpec] = field(default_factory=dict)
+    by_slot: dict[int, ClassSpec] = field(default_factory=dict)
+    claims: PrefixClaims = field(default_factory=PrefixClaims)
+    """Who may have a prefix, the best rank first; the first one gets it unless it is shadowed."""
+    shadowed: set[int] = field(default_factory=set)
+    """Prefixes in `claims` that lie in one of a better rank and so are not in the kernel."""
+    claimed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Prefixes by queue."""
+    interface_claims: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    claimed_interfaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ports: dict[str, PortSpec] = field(default_factory=dict)
+    matched_timed: frozenset[str] = frozenset()
+    """Queues with a time window that was open when this was compiled."""
+
+    def slot_of(self, packed: int) -> int:
+        """The slot that the kernel has for a prefix; 0 if it has no such entry."""
+        ids = self.claims.get(packed)
+        return self.by_queue[ids[0]].slot if ids and packed not in self.shadowed else 0
+
+
+class PrefixTable(Mapping[PrefixKey, int]):
+    """The classifier's entries: `(domain, family, value, length)` -> slot. A view; it holds nothing."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def __getitem__(self, key: tuple[int, int, int, int]) -> int:
+        domain, family, value, length = key
+        slot = self._tables.slot_of(pack(Prefix(family, value, length), domain))
+        if not slot:
+            raise KeyError(key)
+        return slot
+
+    def __iter__(self) -> Iterator[PrefixKey]:
+        shadowed = self._tables.shadowed
+        return (prefix_key(packed) for packed in self._tables.claims if packed not in shadowed)
+
+    def __len__(self) -> int:
+        return len(self._tables.claims) - len(self._tables.shadowed)
+
+
+class Shaping:
+    """Classes by slot, prefixes and ports, as the datapath is to hold them."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.classes: Mapping[int, ClassSpec] = tables.by_slot
+        self.prefixes = PrefixTable(tables)
+        self.ports: Mapping[str, PortSpec] = tables.ports
+
+
+class Compiled:
+    """What the kernel is to hold. Changes only through `accept`."""
+
+    def __init__(self, tables: Tables, site: Site, allocation: SlotAllocation, now_local: datetime) -> None:
+        self.tables = tables
+        self.site = site
+        self.allocation = allocation
+        self.now_local = now_local
+        self.generation = 0
+        """Counts accepted plans; a plan fits only the state that it was made from."""
+
+    @property
+    def shaping(self) -> Shaping:
+        return Shaping(self.tables)
+
+    @property
+    def network(self) -> Mapping[str, NetworkSpec]:
+        return self.site.network
+
+    @property
+    def routes(self) -> Mapping[str, RouteSpec]:
+        return self.site.routes
+
+    @property
+    def firewall(self) -> tuple[FirewallRule, ...]:
+        return self.site.firewall
+
+    def class_of(self, queue_id: str) -> ClassSpec | None:
+        return self.tables.by_queue.get(queue_id)
+
+    def slots(self) -> dict[str, int]:
+        """Queue id -> slot."""
+        return {queue_id: spec.slot for queue_id, spec in self.tables.by_queue.items()}
+
+    def accept(self, plan: Plan) -> None:
+        """Take over a plan made from this very state, after the kernel holds it."""
+        outcome = plan.outcome
+        if not isinstance(outcome, Replacement | Edits) or outcome.base_generation != self.generation:
+            raise ValueError("the plan was not made from this state")
+        self.generation += 1
+        self.allocation.accept(outcome.slots)
+        self.site = outcome.site
+        self.now_local = outcome.now_local
+        if isinstance(outcome, Replacement):
+            self.tables = outcome.tables
+        else:
+            outcome.apply_to(self.tables)
+
+
+@dataclass(slots=True)
+class Replacement:
+    """Outcome of a plan that compiled everything anew."""
+
+    base_generation: int
+    tables: Tables
+    site: Site
+    slots: SlotDraft
+    now_local: datetime
+
+
+@dataclass(slots=True)
+class Edits:
+    """Outcome of an incremental plan: what becomes of the entries that it touched."""
+
+    base_generation: int
+    site: Site
+    slots: SlotDraft
+    now_local: datetime
+    classes: dict[str, ClassSpec | None] = field(default_factory=dict)
+    claims: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    shadowed: dict[int, bool] = field(default_factory=dict)
+    claimed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    interface_claims: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    claimed_interfaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ports: dict[str, PortSpec] | None = None
+    matched_timed: frozenset[str] = frozenset()
+
+    def apply_to(self, tables: Tables) -> None:
+        for queue_id in self.classes:
+            old = tables.by_queue.pop(queue_id, None)
+            if old is not None:
+                tables.by_slot.pop(old.slot, None)
+        for queue_id, spec in self.classes.items():
+            if spec is not None:
+                tables.by_queue[queue_id] = tables.by_slot[spec.slot] = spec
+        for packed, ids in self.claims.items():
+            tables.claims.set(packed, ids)
+        for packed, is_shadowed in self.shadowed.items():
+            (tables.shadowed.add if is_shadowed else tables.shadowed.discard)(packed)
+        _overlay(tables.claimed, self.claimed)
+        _overlay(tables.interface_claims, self.interface_claims)
+        _overlay(tables.claimed_interfaces, self.claimed_interfaces)
+        if self.ports is not None:
+            tables.ports = self.ports
+        tables.matched_timed = self.matched_timed
+
+
+def _overlay(target: dict[str, V], edits: dict[str, V]) -> None:
+    for key, value in edits.items():
+        if value:
+            target[key] = value
+        else:
+            target.pop(key, None)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of a queue or a plan, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from weir.compiler.compiled import Compiled
+from weir.compiler.plan import Plan, prefix_key
+from weir.compiler.types import ClockSpec
+from weir.model.claims import PrefixClaims, pack
+from weir.model.codec import Json, to_json
+from weir.model.document import Document, interface_targets
+from weir.model.objects import Queue
+from weir.model.prefix import looks_like_prefix, parse_prefix
+from weir.model.problem import NotFound
+from weir.model.schedule import is_open, next_window_edge
+from weir.model.tree import ancestors
+from weir.model.units import format_rate_long
+
+
+def describe(plan: Plan, limit: int = 1000) -> list[str]:
+    """The first steps of a plan as lines, and how many more there are."""
+    lines = [f"{step.action} {step.what} {step.text}" for step in islice(plan.steps(), limit + 1)]
+    if len(lines) > limit:
+        lines[limit] = f"... in all {' '.join(f'{n} {what}' for what, n in plan.counts()._asdict().items())}"
+    return lines
+
+
+def next_edge(document: Document, now_local: datetime) -> datetime | None:
+    """When the next time window opens or closes: the agent then calls `update` without changes."""
+    edges = []
+    for queue_id in document.timed_queue_ids:
+        queue = document.queue(queue_id)
+        if queue is not None and queue.time is not None and not queue.disabled:
+            edge = next_window_edge(queue.time, now_local)
+            if edge is not None:
+                edges.append(edge)
+    return min(edges, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixFate:
+    """One prefix of a queue: in the kernel (`taken_by` is the queue itself), or why not."""
+
+    prefix: str
+    taken_by: str | None
+    """The id of the queue whose class its packets get; None when the queue takes no packets now."""
+    through: str | None
+    """The entry that decides: the prefix itself, or one that covers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One field, what was asked and what it was compiled into, in words."""
+
+    field: str
+    asked: str
+    compiled: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    queue_id: str
+    asked: Json
+    slot: int
+    """0 when the queue has no class."""
+    parent_slot: int
+    depth: int
+    upload: ClockSpec | None
+    download: ClockSpec | None
+    prefixes: tuple[PrefixFate, ...]
+    interfaces: tuple[str, ...]
+    """Interfaces whose packets without a matching prefix belong to this queue."""
+    inactive_because: str | None
+    lines: tuple[Line, ...]
+
+    def to_json(self) -> Json:
+        """The `compiled` part of an answer."""
+        return {
+            "slot": self.slot,
+            "parent_slot": self.parent_slot,
+            "depth": self.depth,
+            "upload": None if self.upload is None else _clock_json(self.upload),
+            "download": None if self.download is None else _clock_json(self.download),
+            "prefixes": [
+                {"prefix": fate.prefix, "taken_by": fate.taken_by, "through": fate.through}
+                for fate in self.prefixes
+            ],
+            "interfaces": list(self.interfaces),
+            "inactive_because": self.inactive_because,
+        }
+
+
+def explain(compiled: Compiled, document: Document, queue_id: str) -> Explanation:
+    """Asked against compiled, for one queue. Raises `NotFound`."""
+    queue = document.queue(queue_id)
+    if queue is None:
+        raise NotFound(f"there is no queue {queue_id!r}", path=f"queue/{queue_id}")
+    spec = compiled.class_of(queue_id)
+    inactive = inactive_because(document, queue, compiled.now_local)
+    tables = compiled.tables
+    prefixes = tuple(_fate(compiled, text) for text in queue.target if looks_like_prefix(text))
+    interfaces = tuple(
+        ifname
+        for ifname in interface_targets(queue)
+        if tables.interface_claims.get(ifname, ("",))[0] == queue_id and ifname in tables.ports
+    )
+    return Explanation(
+        queue_id=queue_id,
+        asked=to_json(queue),
+        slot=spec.slot if spec else 0,
+        parent_slot=spec.parent_slot if spec else 0,
+        depth=spec.depth if spec else 0,
+        upload=spec.upload if spec else None,
+        download=spec.download if spec else None,
+        prefixes=prefixes,
+        interfaces=interfaces,
+        inactive_because=inactive,
+        lines=tuple(_lines(queue, compiled, prefixes, interfaces, inactive)),
+    )
+
+
+def inactive_because(document: Document, queue: Queue, now_local: datetime) -> str | None:
+    """Why a queue takes no packets at this time, or None if it does."""
+    for item in (queue, *ancestors(document, queue)):
+        whose = "it" if item is queue else f"its parent {item.name!r}"
+        if item.disabled:
+            return f"{whose} is disabled"
+        if item.dst is not None:
+            return f"{whose} has a dst, which is not enforced yet, and so matches nothing"
+        if not is_open(item.time, now_local):
+            return f"{whose} is outside its time window"
+    if not queue.target:
+        below = document.children_of(queue.id)
+        return None if below else "it has no target and no children"
+    return None
+
+
+def _fate(compiled: Compiled, text: str) -> PrefixFate:
+    claims: PrefixClaims = compiled.tables.claims
+    packed = pack(parse_prefix(text))
+    entries = [item for item in [*claims.covering(packed), packed] if compiled.tables.slot_of(item)]
+    if not entries:
+        return PrefixFate(text, None, None)
+    return PrefixFate(text, claims.get(entries[-1])[0], prefix_key(entries[-1]).text)
+
+
+def _lines(
+    queue: Queue,
+    compiled: Compiled,
+    prefixes: tuple[PrefixFate, ...],
+    interfaces: tuple[str, ...],
+    inactive: str | None,
+) -> list[Line]:
+    spec = compiled.class_of(queue.id)
+    if spec is None:
+        return [Line("disabled", "enabled" if not queue.disabled else "disabled", f"no class: {inactive}")]
+    lines = [Line("class", queue.name, f"slot {spec.slot}, {spec.depth} above it")]
+    lines.append(
+        Line(
+            "parent", queue.parent or "none", f"slot {spec.parent_slot}" if spec.parent_slot else "top level"
+        )
+    )
+    for fate in prefixes:
+        if fate.taken_by == queue.id:
+            state = "in the lookup table"
+        elif fate.taken_by is None:
+            state = f"not in the lookup table: {inactive or 'it lies outside its parent'}"
+        else:
+            state = f"its packets go to queue {fate.taken_by} by {fate.through}"
+        lines.append(Line("target", fate.prefix, state))
+    for ifname in interface_targets(queue):
+        state = (
+            "takes what no prefix claims" if ifname in interfaces else f"not in force: {inactive or 'taken'}"
+        )
+        lines.append(Line("target", ifname, state))
+    for way, asked_bps, clock in (
+        ("upload", queue.max_limit_bps.upload, spec.upload),
+        ("download", queue.max_limit_bps.download, spec.download),
+    ):
+        lines.append(Line(f"max_limit_bps.{way}", format_rate_long(asked_bps), _clock_text(clock)))
+    return lines
+
+
+def _clock_text(clock: ClockSpec) -> str:
+    if clock.rate_bps == 0:
+        return "unlimited, counted only"
+    return f"{format_rate_long(clock.rate_bps)}, bucket {clock.burst_bytes} bytes"
+
+
+def _clock_json(clock: ClockSpec) -> Json:
+    return {
+        "rate_bps": clock.rate_bps,
+        "burst_bytes": clock.burst_bytes,
+        "guarantee_bps": clock.guarantee_bps,
+        "priority": clock.priority,
+    }

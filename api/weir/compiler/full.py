@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile a whole document, and compare two compiled states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from weir.compiler.allocation import SlotAllocation
+from weir.compiler.clocks import clocks_of
+from weir.compiler.compiled import Compiled, Replacement, Tables
+from weir.compiler.matching import EVERYTHING, Scope, is_matched, narrowed, shadowed_flags
+from weir.compiler.plan import Plan, PrefixDelta, ShapingDelta, delta_of
+from weir.compiler.site import Site, ports_of, site_of
+from weir.compiler.types import NO_SLOT, ClassSpec
+from weir.model.claims import Claimants
+from weir.model.document import Document
+from weir.model.objects import Queue
+from weir.model.schedule import is_open
+from weir.model.tree import children_in_order
+
+NOTHING_SITE = Site({}, {}, ())
+
+
+def compile_document(document: Document, allocation: SlotAllocation, now_local: datetime) -> Compiled:
+    """What the kernel is to hold for a valid document at a local time. Nothing that is passed in changes.
+
+    Raises `Unsupported` when there are more queues than slots.
+    """
+    own = allocation.copy()
+    slots = own.draft()
+    tables = _compile_tables(document, slots.take, now_local)
+    own.accept(slots)
+    return Compiled(tables, site_of(document), own, now_local)
+
+
+def nothing_compiled(allocation: SlotAllocation, now_local: datetime) -> Compiled:
+    """The state of a kernel that holds nothing of ours: the base of a first plan."""
+    return Compiled(Tables(), NOTHING_SITE, allocation.copy(), now_local)
+
+
+def recompiled(compiled: Compiled, document: Document, now_local: datetime) -> Plan:
+    """As an incremental plan, by compiling everything: faster when much of the document changed."""
+    slots = compiled.allocation.draft()
+    before = compiled.tables.by_queue
+    for queue_id, spec in before.items():
+        if document.queue(queue_id) is None:
+            slots.release(spec.slot)
+
+    def slot_for(queue_id: str) -> int:
+        known = before.get(queue_id)
+        return slots.take(queue_id) if known is None else known.slot
+
+    tables = _compile_tables(document, slot_for, now_local)
+    for queue_id, spec in before.items():
+        if queue_id not in tables.by_queue and document.queue(queue_id) is not None:
+            slots.release(spec.slot)
+    site = site_of(document)
+    plan = _difference(compiled.tables, compiled.site, tables, site)
+    plan.outcome = Replacement(compiled.generation, tables, site, slots, now_local)
+    return plan
+
+
+def difference(before: Compiled, after: Compiled) -> Plan:
+    """What turns a kernel that holds `before` into one that holds `after`; it cannot be accepted."""
+    return _difference(before.tables, before.site, after.tables, after.site)
+
+
+def _difference(before: Tables, site_before: Site, after: Tables, site_after: Site) -> Plan:
+    classes = delta_of(before.by_queue, after.by_queue)
+    classes.removed = [spec for spec in reversed(classes.removed) if spec.slot not in after.by_slot]
+    return Plan(
+        network=delta_of(site_before.network, site_after.network),
+        shaping=ShapingDelta(classes, _prefix_difference(before, after), delta_of(before.ports, after.ports)),
+        routes=delta_of(site_before.routes, site_after.routes),
+        firewall=None
+        if site_before.firewall == site_after.firewall
+        else (site_before.firewall, site_after.firewall),
+    )
+
+
+def _prefix_difference(before: Tables, after: Tables) -> PrefixDelta:
+    delta = PrefixDelta()
+    for packed in after.claims:
+        old, new = before.slot_of(packed), after.slot_of(packed)
+        if old != new:
+            delta.changes.append((packed, old, new))
+    for packed in before.claims:
+        if packed not in after.claims:
+            old = before.slot_of(packed)
+            if old != NO_SLOT:
+                delta.changes.append((packed, old, NO_SLOT))
+    delta.changes.sort()
+    return delta
+
+
+def _compile_tables(document: Document, slot_for: Callable[[str], int], now_local: datetime) -> Tables:
+    walk = _Walk(document, slot_for, now_local)
+    for queue in children_in_order(document, None):
+        walk.visit(queue, EVERYTHING, NO_SLOT, 0)
+    tables = walk.tables
+    tables.claims.replace_all(walk.claims)
+    ranks = walk.ranks
+
+    def rank_of(packed: int) -> int:
+        ids = walk.claims[packed]
+        return ranks[ids if isinstance(ids, str) else ids[0]]
+
+    flags = shadowed_flags(tables.claims, rank_of, None)
+    tables.shadowed = {packed for packed, shadowed in flags if shadowed}
+    winners = {ifname: tables.by_queue[ids[0]].slot for ifname, ids in tables.interface_claims.items()}
+    tables.ports = ports_of(document, winners)
+    tables.matched_timed = open_timed_queues(document, now_local)
+    return tables
+
+
+def open_timed_queues(document: Document, now_local: datetime) -> frozenset[str]:
+    """The queues with a time window that is open now."""
+    timed = (document.queue(queue_id) for queue_id in document.timed_queue_ids)
+    return frozenset(queue.id for queue in timed if queue is not None and is_open(queue.time, now_local))
+
+
+class _Walk:
+    """One pass over the tree in matching order: children first, then their parent."""
+
+    def __init__(self, document: Document, slot_for: Callable[[str], int], now_local: datetime) -> None:
+        self._document = document
+        self._slot_for = slot_for
+        self._now_local = now_local
+        self.tables = Tables()
+        self.claims: dict[int, Claimants] = {}
+        self.ranks: dict[str, int] = {}
+
+    def visit(self, queue: Queue, within: Scope | None, parent_slot: int, depth: int) -> None:
+        """`within` is None below a queue that takes no packets now: classes stay, prefixes go."""
+        if queue.disabled:
+            return
+        upload, download = clocks_of(queue)
+        spec = ClassSpec(self._slot_for(queue.id), queue.id, parent_slot, depth, upload, download)
+        self.tables.by_queue[queue.id] = self.tables.by_slot[spec.slot] = spec
+        prefixes: tuple[int, ...] = ()
+        interfaces: tuple[str, ...] = ()
+        below: Scope | None = None
+        if within is not None and is_matched(queue, self._now_local):
+            prefixes, interfaces, below = narrowed(queue, within)
+        if queue.id in self._document.children:
+            for child in children_in_order(self._document, queue.id):
+                self.visit(child, below, spec.slot, depth + 1)
+        self.ranks[queue.id] = len(self.ranks)
+        if prefixes:
+            self._claim(queue.id, prefixes)
+        if interfaces:
+            self.tables.claimed_interfaces[queue.id] = interfaces
+            for ifname in interfaces:
+                claimants = self.tables.interface_claims.get(ifname, ())
+                self.tables.interface_claims[ifname] = (*claimants, queue.id)
+
+    def _claim(self, queue_id: str, prefixes: tuple[int, ...]) -> None:
+        self.tables.claimed[queue_id] = prefixes
+        for packed in prefixes:
+            known = self.claims.get(packed)
+            if known is None:
+                self.claims[packed] = queue_id
+            else:
+                self.claims[packed] = (known, queue_id) if isinstance(known, str) else (*known, queue_id)

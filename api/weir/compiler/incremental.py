@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan for a few changes, at a cost that depends on them and not on the size of the document.
+
+Which prefixes can get another answer? Those that a changed queue (or one below it) claims or claimed, and
+those that lie in them. Everything else keeps its entry, its class and its clock.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from weir.compiler.clocks import clocks_of
+from weir.compiler.compiled import Compiled, Edits
+from weir.compiler.full import open_timed_queues, recompiled
+from weir.compiler.matching import Matcher, shadowed_flags
+from weir.compiler.plan import Plan, delta_of
+from weir.compiler.site import ports_of, site_of
+from weir.compiler.types import NO_SLOT, ClassSpec
+from weir.model.claims import last_inside
+from weir.model.document import Change, Document
+from weir.model.objects import Queue
+from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
+
+_FEW = 256
+
+
+def update(
+    compiled: Compiled, document_after: Document, changes: Sequence[Change], now_local: datetime | None = None
+) -> Plan:
+    """What the changes (already applied to the document) and the passage of time do to the kernel.
+
+    `compiled` stays as it is until `compiled.accept(plan)`. Raises `Unsupported` when slots run out.
+    """
+    now = compiled.now_local if now_local is None else now_local
+    update_run = _Update(compiled, document_after, changes, now)
+    if len(update_run.touched) > max(_FEW, len(document_after.of_kind("queue")) // 8):
+        return recompiled(compiled, document_after, now)
+    return update_run.plan()
+
+
+class _Update:
+    def __init__(
+        self, compiled: Compiled, document: Document, changes: Sequence[Change], now_local: datetime
+    ) -> None:
+        self._compiled = compiled
+        self._before = compiled.tables
+        self._document = document
+        self._changes = changes
+        self._edits = Edits(compiled.generation, compiled.site, compiled.allocation.draft(), now_local)
+        self._matcher = Matcher(document, now_local)
+        self._ranks: dict[str, RankKey] = {}
+        self._edits.matched_timed = self._open_timed(now_local)
+        self.touched = self._touched_queues()
+        """Queue ids whose class or claims may differ -> whether their rank may, too."""
+
+    def plan(self) -> Plan:
+        plan = Plan(outcome=self._edits)
+        self._change_classes(plan)
+        self._change_prefixes(plan)
+        self._change_ports(plan)
+        if any(change.kind != "queue" for change in self._changes):
+            self._change_site(plan)
+        return plan
+
+    def _open_timed(self, now_local: datetime) -> frozenset[str]:
+        if _same_minute(now_local, self._compiled.now_local) and not any(map(_is_timed, self._changes)):
+            return self._before.matched_timed
+        return open_timed_queues(self._document, now_local)
+
+    def _touched_queues(self) -> dict[str, bool]:
+        touched: dict[str, bool] = {}
+        for change in self._changes:
+            if change.kind == "queue":
+                moved = _place_differs(change.old, change.new)
+                if moved or _matching_differs(change.old, change.new):
+                    for queue_id in subtree_ids(self._document, change.id):
+                        touched[queue_id] = touched.get(queue_id, False) or moved
+                else:
+                    touched.setdefault(change.id, False)
+        for switched in self._before.matched_timed ^ self._edits.matched_timed:
+            for queue_id in subtree_ids(self._document, switched):
+                touched.setdefault(queue_id, False)
+        return touched
+
+    def _change_classes(self, plan: Plan) -> None:
+        found = [(self._depth_if_enabled(queue_id), queue_id) for queue_id in self.touched]
+        for depth, queue_id in sorted(found):
+            old = self._before.by_queue.get(queue_id)
+            new = None if depth < 0 else self._class(queue_id, depth, old)
+            if old == new:
+                continue
+            self._edits.classes[queue_id] = new
+            if new is not None:
+                plan.shaping.classes.set.append((old, new))
+            elif old is not None:
+                plan.shaping.classes.removed.append(old)
+                self._edits.slots.release(old.slot)
+        plan.shaping.classes.removed.sort(key=lambda spec: -spec.depth)
+
+    def _depth_if_enabled(self, queue_id: str) -> int:
+        """The number of ancestors; -1 when the queue is gone or it or an ancestor is disabled."""
+        queue = self._document.queue(queue_id)
+        if queue is None or queue.disabled:
+            return -1
+        above = list(ancestors(self._document, queue))
+        return -1 if any(item.disabled for item in above) else len(above)
+
+    def _class(self, queue_id: str, depth: int, old: ClassSpec | None) -> ClassSpec:
+        queue = self._document.queue(queue_id)
+        assert queue is not None
+        upload, download = clocks_of(queue)
+        slot = self._edits.slots.take(queue_id) if old is None else old.slot
+        parent_slot = NO_SLOT if queue.parent is None else self._slot_after(queue.parent)
+        return ClassSpec(slot, queue.id, parent_slot, depth, upload, download)
+
+    def _slot_after(self, queue_id: str) -> int:
+        edited = self._edits.classes.get(queue_id)
+        return (edited or self._before.by_queue[queue_id]).slot
+
+    def _change_prefixes(self, plan: Plan) -> None:
+        prefixes: dict[int, set[str]] = {}
+        interfaces: dict[str, set[str]] = {}
+        for queue_id, moved in self.touched.items():
+            queue = self._document.queue(queue_id)
+            after = ((), ()) if queue is None else self._matcher.claims(queue)
+            before = self._before.claimed.get(queue_id, ())
+            if after[0] != before:
+                self._edits.claimed[queue_id] = after[0]
+            _note_claims(prefixes, queue_id, before, after[0], moved)
+            before_interfaces = self._before.claimed_interfaces.get(queue_id, ())
+            if after[1] != before_interfaces:
+                self._edits.claimed_interfaces[queue_id] = after[1]
+            _note_claims(interfaces, queue_id, before_interfaces, after[1], moved)
+        for packed, queue_ids in prefixes.items():
+            self._edits.claims[packed] = self._claimants(
+                packed, self._before.claims.get(packed), queue_ids, self._edits.claimed, self._before.claimed
+            )
+        for ifname, queue_ids in interfaces.items():
+            self._edits.interface_claims[ifname] = self._claimants(
+                ifname,
+                self._before.interface_claims.get(ifname, ()),
+                queue_ids,
+                self._edits.claimed_interfaces,
+                self._before.claimed_interfaces,
+            )
+        self._settle_prefixes(plan, sorted(prefixes))
+
+    def _claimants(
+        self,
+        wanted: object,
+        before: tuple[str, ...],
+        queue_ids: Iterable[str],
+        edited: dict[str, tuple[int, ...]] | dict[str, tuple[str, ...]],
+        unedited: dict[str, tuple[int, ...]] | dict[str, tuple[str, ...]],
+    ) -> tuple[str, ...]:
+        """Who claims a prefix or an interface now, the best rank first."""
+        ids = set(before)
+        for queue_id in queue_ids:
+            claims: Sequence[object] = edited.get(queue_id, unedited.get(queue_id, ()))
+            (ids.add if wanted in claims else ids.discard)(queue_id)
+        return tuple(ids) if len(ids) < 2 else tuple(sorted(ids, key=self._rank))
+
+    def _rank(self, queue_id: str) -> RankKey:
+        key = self._ranks.get(queue_id)
+        if key is None:
+            queue = self._document.queue(queue_id)
+            assert queue is not None
+            key = self._ranks[queue_id] = rank_key(self._document, queue)
+        return key
+
+    def _rank_of_prefix(self, packed: int) -> RankKey:
+        return self._rank(self._ids_after(packed)[0])
+
+    def _ids_after(self, packed: int) -> tuple[str, ...]:
+        edited = self._edits.claims.get(packed)
+        return self._before.claims.get(packed) if edited is None else edited
+
+    def _settle_prefixes(self, plan: Plan, touched: list[int]) -> None:
+        """Decide anew about every touched prefix and all that lies inside it."""
+        settled_to = -1
+        for packed in touched:
+            if packed <= settled_to:
+                continue
+            settled_to = last_inside(packed)
+            inside = self._before.claims.inside(packed)
+            first, last = bisect_left(touched, packed), bisect_right(touched, settled_to)
+            for other in touched[first:last]:
+                if other not in self._before.claims:
+                    insort(inside, other)
+            self._settle_range(plan, packed, inside)
+
+    def _settle_range(self, plan: Plan, outermost: int, inside: list[int]) -> None:
+        covering = (other for other in self._covering_after(outermost) if self._ids_after(other))
+        outer_best = min(map(self._rank_of_prefix, covering), default=None)
+        present = [packed for packed in inside if self._ids_after(packed)]
+        flags = dict(shadowed_flags(present, self._rank_of_prefix, outer_best))
+        for packed in inside:
+            shadowed = flags.get(packed, False)
+            before = self._before.slot_of(packed)
+            after = NO_SLOT
+            if packed in flags and not shadowed:
+                after = self._slot_after(self._ids_after(packed)[0])
+            if before != after:
+                plan.shaping.prefixes.changes.append((packed, before, after))
+            if shadowed != (packed in self._before.shadowed):
+                self._edits.shadowed[packed] = shadowed
+
+    def _covering_after(self, packed: int) -> Iterable[int]:
+        """Prefixes that cover `packed`: none is touched, or `packed` would have been settled in it."""
+        return self._before.claims.covering(packed)
+
+    def _change_ports(self, plan: Plan) -> None:
+        if not self._edits.interface_claims and all(change.kind != "interface" for change in self._changes):
+            moved_slots = self._edits.classes.keys() & self._before.claimed_interfaces.keys()
+            if not moved_slots:
+                return
+        claims = {**self._before.interface_claims, **self._edits.interface_claims}
+        winners = {ifname: self._slot_after(ids[0]) for ifname, ids in claims.items() if ids}
+        ports = ports_of(self._document, winners)
+        plan.shaping.ports = delta_of(self._before.ports, ports)
+        self._edits.ports = ports
+
+    def _change_site(self, plan: Plan) -> None:
+        before, site = self._compiled.site, site_of(self._document)
+        self._edits.site = site
+        plan.network = delta_of(before.network, site.network)
+        plan.routes = delta_of(before.routes, site.routes)
+        if before.firewall != site.firewall:
+            plan.firewall = (before.firewall, site.firewall)
+
+
+def _note_claims(
+    noted: dict[str, set[str]] | dict[int, set[str]],
+    queue_id: str,
+    before: Sequence[object],
+    after: Sequence[object],
+    moved: bool,
+) -> None:
+    """Remember for which prefixes (or interfaces) a queue's claim may have changed."""
+    if moved:
+        concerned = {*before, *after}
+    elif before == after:
+        return
+    else:
+        concerned = set(before) ^ set(after)
+    for claim in concerned:
+        noted.setdefault(claim, set()).add(queue_id)  # type: ignore[arg-type]
+
+
+def _queue(item: object) -> Queue | None:
+    return item if isinstance(item, Queue) else None
+
+
+def _place_differs(old: object, new: object) -> bool:
+    before, after = _queue(old), _queue(new)
+    if before is None or after is None:
+        return True
+    return before.parent != after.parent or before.position != after.position
+
+
+def _matching_differs(old: object, new: object) -> bool:
+    before, after = _queue(old), _queue(new)
+    if before is None or after is None:
+        return True
+    return (
+        before.target != after.target
+        or before.dst != after.dst
+        or before.disabled != after.disabled
+        or before.time != after.time
+    )
+
+
+def _same_minute(one: datetime, other: datetime) -> bool:
+    return one.replace(second=0, microsecond=0) == other.replace(second=0, microsecond=0)
+
+
+def _is_timed(change: Change) -> bool:
+    before, after = _queue(change.old), _queue(change.new)
+    return (before is not None and before.time is not None) or (after is not None and after.time is not None)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changes in the kernel, in an order in which no packet meets a gap: make before break.
+
+First interfaces come up, classes and ports are made, then prefixes move to them, then routes and firewall;
+only then is removed what nothing points at any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from weir.compiler.types import (
+    NO_SLOT,
+    BackendName,
+    ClassSpec,
+    ClockSpec,
+    Counts,
+    FirewallRule,
+    NetworkSpec,
+    PortSpec,
+    PrefixEntry,
+    PrefixKey,
+    RouteSpec,
+    Step,
+)
+from weir.model.claims import unpack
+from weir.model.units import format_rate_exact
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+@dataclass(slots=True)
+class Delta(Generic[T]):
+    """Items to add (old is None) or change, in order, and items to remove, in order."""
+
+    set: list[tuple[T | None, T]] = field(default_factory=list)
+    removed: list[T] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.set or self.removed)
+
+    def counts(self) -> Counts:
+        added = sum(1 for old, _ in self.set if old is None)
+        return Counts(added, len(self.set) - added, len(self.removed))
+
+    def inverse(self) -> Delta[T]:
+        return Delta(
+            [(None, old) for old in reversed(self.removed)]
+            + [(new, old) for old, new in reversed(self.set) if old is not None],
+            [new for old, new in reversed(self.set) if old is None],
+        )
+
+
+@dataclass(slots=True)
+class PrefixDelta:
+    """Packed prefix (`weir.model.claims`), slot before and slot after; 0 where there is no entry."""
+
+    changes: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def to_set(self) -> list[PrefixEntry]:
+        """Entries to add or to point at another slot."""
+        return [
+            PrefixEntry(domain, prefix.family, prefix.value, prefix.length, slot)
+            for packed, _, slot in self.changes
+            if slot != NO_SLOT
+            for domain, prefix in (unpack(packed),)
+        ]
+
+    def to_remove(self) -> list[PrefixKey]:
+        return [prefix_key(packed) for packed, _, slot in self.changes if slot == NO_SLOT]
+
+    def counts(self) -> Counts:
+        added = sum(1 for _, before, _ in self.changes if before == NO_SLOT)
+        removed = sum(1 for _, _, after in self.changes if after == NO_SLOT)
+        return Counts(added, len(self.changes) - added - removed, removed)
+
+    def inverse(self) -> PrefixDelta:
+        return PrefixDelta([(packed, after, before) for packed, before, after in self.changes])
+
+
+@dataclass(slots=True)
+class ShapingDelta:
+    """`classes.set` has parents before children and `classes.removed` children before parents."""
+
+    classes: Delta[ClassSpec] = field(default_factory=Delta)
+    prefixes: PrefixDelta = field(default_factory=PrefixDelta)
+    ports: Delta[PortSpec] = field(default_factory=Delta)
+
+    def __bool__(self) -> bool:
+        return bool(self.classes or self.prefixes or self.ports)
+
+    def inverse(self) -> ShapingDelta:
+        return ShapingDelta(self.classes.inverse(), self.prefixes.inverse(), self.ports.inverse())
+
+
+@dataclass(slots=True)
+class Plan:
+    """The whole difference. Empty parts mean that a backend has nothing to do."""
+
+    network: Delta[NetworkSpec] = field(default_factory=Delta)
+    shaping: ShapingDelta = field(default_factory=ShapingDelta)
+    routes: Delta[RouteSpec] = field(default_factory=Delta)
+    firewall: tuple[tuple[FirewallRule, ...], tuple[FirewallRule, ...]] | None = None
+    """All rules before and after, or None: a rule set is replaced as one."""
+    outcome: object = None
+    """What `Compiled.accept` needs; an inverse has none."""
+
+    def __bool__(self) -> bool:
+        return bool(self.network or self.shaping or self.routes or self.firewall)
+
+    def counts(self) -> Counts:
+        """Kernel entries added, changed and removed: classes, prefixes, ports, interfaces, routes, rules."""
+        parts = [
+            self.network.counts(),
+            self.shaping.classes.counts(),
+            self.shaping.prefixes.counts(),
+            self.shaping.ports.counts(),
+            self.routes.counts(),
+            _firewall_counts(self.firewall),
+        ]
+        return Counts(*(sum(column) for column in zip(*parts, strict=True)))
+
+    def inverse(self) -> Plan:
+        """The way back, for the backends; it cannot be accepted."""
+        firewall = None if self.firewall is None else (self.firewall[1], self.firewall[0])
+        return Plan(self.network.inverse(), self.shaping.inverse(), self.routes.inverse(), firewall)
+
+    def steps(self) -> Iterator[Step]:
+        """Every step in the order it is done; made on demand, as a plan may have 300,000."""
+        classes, prefixes, ports = self.shaping.classes, self.shaping.prefixes, self.shaping.ports
+        yield from _set_steps("network", "interface", self.network, _interface_text)
+        yield from _set_steps("shaping", "class", classes, _class_text)
+        for packed, before, after in prefixes.changes:
+            if after != NO_SLOT:
+                action = "add" if before == NO_SLOT else "change"
+                text = f"{prefix_key(packed).text} -> slot {after}" + (f" (was {before})" if before else "")
+                yield Step("shaping", action, "prefix", text)  # type: ignore[arg-type]
+        yield from _set_steps("shaping", "port", ports, _port_text)
+        yield from _set_steps("routes", "route", self.routes, _route_text)
+        if self.firewall is not None:
+            before_count, after_count = (len(rules) for rules in self.firewall)
+            yield Step("firewall", "change", "firewall", f"{after_count} rules in place of {before_count}")
+        for packed, before, after in prefixes.changes:
+            if after == NO_SLOT:
+                yield Step("shaping", "remove", "prefix", f"{prefix_key(packed).text} (was slot {before})")
+        yield from _remove_steps("routes", "route", self.routes, _route_text)
+        yield from _remove_steps("shaping", "port", ports, _port_text)
+        yield from _remove_steps("shaping", "class", classes, _class_text)
+        yield from _remove_steps("network", "interface", self.network, _interface_text)
+
+
+def prefix_key(packed: int) -> PrefixKey:
+    domain, prefix = unpack(packed)
+    return PrefixKey(domain, prefix.family, prefix.value, prefix.length)
+
+
+def delta_of(before: Mapping[K, T], after: Mapping[K, T]) -> Delta[T]:
+    """The difference of two mappings, in the order of each."""
+    delta: Delta[T] = Delta()
+    for key, new in after.items():
+        old = before.get(key)
+        if old != new:
+            delta.set.append((old, new))
+    delta.removed.extend(old for key, old in before.items() if key not in after)
+    return delta
+
+
+def _firewall_counts(rules: tuple[tuple[FirewallRule, ...], tuple[FirewallRule, ...]] | None) -> Counts:
+    if rules is None:
+        return Counts(0, 0, 0)
+    before, after = (set(part) for part in rules)
+    return Counts(len(after - before), 0, len(before - after))
+
+
+def _set_steps(
+    backend: BackendName, what: str, delta: Delta[T], text: Callable[[T | None, T], str]
+) -> Iterator[Step]:
+    for old, new in delta.set:
+        yield Step(backend, "add" if old is None else "change", what, text(old, new))
+
+
+def _remove_steps(
+    backend: BackendName, what: str, delta: Delta[T], text: Callable[[T | None, T], str]
+) -> Iterator[Step]:
+    for old in delta.removed:
+        yield Step(backend, "remove", what, text(None, old))
+
+
+def _clock_text(clock: ClockSpec) -> str:
+    if not clock.rate_bps:
+        return "unlimited"
+    return f"{format_rate_exact(clock.rate_bps)} burst {clock.burst_bytes} B"
+
+
+def _class_text(old: ClassSpec | None, new: ClassSpec) -> str:
+    parts = [f"slot {new.slot} queue {new.queue_id}"]
+    if old is None or old.parent_slot != new.parent_slot:
+        parts.append(f"under slot {new.parent_slot}" if new.parent_slot else "at the top")
+    for way, before, after in (
+        ("up", old and old.upload, new.upload),
+        ("down", old and old.download, new.download),
+    ):
+        if before != after:
+            was = f" (was {_clock_text(before)})" if before else ""
+            parts.append(f"{way} {_clock_text(after)}{was}")
+    return ", ".join(parts)
+
+
+def _port_text(old: PortSpec | None, new: PortSpec) -> str:
+    text = f"{new.ifname} role {new.role} shaper {new.shaper} overhead {new.overhead_bytes} B"
+    return text + (f" target slot {new.interface_slot}" if new.interface_slot else "")
+
+
+def _interface_text(old: NetworkSpec | None, new: NetworkSpec) -> str:
+    state = "up" if new.up else "down"
+    mtu = f" mtu {new.mtu}" if new.mtu else ""
+    return f"{new.ifname} {state}{mtu} {' '.join(new.addresses) or 'without address'}"
+
+
+def _route_text(old: RouteSpec | None, new: RouteSpec) -> str:
+    via = "blackhole" if new.blackhole else " ".join(filter(None, (new.gateway, new.interface)))
+    return f"{new.destination} via {via} distance {new.distance}"

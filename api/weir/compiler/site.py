@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything but the queues: interfaces, routes, firewall. Few objects, so compiled whole each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from weir.compiler.types import NO_SLOT, FirewallRule, NetworkSpec, PortSpec, RouteSpec
+from weir.model.document import Document
+from weir.model.objects import Firewall, Interface, StaticRoute
+
+_ESTABLISHED = ("established", "related")
+_NEIGHBOUR_DISCOVERY = (
+    "nd-router-solicit",
+    "nd-router-advert",
+    "nd-neighbor-solicit",
+    "nd-neighbor-advert",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    network: Mapping[str, NetworkSpec]
+    routes: Mapping[str, RouteSpec]
+    firewall: tuple[FirewallRule, ...]
+
+
+def site_of(document: Document) -> Site:
+    interfaces = sorted(document.interfaces(), key=lambda item: item.id)
+    routes = sorted(document.static_routes(), key=lambda item: item.id)
+    wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
+    return Site(
+        network={item.id: _network(item) for item in interfaces},
+        routes={item.id: _route(item) for item in routes if not item.disabled},
+        firewall=tuple(_firewall(document.firewall(), wan)) if wan else (),
+    )
+
+
+def ports_of(document: Document, interface_slots: Mapping[str, int]) -> dict[str, PortSpec]:
+    """One port per enabled interface, whatever its role: nothing may pass unshaped in silence."""
+    return {
+        item.id: PortSpec(
+            ifname=item.id,
+            role=item.role,
+            shaper=item.shaper,
+            overhead_bytes=item.overhead_bytes,
+            interface_slot=interface_slots.get(item.id, NO_SLOT),
+        )
+        for item in sorted(document.interfaces(), key=lambda item: item.id)
+        if not item.disabled
+    }
+
+
+def _network(item: Interface) -> NetworkSpec:
+    return NetworkSpec(
+        ifname=item.id,
+        up=not item.disabled,
+        addresses=() if item.disabled else item.addresses,
+        mtu=item.mtu,
+        description=item.description,
+    )
+
+
+def _route(item: StaticRoute) -> RouteSpec:
+    return RouteSpec(item.id, item.destination, item.gateway, item.interface, item.blackhole, item.distance)
+
+
+def _firewall(policy: Firewall, wan: tuple[str, ...]) -> Iterator[FirewallRule]:
+    """The policy as rules. What is not from a WAN interface passes; without a WAN there are no rules."""
+    if policy.drop_new_from_wan:
+        yield FirewallRule("input", "accept", "answers to what the router asked", wan, ct_states=_ESTABLISHED)
+        yield FirewallRule(
+            "input",
+            "accept",
+            "IPv6 neighbour discovery, without which a WAN has no IPv6",
+            wan,
+            family=6,
+            protocol="icmpv6",
+            icmp_types=_NEIGHBOUR_DISCOVERY,
+        )
+        if policy.allow_ping_from_wan:
+            yield FirewallRule(
+                "input", "accept", "ping", wan, family=4, protocol="icmp", icmp_types=("echo-request",)
+            )
+            yield FirewallRule(
+                "input", "accept", "ping", wan, family=6, protocol="icmpv6", icmp_types=("echo-request",)
+            )
+        if policy.allowed_wan_tcp_ports:
+            ports = tuple(sorted(policy.allowed_wan_tcp_ports))
+            yield FirewallRule("input", "accept", "allowed services", wan, protocol="tcp", tcp_ports=ports)
+        yield FirewallRule("input", "drop", "everything else from a WAN to the router", wan)
+        yield FirewallRule(
+            "forward", "accept", "answers to what was asked inside", wan, ct_states=_ESTABLISHED
+        )
+        yield FirewallRule("forward", "drop", "everything else from a WAN through the router", wan)
+    if policy.masquerade:
+        yield FirewallRule(
+            "postrouting", "masquerade", "IPv4 leaves with the WAN's address", out_interfaces=wan, family=4
+        )
