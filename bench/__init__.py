@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures every figure of docs/benchmarks.md."""

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the checks of this repository: `python -m tests.run all`, or groups of them (lint, unit, lab, vm, e2e).
+
+Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
+with the closing lines of the runners. Checks that only compute share the processors; those that measure
+traffic run alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "test"
+BIN = ROOT / "build" / "venv" / "bin"
+PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "-p", "no:cacheprovider"]
+ALONE = {"lab", "vm", "e2e"}
+"""Areas of tests that measure, or that need a lab of their own."""
+
+CLOSING_LINE = re.compile(
+    r"=*.*\b\d+ (passed|failed|errors?)\b.*"  # pytest, vitest, and our C tests
+    r"|Contracts: .*"  # import-linter
+    r"|Success: .*|Found \d+ errors? in .*"  # mypy
+)
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One command. `processors` is how many of the machine's it uses; those of one group start in order."""
+
+    name: str
+    group: str
+    command: list[str]
+    folder: Path = ROOT
+    processors: int = 1
+    limit_s: float = 600.0
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outcome:
+    check: Check
+    code: int
+    seconds: float
+    closing: str
+
+
+def unit_areas() -> list[str]:
+    """Folders of tests/ that hold pytest files and need neither the lab nor the virtual machine."""
+    return sorted(
+        f"tests/{folder.name}"
+        for folder in (ROOT / "tests").iterdir()
+        if folder.is_dir() and folder.name not in ALONE and any(folder.rglob("test_*.py"))
+    )
+
+
+def lint_checks() -> list[Check]:
+    def tool(name: str, *arguments: str, folder: Path = ROOT) -> Check:
+        return Check(name, "lint", [str(BIN / name), *arguments], folder)
+
+    python = ["api/weir", "lab", "bench", "tests"]
+    return [
+        Check("ruff check", "lint", [str(BIN / "ruff"), "check", "--quiet", *python]),
+        Check("ruff format", "lint", [str(BIN / "ruff"), "format", "--quiet", "--check", *python]),
+        Check("mypy api", "lint", [str(BIN / "mypy")], ROOT / "api"),
+        Check(
+            "mypy lab",
+            "lint",
+            [str(BIN / "mypy"), "--strict", "lab", "bench"],
+            environment={"MYPYPATH": "api"},
+        ),
+        tool("lint-imports", folder=ROOT / "api"),
+        tool("vulture", "--min-confidence", "100", "api/weir", "lab", "bench"),
+        tool(
+            "codespell",
+            "--quiet-level",
+            "3",
+            "--skip",
+            CODESPELL_SKIP,
+            "--ignore-words",
+            "tests/repo/words.txt",
+            ".",
+        ),
+        Check("shellcheck", "lint", ["bash", "-c", "git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck"]),
+        Check("clang-format", "lint", ["bash", "-c", CLANG_FORMAT]),
+        Check("eslint", "lint", ["npm", "run", "--silent", "lint"], ROOT / "webui"),
+    ]
+
+
+CODESPELL_SKIP = (
+    "./build,./.git,*/node_modules/*,*.lock,*/package-lock.json,*.svg,*.json,./LICENSE,*/.*_cache/*"
+)
+CLANG_FORMAT = (
+    "git ls-files -z 'datapath/*.c' 'datapath/*.h' 'bench/*.c' | xargs -0 -r clang-format --dry-run --Werror"
+)
+
+
+def checks(groups: list[str]) -> list[Check]:
+    areas = unit_areas()
+    every = [
+        *lint_checks(),
+        Check(
+            "vitest",
+            "unit",
+            ["npm", "test", "--silent", "--", "--run"],
+            ROOT / "webui",
+            environment={"CI": "1"},
+        ),
+        Check("datapath", "unit", ["make", "test"], ROOT / "datapath"),
+        Check(
+            "pytest", "unit", [*PYTEST, "-n", "2", "--dist", "loadfile", *areas], processors=2, limit_s=1200
+        ),
+        Check("lab", "lab", [*PYTEST, "tests/lab"], processors=2, limit_s=900),
+        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], processors=2, limit_s=900),
+        Check(
+            "vm", "vm", ["lab/vm/run", "--timeout", "900", *PYTEST, "tests/vm"], processors=2, limit_s=1000
+        ),
+    ]
+    return [check for check in every if check.group in groups]
+
+
+def run(check: Check) -> Outcome:
+    """Run one check to its end; its words go to its log."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{check.name.replace(' ', '-')}.log"
+    begun_s = time.monotonic()
+    environment = {**os.environ, "NO_COLOR": "1", **check.environment}
+    environment.pop("FORCE_COLOR", None)
+    with log.open("wb") as output:
+        try:
+            code = subprocess.run(
+                check.command,
+                cwd=check.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=check.limit_s,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            output.write(f"\nended: it took longer than {check.limit_s:.0f} s\n".encode())
+            code = 124
+        except FileNotFoundError as error:
+            output.write(f"\n{error}\n".encode())
+            code = 127
+    text = ESCAPES.sub("", log.read_text(errors="replace"))
+    closing = [line.strip() for line in text.splitlines() if CLOSING_LINE.fullmatch(line)]
+    return Outcome(check, code, time.monotonic() - begun_s, closing[-1] if closing else "")
+
+
+def report(outcome: Outcome) -> None:
+    mark = "passed" if outcome.code == 0 else f"FAILED (status {outcome.code})"
+    print(f"{outcome.check.name}: {mark} in {outcome.seconds:.1f} s  {outcome.closing}", flush=True)
+    if outcome.code != 0:
+        log = LOGS / f"{outcome.check.name.replace(' ', '-')}.log"
+        words = log.read_text(errors="replace").splitlines()
+        print("\n".join(f"    {line}" for line in words[-200:]), flush=True)
+
+
+def run_together(wanted: list[Check]) -> list[Outcome]:
+    """Run checks side by side, at most one a processor, in the order given."""
+    outcomes: list[Outcome] = []
+    queue = list(wanted)
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                if not queue:
+                    return
+                check = queue.pop(0)
+                print(f"running {check.name}: {' '.join(check.command)[:100]}", flush=True)
+            outcome = run(check)
+            with lock:
+                outcomes.append(outcome)
+                report(outcome)
+
+    workers = [threading.Thread(target=work) for _ in range(max(1, min(2, os.cpu_count() or 1)))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return outcomes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tests.run", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("groups", nargs="+", choices=["all", "lint", "unit", "lab", "vm", "e2e"])
+    groups = parser.parse_args().groups
+    if "all" in groups:
+        groups = ["lint", "unit", "lab", "vm", "e2e"]
+    begun_s = time.monotonic()
+    wanted = checks(groups)
+    outcomes = run_together([check for check in wanted if check.processors == 1])
+    for check in wanted:
+        if check.processors > 1:
+            outcomes += run_together([check])
+    failed = [outcome.check.name for outcome in outcomes if outcome.code != 0]
+    print(f"\n{len(outcomes)} checks in {time.monotonic() - begun_s:.0f} s", flush=True)
+    for outcome in outcomes:
+        if outcome.closing:
+            print(f"{outcome.check.name}: {outcome.closing}")
+    if failed:
+        print(f"failed: {', '.join(failed)} (their words are in build/test)")
+    print(f"{len(outcomes) - len(failed)} passed, {len(failed)} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
