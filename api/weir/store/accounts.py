@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users, sessions, tokens, the sign-in throttle and the audit trail, in a file beside the configuration.
+
+Nothing here knows a secret: callers pass hashes. Times are wall-clock milliseconds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from weir.model.problem import Conflict, NotFound
+from weir.store.database import ACCOUNTS, DEFAULT_WAIT_S, Database
+
+Scope = Literal["read", "write", "admin"]
+
+USER_COLUMNS = (
+    "id, username, password_hash, scope, must_change_password, disabled, created_at_ms, "
+    "password_changed_at_ms, last_sign_in_at_ms"
+)
+SESSION_COLUMNS = (
+    "public_id, user_id, created_at_ms, last_seen_at_ms, expires_at_ms, source, user_agent, secret_hash"
+)
+TOKEN_COLUMNS = (
+    "public_id, user_id, name, scope, created_at_ms, expires_at_ms, last_used_at_ms, last_used_from"
+)
+AUDIT_COLUMNS = "id, at_ms, actor, via, source, action, subject, outcome, detail"
+AUDIT_TEXT = "lower(actor || ' ' || action || ' ' || subject || ' ' || source || ' ' || outcome)"
+MAX_AUDIT_ENTRIES = 200_000
+AUDIT_PRUNE_STEP = 1000
+MAX_THROTTLE_SUBJECTS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: int
+    username: str
+    password_hash: str
+    scope: Scope
+    must_change_password: bool
+    disabled: bool
+    created_at_ms: int
+    password_changed_at_ms: int
+    last_sign_in_at_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    public_id: str
+    user_id: int
+    created_at_ms: int
+    last_seen_at_ms: int
+    expires_at_ms: int
+    source: str
+    user_agent: str
+    secret_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    public_id: str
+    user_id: int
+    name: str
+    scope: Scope
+    created_at_ms: int
+    expires_at_ms: int | None
+    last_used_at_ms: int | None
+    last_used_from: str
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    failures: int
+    blocked_until_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    id: int
+    at_ms: int
+    actor: str
+    via: str
+    source: str
+    action: str
+    subject: str
+    outcome: str
+    detail: str
+
+
+class AccountStore:
+    """Thread-safe; each method is one transaction unless it takes a connection of `write()`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, path: Path) -> AccountStore:
+        """Open or create. Raises `Unavailable` as `ConfigStore.open` does."""
+        return cls(Database(path, ACCOUNTS, create=True))
+
+    def close(self) -> None:
+        self._database.close()
+
+    @contextmanager
+    def write(self, timeout_s: float = DEFAULT_WAIT_S) -> Iterator[AccountWriter]:
+        with self._database.writing(timeout_s) as connection:
+            yield AccountWriter(connection)
+
+    def user(self, username: str) -> User | None:
+        with self._database.reading() as connection:
+            return _user(connection, "username = ?", username)
+
+    def user_by_id(self, user_id: int) -> User | None:
+        with self._database.reading() as connection:
+            return _user(connection, "id = ?", user_id)
+
+    def users(self) -> list[User]:
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT {USER_COLUMNS} FROM user ORDER BY username").fetchall()
+        return [_to_user(row) for row in rows]
+
+    def session(self, secret_hash: bytes) -> tuple[Session, User] | None:
+        with self._database.reading() as connection:
+            row = connection.execute(
+                f"SELECT {SESSION_COLUMNS} FROM session WHERE secret_hash = ?", (secret_hash,)
+            ).fetchone()
+            if row is None:
+                return None
+            session = Session(*row)
+            return session, _owner(connection, session.user_id)
+
+    def sessions(self, user_id: int) -> list[Session]:
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {SESSION_COLUMNS} FROM session WHERE user_id = ? ORDER BY created_at_ms DESC",
+                (user_id,),
+            ).fetchall()
+        return [Session(*row) for row in rows]
+
+    def token(self, secret_hash: bytes) -> tuple[Token, User] | None:
+        with self._database.reading() as connection:
+            row = connection.execute(
+                f"SELECT {TOKEN_COLUMNS} FROM token WHERE secret_hash = ?", (secret_hash,)
+            ).fetchone()
+            if row is None:
+                return None
+            token = Token(*row)
+            return token, _owner(connection, token.user_id)
+
+    def tokens(self, user_id: int | None = None) -> list[Token]:
+        """Those of one user, or all."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {TOKEN_COLUMNS} FROM token WHERE ?1 IS NULL OR user_id = ?1 ORDER BY created_at_ms",
+                (user_id,),
+            ).fetchall()
+        return [Token(*row) for row in rows]
+
+    def audit(self, before: int | None, limit: int, text: str = "") -> list[AuditEntry]:
+        """Newest first, ids below `before`; `text` is a piece of actor, action, subject or source."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {AUDIT_COLUMNS} FROM audit WHERE (?1 IS NULL OR id < ?1) AND (?3 = '' "
+                f"OR instr({AUDIT_TEXT}, ?3)) ORDER BY id DESC LIMIT ?2",
+                (None if before is None else min(max(before, 0), 1 << 62), limit, text.lower()),
+            ).fetchall()
+        return [AuditEntry(*row) for row in rows]
+
+
+class AccountWriter:
+    """What may be done in one write transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def users_exist(self) -> bool:
+        return self._connection.execute("SELECT 1 FROM user LIMIT 1").fetchone() is not None
+
+    def user(self, username: str) -> User:
+        """Raises `NotFound`."""
+        found = _user(self._connection, "username = ?", username)
+        if found is None:
+            raise NotFound(f"there is no user {username[:64]!r}", path=f"users/{username[:64]}")
+        return found
+
+    def other_admins(self, user_id: int) -> int:
+        """How many enabled administrators there are beside this one."""
+        (count,) = self._connection.execute(
+            "SELECT count(*) FROM user WHERE scope = 'admin' AND disabled = 0 AND id <> ?", (user_id,)
+        ).fetchone()
+        return int(count)
+
+    def add_user(
+        self, username: str, password_hash: str, scope: Scope, must_change: bool, at_ms: int
+    ) -> User:
+        """Raises `Conflict` (`exists`) when the name is taken, whatever its case."""
+        try:
+            self._connection.execute(
+                "INSERT INTO user (username, password_hash, scope, must_change_password, disabled, "
+                "created_at_ms, password_changed_at_ms) VALUES (?, ?, ?, ?, 0, ?, ?)",
+                (username, password_hash, scope, int(must_change), at_ms, at_ms),
+            )
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"there is already a user {username!r}", code="exists") from error
+        return self.user(username)
+
+    def set_password(self, user_id: int, password_hash: str, must_change: bool, at_ms: int) -> None:
+        self._connection.execute(
+            "UPDATE user SET password_hash = ?, must_change_password = ?, password_changed_at_ms = ? "
+            "WHERE id = ?",
+            (password_hash, int(must_change), at_ms, user_id),
+        )
+
+    def replace_hash(self, user_id: int, old_hash: str, new_hash: str) -> None:
+        """The same password under newer parameters, unless the password changed meanwhile."""
+        self._connection.execute(
+            "UPDATE user SET password_hash = ? WHERE id = ? AND password_hash = ?",
+            (new_hash, user_id, old_hash),
+        )
+
+    def set_role(self, user_id: int, scope: Scope, disabled: bool) -> None:
+        self._connection.execute(
+            "UPDATE user SET scope = ?, disabled = ? WHERE id = ?", (scope, int(disabled), user_id)
+        )
+
+    def signed_in(self, user_id: int, at_ms: int) -> None:
+        self._connection.execute("UPDATE user SET last_sign_in_at_ms = ? WHERE id = ?", (at_ms, user_id))
+
+    def delete_user(self, user_id: int) -> None:
+        """Sessions and tokens go with the user."""
+        self._connection.execute("DELETE FROM user WHERE id = ?", (user_id,))
+
+    def add_session(self, session: Session) -> None:
+        self._connection.execute(
+            f"INSERT INTO session ({SESSION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                session.public_id,
+                session.user_id,
+                session.created_at_ms,
+                session.last_seen_at_ms,
+                session.expires_at_ms,
+                session.source,
+                session.user_agent,
+                session.secret_hash,
+            ),
+        )
+
+    def touch_session(self, secret_hash: bytes, at_ms: int) -> None:
+        self._connection.execute(
+            "UPDATE session SET last_seen_at_ms = ? WHERE secret_hash = ?", (at_ms, secret_hash)
+        )
+
+    def end_session(self, user_id: int, public_id: str) -> bool:
+        """False when the user has no such session."""
+        return self._count("DELETE FROM session WHERE user_id = ? AND public_id = ?", user_id, public_id) == 1
+
+    def end_sessions(self, user_id: int, but: str = "") -> None:
+        """All sessions of a user, except the one with public id `but`."""
+        self._count("DELETE FROM session WHERE user_id = ? AND public_id <> ?", user_id, but)
+
+    def drop_old_sessions(self, now_ms: int, idle_since_ms: int) -> None:
+        self._count(
+            "DELETE FROM session WHERE expires_at_ms <= ? OR last_seen_at_ms < ?", now_ms, idle_since_ms
+        )
+
+    def keep_newest_sessions(self, user_id: int, keep: int) -> None:
+        self._count(
+            "DELETE FROM session WHERE user_id = ?1 AND public_id NOT IN (SELECT public_id FROM session "
+            "WHERE user_id = ?1 ORDER BY created_at_ms DESC LIMIT ?2)",
+            user_id,
+            keep,
+        )
+
+    def add_token(self, token: Token, secret_hash: bytes) -> None:
+        self._connection.execute(
+            f"INSERT INTO token ({TOKEN_COLUMNS}, secret_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                token.public_id,
+                token.user_id,
+                token.name,
+                token.scope,
+                token.created_at_ms,
+                token.expires_at_ms,
+                token.last_used_at_ms,
+                token.last_used_from,
+                secret_hash,
+            ),
+        )
+
+    def touch_token(self, public_id: str, at_ms: int, source: str) -> None:
+        self._connection.execute(
+            "UPDATE token SET last_used_at_ms = ?, last_used_from = ? WHERE public_id = ?",
+            (at_ms, source, public_id),
+        )
+
+    def count_tokens(self, user_id: int) -> int:
+        (count,) = self._connection.execute(
+            "SELECT count(*) FROM token WHERE user_id = ?", (user_id,)
+        ).fetchone()
+        return int(count)
+
+    def revoke_token(self, public_id: str, user_id: int | None) -> bool:
+        """False when there is no such token (of this user, unless None)."""
+        return (
+            self._count(
+                "DELETE FROM token WHERE public_id = ?1 AND (?2 IS NULL OR user_id = ?2)", public_id, user_id
+            )
+            == 1
+        )
+
+    def revoke_tokens(self, user_id: int) -> None:
+        self._count("DELETE FROM token WHERE user_id = ?", user_id)
+
+    def throttle(self, subject: str) -> Throttle | None:
+        row = self._connection.execute(
+            "SELECT failures, blocked_until_ms, updated_at_ms FROM throttle WHERE subject = ?", (subject,)
+        ).fetchone()
+        return None if row is None else Throttle(*row)
+
+    def set_throttle(self, subject: str, state: Throttle) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO throttle VALUES (?, ?, ?, ?)",
+            (subject, state.failures, state.blocked_until_ms, state.updated_at_ms),
+        )
+
+    def clear_throttle(self, subject: str) -> None:
+        self._count("DELETE FROM throttle WHERE subject = ?", subject)
+
+    def drop_old_throttles(self, before_ms: int) -> None:
+        """Forget what is older than `before_ms`, and the oldest beyond `MAX_THROTTLE_SUBJECTS`."""
+        self._count("DELETE FROM throttle WHERE updated_at_ms < ?", before_ms)
+        self._count(
+            "DELETE FROM throttle WHERE subject IN (SELECT subject FROM throttle "
+            "ORDER BY updated_at_ms DESC LIMIT -1 OFFSET ?)",
+            MAX_THROTTLE_SUBJECTS,
+        )
+
+    def record(self, entry: AuditEntry) -> None:
+        """Append (the entry's id is assigned here); the oldest entries make room."""
+        cursor = self._connection.execute(
+            "INSERT INTO audit (at_ms, actor, via, source, action, subject, outcome, detail) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                entry.at_ms,
+                entry.actor,
+                entry.via,
+                entry.source,
+                entry.action,
+                entry.subject,
+                entry.outcome,
+                entry.detail,
+            ),
+        )
+        newest = cursor.lastrowid or 0
+        if newest % AUDIT_PRUNE_STEP == 0:
+            self._count("DELETE FROM audit WHERE id <= ?", newest - MAX_AUDIT_ENTRIES)
+
+    def _count(self, statement: str, *values: object) -> int:
+        return self._connection.execute(statement, values).rowcount
+
+
+def _user(connection: sqlite3.Connection, condition: str, value: str | int) -> User | None:
+    row = connection.execute(f"SELECT {USER_COLUMNS} FROM user WHERE {condition}", (value,)).fetchone()
+    return None if row is None else _to_user(row)
+
+
+def _to_user(row: tuple[object, ...]) -> User:
+    user_id, username, password_hash, scope, must_change, disabled, *times = row
+    return User(user_id, username, password_hash, scope, bool(must_change), bool(disabled), *times)  # type: ignore[arg-type]
+
+
+def _owner(connection: sqlite3.Connection, user_id: int) -> User:
+    user = _user(connection, "id = ?", user_id)
+    assert user is not None, "foreign keys keep the owner"
+    return user

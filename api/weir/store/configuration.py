@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration database: read any revision, compare two, write the next one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weir.model.document import Change, Document
+from weir.model.objects import ConfigObject, Kind
+from weir.model.problem import NotFound, Unavailable
+from weir.store import reading
+from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database
+from weir.store.listing import Listing, Page, Totals, page
+from weir.store.rows import Pending, Revision, Stored, Version
+from weir.store.transaction import WriteTransaction
+
+
+class ConfigStore:
+    """Thread-safe. Readers see whole revisions only and never wait for a writer."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._totals = Totals()
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool = False) -> ConfigStore:
+        """Open `path`; with `create` also make and migrate it. Raises `Unavailable` with one of the
+        codes `store-missing`, `store-not-weir`, `store-version`, `store-corrupt`, `store-io`."""
+        return cls(Database(path, CONFIGURATION, create=create))
+
+    def close(self) -> None:
+        self._database.close()
+
+    def check(self) -> None:
+        """Look through the whole file. Raises `Unavailable` (`store-corrupt`) naming what is damaged."""
+        with self._database.reading() as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise Unavailable(f"{self._database.path.name} is damaged: {verdict}", code="store-corrupt")
+
+    def head(self) -> int:
+        """The newest revision; 0 is the empty configuration."""
+        with self._database.reading() as connection:
+            return reading.head(connection)
+
+    def load(self) -> tuple[int, Document]:
+        """The newest revision and its document, from one snapshot."""
+        with self._database.reading() as connection:
+            return reading.head(connection), Document(reading.objects(connection, None))
+
+    def objects(self, revision: int | None = None) -> Iterator[ConfigObject]:
+        """All objects of `revision` (None: the newest), in no particular order."""
+        with self._database.reading() as connection:
+            if revision is not None:
+                reading.revision(connection, revision)
+            yield from reading.objects(connection, revision)
+
+    def get(self, kind: Kind, object_id: str) -> Stored:
+        """Raises `NotFound`."""
+        with self._database.reading() as connection:
+            found = reading.stored(connection, kind, object_id)
+        if found is None:
+            raise NotFound(f"there is no {kind} {object_id!r}", path=f"{kind}/{object_id}")
+        return found
+
+    def page(self, listing: Listing) -> Page:
+        with self._database.reading() as connection:
+            return page(connection, listing, self._totals)
+
+    def changes_between(self, a: int, b: int) -> list[Change]:
+        """What turns revision `a` into revision `b`; either may be the older one."""
+        with self._database.reading() as connection:
+            return reading.changes_between(connection, a, b)
+
+    def changes_since(self, revision: int) -> tuple[int, list[Change]]:
+        """The head and what happened between `revision` and it, from one snapshot."""
+        with self._database.reading() as connection:
+            head = reading.head(connection)
+            return head, reading.changes_between(connection, revision, head) if head != revision else []
+
+    def revision(self, number: int) -> Revision:
+        """Raises `NotFound`."""
+        with self._database.reading() as connection:
+            return reading.revision(connection, number)
+
+    def revisions(self, before: int | None = None, limit: int = 100) -> list[Revision]:
+        """Newest first, those older than `before`."""
+        with self._database.reading() as connection:
+            return reading.revisions(connection, before, limit)
+
+    def versions(self, kind: Kind, object_id: str, before: int | None, limit: int) -> list[Version]:
+        """Versions of one object, newest first, that began before revision `before`."""
+        with self._database.reading() as connection:
+            return reading.versions(connection, kind, object_id, before, limit)
+
+    def pending(self) -> Pending | None:
+        with self._database.reading() as connection:
+            return reading.pending(connection)
+
+    def state(self) -> tuple[int, Pending | None]:
+        """Head and pending confirmation from one snapshot: what changes when anything does."""
+        with self._database.reading() as connection:
+            return reading.head(connection), reading.pending(connection)
+
+    def highest_number(self, kind: Kind, prefix: str) -> int:
+        """The largest n for which an object `<prefix>n` exists or ever existed; 0 if none did."""
+        with self._database.reading() as connection:
+            return reading.highest_number(connection, kind, prefix)
+
+    @contextmanager
+    def write(self, timeout_s: float = DEFAULT_WAIT_S) -> Iterator[WriteTransaction]:
+        """Hold the write lock of the file; COMMIT on leaving, ROLLBACK on any exception.
+
+        Raises `Unavailable` (`store-busy`, `store-full`, ...); then nothing was changed.
+        """
+        with self._database.writing(timeout_s) as connection:
+            yield WriteTransaction(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A read-only connection on one snapshot, for the modules of this package."""
+        with self._database.reading() as connection:
+            yield connection

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One SQLite file: opened with care, read in snapshots, written by one at a time.
+
+WAL with synchronous=FULL: a transaction that was reported as committed survives a power cut, and
+one that was not leaves no trace (https://sqlite.org/wal.html, https://sqlite.org/pragma.html).
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from weir.model.problem import Unavailable
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+DEFAULT_WAIT_S = 10.0
+READERS = 8
+CONNECTION_PRAGMAS = (
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -2048",
+    "PRAGMA journal_size_limit = 16777216",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A kind of Weir database: its migrations are `<name>-0001.sql`, `<name>-0002.sql`, ..."""
+
+    name: str
+    application_id: int
+
+    @property
+    def migrations(self) -> list[str]:
+        return [path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob(f"{self.name}-*.sql"))]
+
+
+CONFIGURATION = Series("configuration", 0x57656972)  # "Weir"
+ACCOUNTS = Series("accounts", 0x57656961)  # "Weia"
+
+
+class Database:
+    """Thread-safe. Every SQLite error leaves as `Unavailable` with a code that says which kind."""
+
+    def __init__(self, path: Path, series: Series, *, create: bool) -> None:
+        self.path = path
+        self._write_lock = threading.Lock()
+        self._idle: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
+        for _ in range(READERS):
+            self._idle.put(None)
+        _require_file(path, create)
+        with translated(path):
+            self._writer = _connect(path)
+            try:
+                _prepare(self._writer, path, series, create)
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def close(self) -> None:
+        """Close all idle connections and the writer; callers have finished by then."""
+        with suppress(queue.Empty):
+            while True:
+                connection = self._idle.get_nowait()
+                if connection is not None:
+                    connection.close()
+        self._writer.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A consistent snapshot of the newest committed state, whatever a writer does meanwhile."""
+        try:
+            connection = self._idle.get(timeout=DEFAULT_WAIT_S)
+        except queue.Empty as error:
+            raise Unavailable("too many requests read the store at once", code="store-busy") from error
+        try:
+            with translated(self.path):
+                if connection is None:
+                    connection = _connect(self.path)
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    _end(connection, "ROLLBACK")
+        finally:
+            self._idle.put(connection)
+
+    @contextmanager
+    def writing(self, timeout_s: float = DEFAULT_WAIT_S) -> Iterator[sqlite3.Connection]:
+        """The write lock of the file (this and every other process) from entry to COMMIT or ROLLBACK.
+
+        Raises `Unavailable`: `store-busy` after `timeout_s`, `store-full`, `store-corrupt`, `store-io`.
+        An exception from the block or from COMMIT leaves the file as it was.
+        """
+        deadline = time.monotonic() + timeout_s
+        if not self._write_lock.acquire(timeout=timeout_s):
+            raise Unavailable("another change is being made; try again", code="store-busy")
+        try:
+            with translated(self.path):
+                remaining_ms = max(int((deadline - time.monotonic()) * 1000), 0)
+                self._writer.execute(f"PRAGMA busy_timeout = {remaining_ms}")
+                self._writer.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._writer
+                    self._writer.execute("COMMIT")
+                except BaseException:
+                    _end(self._writer, "ROLLBACK")
+                    raise
+        finally:
+            self._write_lock.release()
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn what SQLite says about `path` into an `Unavailable` that a person can act on."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise  # a broken rule of ours: a defect, or a race that the caller knows how to name
+    except sqlite3.Error as error:
+        code, sentence = _explain(error)
+        raise Unavailable(f"{path.name}: {sentence}", code=code, path=str(path)) from error
+
+
+def _explain(error: sqlite3.Error) -> tuple[str, str]:
+    primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    known = {
+        sqlite3.SQLITE_FULL: ("store-full", "the disk is full; nothing was changed"),
+        sqlite3.SQLITE_BUSY: ("store-busy", "another change is being made; try again"),
+        sqlite3.SQLITE_LOCKED: ("store-busy", "another change is being made; try again"),
+        sqlite3.SQLITE_NOTADB: ("store-corrupt", "this is not a database; it was left as it is"),
+        sqlite3.SQLITE_CORRUPT: ("store-corrupt", "the database is damaged; it was left as it is"),
+        sqlite3.SQLITE_READONLY: ("store-read-only", "the database may not be written"),
+        sqlite3.SQLITE_CANTOPEN: ("store-missing", "the database cannot be opened"),
+        sqlite3.SQLITE_IOERR: ("store-io", f"the disk failed or is full ({error}); nothing was changed"),
+    }
+    return known.get(primary, ("store-io", f"the database failed: {error}"))
+
+
+def _require_file(path: Path, create: bool) -> None:
+    """Create an empty file that only we may read, or say clearly why there is none."""
+    if path.exists():
+        return
+    if not create:
+        raise Unavailable(f"there is no database at {path}", code="store-missing", path=str(path))
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Unavailable(f"cannot create {path}: {reason}", code="store-io", path=str(path)) from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
+    )
+    for pragma in CONNECTION_PRAGMAS:
+        connection.execute(pragma)
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, series: Series, create: bool) -> None:
+    """Check that the file is ours and not newer than we are, then bring its schema up to date."""
+    connection.execute(f"PRAGMA busy_timeout = {int(DEFAULT_WAIT_S * 1000)}")
+    _check_identity(connection, path, series)
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise Unavailable(f"{path.name}: this filesystem cannot keep a WAL database", code="store-io")
+    migrations = series.migrations
+    if not create:
+        if _version(connection) != len(migrations):
+            raise Unavailable(f"{path.name}: not prepared yet; start the API first", code="store-version")
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for number in range(_version(connection), len(migrations)):
+            for statement in _statements(migrations[number]):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+        connection.execute(f"PRAGMA application_id = {series.application_id}")
+        connection.execute("COMMIT")
+    except BaseException:
+        _end(connection, "ROLLBACK")
+        raise
+
+
+def _check_identity(connection: sqlite3.Connection, path: Path, series: Series) -> None:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    version, known = _version(connection), len(series.migrations)
+    if application_id != series.application_id and (application_id, tables, version) != (0, 0, 0):
+        raise Unavailable(
+            f"{path.name} is not a Weir {series.name} database; it was left as it is",
+            code="store-not-weir",
+            path=str(path),
+        )
+    if version > known:
+        raise Unavailable(
+            f"{path.name} was written by a newer Weir (schema {version}; this one knows {known}); "
+            "it was left as it is",
+            code="store-version",
+            path=str(path),
+        )
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _statements(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _end(connection: sqlite3.Connection, how: str) -> None:
+    """End a transaction if SQLite has not already done so by itself (disk full, I/O error)."""
+    if connection.in_transaction:
+        with suppress(sqlite3.Error):
+            connection.execute(how)

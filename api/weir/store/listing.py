@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of the newest revision: filtered, sorted and cut by SQLite's indexes, not in Python.
+
+A cursor holds the sort key and id of the last row, so a page costs the same wherever it is and
+nothing is skipped or repeated when objects before it come or go.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from weir.model.objects import Kind
+from weir.model.prefix import Prefix, parse_prefix
+from weir.model.problem import Invalid
+from weir.store.prefixes import covering_keys
+from weir.store.reading import head, to_stored
+from weir.store.rows import Stored
+
+Cell = str | int | bytes | None
+
+SORT_COLUMNS = {
+    "position": "position",
+    "name": "name",
+    "id": "id",
+    "max_limit_upload": "max_limit_upload_bps",
+    "max_limit_download": "max_limit_download_bps",
+}
+SEARCH = """SELECT serial FROM object_version INDEXED BY object_now_search
+WHERE kind = ? AND to_revision IS NULL AND instr(search, ?)"""
+MAX_LIMIT = 1000
+MAX_TEXT_CHARS = 200
+MAX_TOTALS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What to list. `parent`: "any", None for roots, or a queue id. `ids`: only these.
+
+    `text` is a piece of a name, comment, id or target, or a whole address or prefix: then the
+    queues whose target covers it. `offset` is the alternative to `cursor` for tables that jump.
+    """
+
+    kind: Kind
+    limit: int = 100
+    cursor: str | None = None
+    offset: int = 0
+    sort: str = "position"
+    text: str = ""
+    parent: str | Literal["any"] | None = "any"
+    disabled: bool | None = None
+    ids: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    items: list[Stored]
+    next_cursor: str | None
+    total: int
+
+
+def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Page:
+    """Raises `Invalid` for a bad limit, sort key, cursor or text; at most `MAX_LIMIT` items."""
+    if not 1 <= listing.limit <= MAX_LIMIT:
+        raise Invalid(f"limit must be 1 to {MAX_LIMIT}", path="limit")
+    column, descending = _sorting(listing.sort)
+    where, values, few = _conditions(listing)
+    source = "object_version INDEXED BY object_now" if few else "object_version"
+    total = totals.count(connection, f"SELECT count(*) FROM {source} WHERE {where}", values)
+    if listing.cursor is not None:
+        after, at = _after(listing.cursor, listing.sort, column, descending)
+        where, values = f"{where} AND {after}", [*values, *at]
+    direction = "DESC" if descending else "ASC"
+    order = f"id {direction}" if column == "id" else f"{column} {direction}, id {direction}"
+    rows = connection.execute(
+        f"SELECT kind, id, body, from_revision, {column} FROM {source} WHERE {where} "
+        f"ORDER BY {order} LIMIT ? OFFSET ?",
+        [*values, listing.limit + 1, min(max(listing.offset, 0), 1 << 62)],
+    ).fetchall()
+    shown = rows[: listing.limit]
+    more = len(rows) > listing.limit
+    return Page(
+        items=[to_stored(*row[:4]) for row in shown],
+        next_cursor=_cursor(listing.sort, shown[-1][4], shown[-1][1]) if more else None,
+        total=total,
+    )
+
+
+class Totals:
+    """How many objects match, remembered while the head stays: turning pages counts once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counted: dict[tuple[int, str, tuple[Cell, ...]], int] = {}
+
+    def count(self, connection: sqlite3.Connection, query: str, values: list[Cell]) -> int:
+        key = (head(connection), query, tuple(values))
+        with self._lock:
+            known = self._counted.get(key)
+        if known is not None:
+            return known
+        (total,) = connection.execute(query, values).fetchone()
+        with self._lock:
+            if len(self._counted) >= MAX_TOTALS:
+                self._counted.clear()
+            self._counted[key] = total
+        return int(total)
+
+
+def _sorting(sort: str) -> tuple[str, bool]:
+    descending = sort.startswith("-")
+    column = SORT_COLUMNS.get(sort[1:] if descending else sort)
+    if column is None:
+        raise Invalid(f"cannot sort by {sort[:40]!r}; try {', '.join(SORT_COLUMNS)}", path="sort")
+    return column, descending
+
+
+def _conditions(listing: Listing) -> tuple[str, list[Cell], bool]:
+    """The WHERE clause, its values, and whether it names the few ids that can match."""
+    parts, values = ["kind = ?", "to_revision IS NULL"], [listing.kind]  # type: list[str], list[Cell]
+    if listing.parent != "any":
+        parts.append("parent IS ?")
+        values.append(listing.parent)
+    if listing.disabled is not None:
+        parts.append("disabled = 1" if listing.disabled else "disabled = 0")
+    if listing.ids is not None:
+        parts.append("id IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(list(listing.ids)))
+    text = listing.text.strip()
+    if len(text) > MAX_TEXT_CHARS:
+        raise Invalid(f"the search text is longer than {MAX_TEXT_CHARS} characters", path="q")
+    address = _address(text) if listing.kind == "queue" else None
+    if address is not None:
+        keys = covering_keys(address)
+        marks = ",".join("?" * len(keys))
+        parts.append(f"id IN (SELECT id FROM target_now WHERE prefix IN ({marks}))")
+        values.extend(keys)
+    elif text:
+        parts.append(f"serial IN ({SEARCH})")
+        values.extend([listing.kind, text.casefold()])
+    return " AND ".join(parts), values, listing.ids is not None or address is not None
+
+
+def _address(text: str) -> Prefix | None:
+    """The text as an address or prefix; host bits of a prefix are forgiven, a search is not input."""
+    address, _, length = text.partition("/")
+    try:
+        found = parse_prefix(address)
+        if length and length.isascii() and length.isdigit() and int(length) <= found.length:
+            drop = found.length - int(length)
+            found = Prefix(found.family, found.value >> drop << drop, int(length))
+    except Invalid:
+        return None
+    return found
+
+
+def _cursor(sort: str, key: Cell, object_id: str) -> str:
+    text = json.dumps([sort, key, object_id], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
+
+
+def _after(cursor: str, sort: str, column: str, descending: bool) -> tuple[str, list[Cell]]:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        value = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        value = None
+    fits = isinstance(value, list) and len(value) == 3 and isinstance(value[2], str)
+    if not fits or type(value[1]) not in (int, str) or abs(_number(value[1])) >= 1 << 63:
+        raise Invalid("this is not a cursor of this list", code="bad-cursor", path="cursor")
+    if value[0] != sort:
+        raise Invalid("this cursor belongs to another sort order", code="bad-cursor", path="cursor")
+    compare = "<" if descending else ">"
+    if column == "id":
+        return f"id {compare} ?", [value[2]]
+    return f"({column}, id) {compare} (?, ?)", [value[1], value[2]]
+
+
+def _number(value: Cell) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the store keeps, as values: revisions, object versions, the pending confirmation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from weir.model.codec import from_json, to_stored_json
+from weir.model.objects import ConfigObject, Interface, Kind, Queue, QueueType, StaticRoute
+
+RevisionKind = Literal["initial", "commit", "restore", "rollback"]
+
+_encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """`changes` counts the objects that differ from the revision before; `restores` names the one
+    whose content came back."""
+
+    number: int
+    kind: RevisionKind
+    author: str
+    source: str
+    message: str
+    created_at_ms: int
+    restores: int | None
+    changes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object and the version of it: `revision` is the one that made it what it is."""
+
+    kind: Kind
+    id: str
+    object: ConfigObject
+    etag: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The span `[from_revision, to_revision)` in which `object` held; None: until now."""
+
+    object: ConfigObject
+    from_revision: int
+    to_revision: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A committed revision that is undone at its deadline unless somebody confirms it.
+
+    Two deadlines: boot time for the boot in which it was made, wall time for after a reboot.
+    """
+
+    revision: int
+    base_revision: int
+    window_s: int
+    deadline_wall_ms: int
+    boot_id: str
+    deadline_boottime_ms: int
+    token_hash: bytes
+    author: str
+    created_at_ms: int
+
+    def seconds_left(self, now_wall_ms: int, boot_id: str, now_boottime_ms: int) -> float:
+        """Seconds until the rollback, 0 when it is due; after a reboot within [0, window]."""
+        if boot_id == self.boot_id:
+            left_ms = self.deadline_boottime_ms - now_boottime_ms
+        else:
+            left_ms = self.deadline_wall_ms - now_wall_ms
+        return min(max(left_ms / 1000.0, 0.0), float(self.window_s))
+
+
+def etag_of(revision: int) -> str:
+    return f"r{revision}"
+
+
+def encode(item: ConfigObject) -> str:
+    """Compact JSON without the fields that have their default value.
+
+    The defaults are part of the stored format: whoever changes one writes a migration (ADR 0021).
+    """
+    return _encode_json(to_stored_json(item))
+
+
+def decode(kind: str, object_id: str, body: str) -> ConfigObject:
+    """The object that `encode` wrote. Raises `Invalid` when a stored body breaks the model's rules."""
+    return from_json(cast(Kind, kind), json.loads(body), object_id)
+
+
+def columns(item: ConfigObject) -> tuple[str, str | None, int, int, int, int, str]:
+    """name, parent, position, disabled, max limit up, max limit down, search text: for the indexes."""
+    disabled = int(getattr(item, "disabled", False))
+    search = "\n".join((item.id, item.name, _remark(item))).casefold()
+    if isinstance(item, Queue):
+        search = "\n".join((search, *item.target))
+        limit = item.max_limit_bps
+        return item.name, item.parent, item.position, disabled, limit.upload, limit.download, search
+    return item.name, None, 0, disabled, 0, 0, search
+
+
+def _remark(item: ConfigObject) -> str:
+    if isinstance(item, Interface):
+        return item.description
+    if isinstance(item, Queue | QueueType | StaticRoute):
+        return item.comment
+    return ""
