@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic that measures: what leaves at one end, what arrives at the other.
+
+Sockets are opened inside a lab namespace and used from this process, so one process sees both ends and
+one clock. Rates count the bytes of IP packets, as the limits of queues do.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from lab import netns, plan
+
+UDP_HEADER = 8
+IP_HEADER = {4: 20, 6: 40}
+SEQUENCE = struct.Struct("!IIQ")
+"""Flow, number in the flow, and padding to the payload's length."""
+RECEIVE_BUFFER = 8 << 20
+SO_RCVBUFFORCE = 33
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """UDP from `source` to `destination`, offered at `offered_bps` of IP bytes in packets of `ip_bytes`.
+
+    `direction` is as the customer sees it: an upload goes from client to internet.
+    """
+
+    client: str
+    server: str
+    direction: str
+    offered_bps: int
+    ip_bytes: int = 1228
+
+    @property
+    def payload_bytes(self) -> int:
+        return self.ip_bytes - UDP_HEADER - IP_HEADER[ip_address(self.client).version]
+
+
+@dataclass(slots=True)
+class Result:
+    """What happened to one flow within the measured time."""
+
+    sent: int = 0
+    received: int = 0
+    received_ip_bytes: int = 0
+    seconds: float = 0.0
+
+    @property
+    def rate_bps(self) -> float:
+        return self.received_ip_bytes * 8 / self.seconds if self.seconds else 0.0
+
+
+def bound(namespace: str, address: str, port: int = 0, kind: int = socket.SOCK_DGRAM) -> socket.socket:
+    """A socket of a namespace bound to an address (its own, or one of the client's subnets)."""
+    family = socket.AF_INET6 if ip_address(address).version == 6 else socket.AF_INET
+    with netns.inside(namespace):
+        own = socket.socket(family, kind)
+    if kind == socket.SOCK_DGRAM:
+        own.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
+    own.bind((address, port))
+    return own
+
+
+class _Path:
+    """The two sockets of a flow, opened through the NAT: the client speaks first."""
+
+    def __init__(self, flow: Flow, number: int) -> None:
+        self.flow = flow
+        self.number = number
+        self.result = Result()
+        client = bound(plan.CLIENT, flow.client)
+        server = bound(plan.INTERNET, flow.server)
+        client.connect((flow.server, server.getsockname()[1]))
+        server.settimeout(0.2)
+        peer = self._meet(client, server)
+        server.connect(peer)
+        self.sender, self.receiver = (client, server) if flow.direction == "upload" else (server, client)
+        self.receiver.settimeout(0.1)
+
+    def _meet(self, client: socket.socket, server: socket.socket) -> tuple[str, int]:
+        """The address that the server sees the client at."""
+        for _ in range(50):
+            client.send(b"hello")
+            try:
+                peer: tuple[str, int] = server.recvfrom(64)[1][:2]
+            except TimeoutError:
+                continue
+            return peer
+        raise netns.LabError(f"no packet of {self.flow.client} arrives at {self.flow.server}")
+
+    def close(self) -> None:
+        self.sender.close()
+        self.receiver.close()
+
+
+def measure(flows: Sequence[Flow], *, warm_s: float = 1.0, seconds: float = 4.0) -> list[Result]:
+    """Send all flows at once; count what arrives between `warm_s` and `warm_s + seconds`, at the receivers.
+
+    The warm-up lets bursts and buffers fill, so that the steady rate is measured.
+    """
+    paths = [_Path(flow, number) for number, flow in enumerate(flows)]
+    begin_s = time.monotonic() + 0.1
+    window = (begin_s + warm_s, begin_s + warm_s + seconds)
+    workers: list[threading.Thread] = []
+    for path in paths:
+        workers.append(threading.Thread(target=_receive, args=(path, window)))
+        workers.append(threading.Thread(target=_send, args=(path, begin_s, window[1])))
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for path in paths:
+        path.close()
+    return [path.result for path in paths]
+
+
+def _send(path: _Path, begin_s: float, end_s: float) -> None:
+    payload = bytes(path.flow.payload_bytes)
+    interval_s = path.flow.ip_bytes * 8 / path.flow.offered_bps
+    due_s = begin_s
+    while due_s < end_s:
+        pause_s = due_s - time.monotonic()
+        if pause_s > 0.0005:
+            time.sleep(pause_s)
+        try:
+            path.sender.send(payload)
+        except OSError:
+            continue
+        finally:
+            due_s += interval_s
+        path.result.sent += 1
+
+
+def _receive(path: _Path, window: tuple[float, float]) -> None:
+    """Count in the window; the rate is taken between the first and the last packet seen in it."""
+    first_s = last_s = 0.0
+    count = 0
+    while (now_s := time.monotonic()) < window[1]:
+        try:
+            path.receiver.recv(2048)
+        except TimeoutError:
+            continue
+        except OSError:
+            continue
+        now_s = time.monotonic()
+        if now_s < window[0]:
+            continue
+        if count == 0:
+            first_s = now_s
+        last_s = now_s
+        count += 1
+    path.result.received = count
+    path.result.received_ip_bytes = max(count - 1, 0) * path.flow.ip_bytes
+    path.result.seconds = last_s - first_s
+
+
+def poll(ready: Callable[[], bool], within_s: float = 10.0) -> bool:
+    """Whether `ready` became true within the time."""
+    deadline = time.monotonic() + within_s
+    while not ready():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
