@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything known about queues over time: which slot is whose, rates, history. No I/O but the archive.
+
+Thread-safe: one sampler writes, requests read. Times are Unix seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weir.stats.archive import STEP_S, STEPS, Archive
+from weir.stats.codes import DROPS_PS, F32, RATE_BPS
+from weir.stats.history import MINUTES, SECONDS, Ring, SecondHistory
+from weir.stats.layout import U64, MappedCounters
+from weir.stats.rates import BYTES, DELAY_US, DROPS, FAST_BYTES, MARKS, PACKETS, RateTable
+
+I64 = npt.NDArray[np.int64]
+ORDERS = {
+    "rate_upload": ("rate", 0),
+    "rate_download": ("rate", 1),
+    "rate_total": ("rate", None),
+    "drops": ("drops", None),
+    "minute_rate_upload": ("minute", 0),
+    "minute_rate_download": ("minute", 1),
+}
+BUSIEST_WATCHED = 512
+WATCH_TICKS = 5
+Json = dict[str, Any]
+
+
+class Engine:
+    def __init__(self, archive: Archive | None = None) -> None:
+        self.lock = threading.RLock()
+        self._archive = archive
+        self._rates = RateTable()
+        self._hour = Ring(MINUTES)
+        self._seconds = SecondHistory()
+        self._slot_of: dict[str, int] = {}
+        self._id_of: list[str | None] = []
+        self._slots: I64 = np.zeros(0, np.int64)
+        self._keys: U64 = np.zeros(0, np.uint64)
+        self._minute = 0
+        self._ticks = 0
+        self.at = 0.0
+
+    # --- writing: the sampler ---
+
+    def set_slots(self, slots: Mapping[str, int], counters: MappedCounters) -> None:
+        """Follow a change of classes."""
+        highest = max(slots.values(), default=0)
+        lines = min((highest + 1) * 2, counters.layout.lines)
+        keys, parents = counters.read_classes(lines)
+        with self.lock:
+            self._follow(keys[::2])
+            renewed = np.repeat(keys[::2] != _fitted(self._keys, lines // 2), 2)
+            self._rates.resize(parents, renewed)
+            self._keys = keys[::2].copy()
+            fitting = {sys.intern(name): slot for name, slot in slots.items() if 0 < slot * 2 < lines}
+            self._slot_of = fitting
+            self._id_of = [None] * (lines // 2)
+            for name, slot in fitting.items():
+                self._id_of[slot] = name
+            self._slots = np.fromiter(fitting.values(), np.int64, len(fitting))
+
+    def _follow(self, keys: U64) -> None:
+        """History moves with its queue's key when slots were dealt anew."""
+        changed = np.flatnonzero(keys != _fitted(self._keys, len(keys)))
+        held = {int(key): slot for slot, key in enumerate(self._keys) if key} if len(changed) else {}
+        moves = [(held[int(keys[slot])], slot) for slot in changed if int(keys[slot]) in held]
+        sources, targets = (_lines(ends) for ends in np.array(moves, np.int64).reshape(-1, 2).T)
+        rates, drops = self._hour.rates[:, sources], self._hour.drops[:, sources]
+        self._hour.resize(len(keys) * 2)
+        self._hour.clear(_lines(changed))
+        self._hour.rates[:, targets], self._hour.drops[:, targets] = rates, drops
+        self._seconds.forget(int(slot) for slot in changed)
+
+    def forget_readings(self) -> None:
+        with self.lock:
+            self._rates.forget_readings()
+
+    def sample(self, counters: MappedCounters, now: float, elapsed_s: float) -> None:
+        """Take one sample; `elapsed_s` since the one before."""
+        with self.lock:
+            self._rates.sample(counters, elapsed_s)
+            self.at = now
+            rates, drops = self._rates.per_s[BYTES] * np.float32(8), self._rates.per_s[DROPS]
+            if self._ticks % WATCH_TICKS == 0:
+                self._watch_busiest(rates)
+            self._ticks += 1
+            self._seconds.push(rates, drops)
+            minute = int(now // 60)
+            due = self._end_minute(minute) if minute != self._minute else None
+        if due is not None and self._archive is not None:
+            self._archive.write(*due)
+
+    def _watch_busiest(self, rates: F32) -> None:
+        if len(self._slots) <= self._seconds.capacity:
+            self._seconds.watch(self._slots.tolist())
+        else:
+            self._seconds.watch(self._busiest(rates[1::2][self._slots], BUSIEST_WATCHED))
+
+    def _busiest(self, values: F32, count: int) -> list[int]:
+        count = min(count, len(values))
+        if not count:
+            return []
+        top = np.argpartition(-values, count - 1)[:count]
+        return [int(slot) for slot in self._slots[top[np.argsort(-values[top], kind="stable")]]]
+
+    def _end_minute(self, minute: int) -> tuple[int, U64, F32, F32] | None:
+        """Keep the minute that ended; every tenth also gives a step for the archive."""
+        before, self._minute = self._minute, minute
+        if not before:
+            return None
+        means = self._rates.minute(slice(None))
+        self._hour.skip(minute - before - 1)
+        self._hour.push(RATE_BPS.encode(means[0] * np.float32(8)), DROPS_PS.encode(means[1]))
+        if minute * 60 // STEP_S == before * 60 // STEP_S or not len(self._slots):
+            return None
+        rates, drops = (values.reshape(-1, 2)[self._slots] for values in self._hour.last(STEP_S // 60))
+        return minute * 60 // STEP_S - 1, self._keys[self._slots], rates, drops
+
+    # --- reading: requests ---
+
+    def watch(self, ids: Sequence[str]) -> None:
+        """Somebody looks at these queues: keep their seconds."""
+        with self.lock:
+            self._seconds.watch(self._slot_of[name] for name in ids if name in self._slot_of)
+
+    def ranking(self, by: str, count: int) -> list[str]:
+        """The ids of the busiest queues with traffic (or drops), the busiest first."""
+        with self.lock:
+            values = self._figure(by)
+            busiest = self._busiest(values, count)
+            figures = dict(zip(self._slots.tolist(), values.tolist(), strict=True)) if busiest else {}
+            named = ((slot, self._id_of[slot]) for slot in busiest)
+            return [name for slot, name in named if name is not None and figures[slot] > 0]
+
+    def _figure(self, by: str) -> F32:
+        what, direction = ORDERS[by]
+        if what == "minute":
+            values = self._rates.minute(slice(None))[0]
+        else:
+            values = self._rates.per_s[BYTES if what == "rate" else DROPS]
+        pairs = values.reshape(-1, 2)[self._slots]
+        found: F32 = pairs.sum(axis=1) if direction is None else pairs[:, direction]
+        return found
+
+    def figures(self, ids: Sequence[str]) -> list[Json]:
+        """The rows of `stats/queues`, in the order asked."""
+        with self.lock:
+            slots = np.array([self._slot_of.get(name, 0) for name in ids], np.int64)
+            if not len(slots) or not self._rates.lines:
+                return [_row(name, False) for name in ids]
+            lines = _lines(slots)
+            per_s = self._rates.per_s[:, lines].astype(np.float64)
+            minute = self._rates.minute(lines)[0].astype(np.float64) * 8
+            totals = [self._rates.cumulative(figure)[lines] for figure in (BYTES, DROPS)]
+            live = slots > 0
+        return [
+            _row(
+                name,
+                bool(live[i]),
+                per_s[:, 2 * i : 2 * i + 2],
+                minute[2 * i : 2 * i + 2],
+                [total[2 * i : 2 * i + 2] for total in totals],
+            )
+            for i, name in enumerate(ids)
+        ]
+
+    def recent(self, queue_id: str, window: str) -> Json:
+        """A queue's samples, the oldest first, without its limits."""
+        with self.lock:
+            slot = self._slot_of.get(queue_id)
+            self._seconds.watch([slot] if slot else [])
+            if window == "2m":
+                place = self._seconds.place(slot) if slot else None
+                columns = _pair_of(self._seconds.ring, place, SECONDS)
+                start, step_s = self.at - SECONDS + 1, 1
+            elif window == "1h":
+                columns = _pair_of(self._hour, slot, MINUTES)
+                start, step_s = (self._minute - MINUTES) * 60.0, 60
+            else:
+                return self._day(slot)
+        return _samples(start, step_s, columns)
+
+    def _day(self, slot: int | None) -> Json:
+        newest = int(self.at // STEP_S) - 1
+        if self._archive is None or slot is None:
+            columns = [(np.zeros(STEPS, np.uint16), np.zeros(STEPS, np.uint8))] * 2
+        else:
+            rates, drops = self._archive.read(int(self._keys[slot]), newest)
+            columns = [(rates[:, way], drops[:, way]) for way in (0, 1)]
+        return _samples((newest - STEPS + 1) * float(STEP_S), STEP_S, columns)
+
+
+def _fitted(keys: U64, slots: int) -> U64:
+    found = np.zeros(slots, np.uint64)
+    common = min(slots, len(keys))
+    found[:common] = keys[:common]
+    return found
+
+
+def _lines(slots: I64) -> I64:
+    """The two lines of each slot, upload first."""
+    found: I64 = np.repeat(slots * 2, 2) + np.tile(np.array([0, 1]), len(slots))
+    return found
+
+
+def _pair_of(ring: Ring, place: int | None, samples: int) -> list[tuple[Any, Any]]:
+    if place is None or place * 2 + 1 >= ring.columns:
+        return [(np.zeros(samples, np.uint16), np.zeros(samples, np.uint8))] * 2
+    return [ring.column(place * 2), ring.column(place * 2 + 1)]
+
+
+def _samples(start: float, step_s: int, columns: list[tuple[Any, Any]]) -> Json:
+    found: Json = {"start": start, "step_s": step_s}
+    for name, (rates, drops) in zip(("upload", "download"), columns, strict=True):
+        found[name] = {"rate_bps": RATE_BPS.decode(rates), "drops_ps": DROPS_PS.decode(drops)}
+    return found
+
+
+def _pair(values: Any, digits: int = 1) -> Json:
+    return {"upload": round(float(values[0]), digits), "download": round(float(values[1]), digits)}
+
+
+def _whole(values: Any) -> Json:
+    return {"upload": int(values[0]), "download": int(values[1])}
+
+
+_NOTHING = np.zeros((6, 2))
+
+
+def _row(
+    name: str,
+    live: bool,
+    per_s: npt.NDArray[np.float64] = _NOTHING,
+    minute_bps: npt.NDArray[np.float64] = _NOTHING[0],
+    totals: Sequence[Any] = (_NOTHING[0], _NOTHING[0]),
+) -> Json:
+    passed = float(per_s[BYTES].sum())
+    packets = np.maximum(per_s[PACKETS], 1e-9)
+    return {
+        "id": name,
+        "live": live,
+        "rate_bps": _pair(per_s[BYTES] * 8, 0),
+        "minute_rate_bps": _pair(minute_bps, 0),
+        "packets_ps": _pair(per_s[PACKETS]),
+        "drops_ps": _pair(per_s[DROPS]),
+        "marks_ps": _pair(per_s[MARKS]),
+        "bytes": _whole(totals[0]),
+        "drops": _whole(totals[1]),
+        "delay_us": _pair(per_s[DELAY_US] / packets) if passed else None,
+        "fast_share": round(min(float(per_s[FAST_BYTES].sum()) / passed, 1.0), 4) if passed else None,
+    }

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rates of all lines from two readings of the counters, added up over the tree of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from weir.stats.layout import COUNTERS, U32, U64, MappedCounters
+
+Number = TypeVar("Number", bound=np.generic)
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+CHUNK_LINES = 16_384
+BUCKET_S = 10
+BUCKETS = 6
+BYTES, PACKETS, DROPS, MARKS, FAST_BYTES, DELAY_US = range(len(COUNTERS))
+_BACKWARDS = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The lines of one depth, sorted by parent: `children[starts[i]:starts[i+1]]` belong to `parents[i]`."""
+
+    children: I64
+    starts: I64
+    parents: I64
+
+
+def levels_of(parents: U32) -> list[Level]:
+    """The levels of a forest, the deepest first. A parent of 0 is none; a cycle is cut after 16 levels."""
+    lines = np.arange(len(parents))
+    depth = np.zeros(len(parents), np.int8)
+    above = parents.astype(np.int64)
+    above[above >= len(parents)] = 0
+    parent = above.copy()
+    for _ in range(16):
+        alive = above > 0
+        if not alive.any():
+            break
+        depth[alive] += 1
+        above[alive] = parent[above[alive]]
+    levels = []
+    for wanted in range(int(depth.max(initial=0)), 0, -1):
+        children = lines[depth == wanted]
+        if len(children):
+            children = children[np.argsort(parent[children], kind="stable")]
+            owners, starts = np.unique(parent[children], return_index=True)
+            levels.append(Level(children, starts, owners))
+    return levels
+
+
+class RateTable:
+    """Figures of the last second and of the last minute for every line.
+
+    `per_s[figure, line]`: bytes, packets, drops, marks, fast bytes per second; `DELAY_US` is the sum of
+    delays per second, to be divided by packets. All sizes follow `resize`.
+    """
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.per_s: F32 = np.zeros((len(COUNTERS), 0), np.float32)
+        self._last: U64 = np.zeros((0, len(COUNTERS)), np.uint64)
+        self._fresh = np.ones(0, bool)
+        self._buckets: F32 = np.zeros((BUCKETS, 2, 0), np.float32)
+        self._bucket_s = np.zeros(BUCKETS)
+        self._bucket = 0
+        self._levels: list[Level] = []
+        self._cumulative: dict[int, npt.NDArray[np.float64]] = {}
+
+    def resize(self, parents: U32, renewed: npt.NDArray[np.bool_]) -> None:
+        """Follow a change of classes: `renewed` lines start from nothing."""
+        lines = len(parents)
+        if lines != self.lines:
+            self.per_s = _widened(self.per_s, lines)
+            self._buckets = _widened(self._buckets, lines)
+            self._last = np.ascontiguousarray(_widened(self._last.T, lines).T)
+            fresh = np.ones(lines, bool)
+            fresh[: min(lines, self.lines)] = self._fresh[: min(lines, self.lines)]
+            self._fresh = fresh
+            self.lines = lines
+        self._fresh |= renewed
+        self._buckets[:, :, renewed] = 0
+        self._levels = levels_of(parents)
+        self._cumulative.clear()
+
+    def forget_readings(self) -> None:
+        """The next reading starts anew (the agent was away, or the maps are others)."""
+        self._fresh[:] = True
+
+    def sample(self, counters: MappedCounters, elapsed_s: float) -> None:
+        """Read the counters; `elapsed_s` is the time since the last reading."""
+        self._cumulative.clear()
+        columns = list(counters.layout.columns)
+        scale = np.float32(1.0 / elapsed_s)
+        for start in range(0, self.lines, CHUNK_LINES):
+            end = min(start + CHUNK_LINES, self.lines)
+            now = counters.rows[start:end][:, columns]
+            delta = now - self._last[start:end]
+            self._last[start:end] = now
+            reset = delta[:, PACKETS] >= _BACKWARDS
+            if reset.any():
+                delta[reset] = now[reset]
+            delta[self._fresh[start:end]] = 0
+            self.per_s[:, start:end] = delta.T
+        self._fresh[:] = False
+        self.per_s *= scale
+        for level in self._levels:
+            for figure in self.per_s:
+                figure[level.parents] += np.add.reduceat(figure[level.children], level.starts)
+        self._fill_bucket(elapsed_s)
+
+    def _fill_bucket(self, elapsed_s: float) -> None:
+        if self._bucket_s[self._bucket] >= BUCKET_S:
+            self._bucket = (self._bucket + 1) % BUCKETS
+            self._bucket_s[self._bucket] = 0
+            self._buckets[self._bucket] = 0
+        span = np.float32(elapsed_s)
+        self._bucket_s[self._bucket] += elapsed_s
+        bucket = self._buckets[self._bucket]
+        bucket[0] += self.per_s[BYTES] * span
+        bucket[1] += self.per_s[DROPS] * span
+
+    def minute(self, lines: I64 | slice) -> F32:
+        """Bytes and drops per second over the last minute (50 to 60 s) of some lines: [2, lines]."""
+        span = max(float(self._bucket_s.sum()), 1e-3)
+        found: F32 = self._buckets[:, :, lines].sum(axis=0) * np.float32(1.0 / span)
+        return found
+
+    def cumulative(self, figure: int) -> npt.NDArray[np.float64]:
+        """A counter of every line with those below it added; computed at most once per reading."""
+        found = self._cumulative.get(figure)
+        if found is None:
+            found = self._last[:, figure].astype(np.float64)
+            for level in self._levels:
+                found[level.parents] += np.add.reduceat(found[level.children], level.starts)
+            self._cumulative[figure] = found
+        return found
+
+
+def _widened(array: npt.NDArray[Number], lines: int) -> npt.NDArray[Number]:
+    """The array with its last axis cut or extended by zeros."""
+    found = np.zeros((*array.shape[:-1], lines), array.dtype)
+    common = min(lines, array.shape[-1])
+    found[..., :common] = array[..., :common]
+    return found
