@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notices that something in the network stack changed; what changed is found by reading it.
+
+The messages are not decoded beyond their type: an event that was lost (ENOBUFS) is as good as one
+that arrived, and a reader that compares whole states cannot be confused by their order.
+"""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import struct
+import time
+from typing import Literal
+
+Area = Literal["links", "routes", "firewall"]
+
+_NETLINK_ADD_MEMBERSHIP, _SOL_NETLINK = 1, 270
+_NETLINK_NETFILTER = 12
+_RTNLGRP = {"link": 1, "tc": 4, "ipv4-address": 5, "ipv4-route": 7, "ipv6-address": 9, "ipv6-route": 11}
+_NFNLGRP_NFTABLES = 7
+_NFT_TRACE = 17
+_AREAS: dict[int, Area] = {
+    16: "links",  # RTM_NEWLINK
+    17: "links",
+    20: "links",  # RTM_NEWADDR
+    21: "links",
+    24: "routes",  # RTM_NEWROUTE
+    25: "routes",
+    36: "links",  # RTM_NEWQDISC
+    37: "links",
+}
+_HEADER = struct.Struct("=IH")
+_RECEIVE_BYTES = 1 << 20
+
+
+class Events:
+    """Netlink multicast of this process's network namespace. One thread waits; any may `drain`."""
+
+    def __init__(self) -> None:
+        self._route = _listen(socket.NETLINK_ROUTE, list(_RTNLGRP.values()))
+        self._netfilter = _listen(_NETLINK_NETFILTER, [_NFNLGRP_NFTABLES])
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader.setblocking(False)
+
+    def wait(self, timeout_s: float) -> set[Area]:
+        """The areas in which something changed; empty at the timeout and after `wake`."""
+        watched = [self._route, self._netfilter, self._wake_reader]
+        readable, _, _ = select.select(watched, [], [], max(timeout_s, 0.0))
+        if self._wake_reader in readable:
+            self._wake_reader.recv(4096)
+        return self.drain()
+
+    def settle(self, quiet_s: float, limit_s: float) -> set[Area]:
+        """Collect until nothing came for `quiet_s`, at most `limit_s`: a burst becomes one look."""
+        found: set[Area] = set()
+        deadline = time.monotonic() + limit_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            more = self.wait(min(quiet_s, left_s))
+            if not more:
+                break
+            found |= more
+        return found
+
+    def drain(self) -> set[Area]:
+        """What has arrived, without waiting."""
+        found: set[Area] = set()
+        for data in _receive_all(self._route):
+            found |= _areas(data) if data else {"links", "routes"}
+        for data in _receive_all(self._netfilter):
+            if not data or _HEADER.unpack_from(data)[1] & 0xFF != _NFT_TRACE:
+                found.add("firewall")
+        return found
+
+    def wake(self) -> None:
+        """Make `wait` return at once, from any thread."""
+        self._wake_writer.send(b"x")
+
+    def close(self) -> None:
+        for handle in (self._route, self._netfilter, self._wake_reader, self._wake_writer):
+            handle.close()
+
+
+def _listen(protocol: int, groups: list[int]) -> socket.socket:
+    handle = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+    handle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
+    handle.bind((0, 0))
+    for group in groups:
+        handle.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, group)
+    handle.setblocking(False)
+    return handle
+
+
+def _receive_all(handle: socket.socket) -> list[bytes]:
+    """Every waiting datagram; an empty one stands for events that the kernel had to drop."""
+    datagrams: list[bytes] = []
+    while True:
+        try:
+            datagrams.append(handle.recv(65536))
+        except BlockingIOError:
+            return datagrams
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise
+            datagrams.append(b"")
+
+
+def _areas(data: bytes) -> set[Area]:
+    found: set[Area] = set()
+    place = 0
+    while place + 16 <= len(data):
+        length, kind = _HEADER.unpack_from(data, place)
+        if kind in _AREAS:
+            found.add(_AREAS[kind])
+        if length < 16:
+            break
+        place += (length + 3) & ~3
+    return found

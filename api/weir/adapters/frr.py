@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Static routes through FRR's vtysh, for FRR 8.4 to 10.5, in whichever namespace this process is.
+
+Ours carry the route tag `OUR_TAG`, which FRR shows in its configuration and keeps out of the kernel;
+routes without it are somebody else's and are never touched. Configuration is rendered as one whole
+file, checked by `vtysh -C`, and then only the lines that differ are given to FRR.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from weir.adapters.process import run
+from weir.model.problem import ApplyFailed, Problem, Unavailable
+
+OUR_TAG = 87
+FILE_NAME = "weir-static.conf"
+_TIMEOUT_S = 30.0
+_HEADER = (
+    "! SPDX-License-Identifier: Apache-2.0",
+    "! Written by the Weir agent from the configuration; changes made here are lost.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One static route of ours: by gateway, by gateway and interface, by interface, or a blackhole."""
+
+    destination: str
+    gateway: str | None
+    interface: str | None
+    blackhole: bool
+    distance: int
+
+    @property
+    def line(self) -> str:
+        """As FRR itself prints it in `show running-config`."""
+        command = "ipv6" if ":" in self.destination else "ip"
+        how = ["blackhole"] if self.blackhole else [hop for hop in (self.gateway, self.interface) if hop]
+        distance = [str(self.distance)] if self.distance != 1 else []
+        return " ".join([command, "route", self.destination, *how, "tag", str(OUR_TAG), *distance])
+
+
+class Frr:
+    """One FRR instance, by the folder of its vty sockets; `work_dir` takes our rendered file."""
+
+    def __init__(self, run_dir: Path, work_dir: Path) -> None:
+        self._vtysh = ["vtysh", "--vty_socket", str(run_dir)]
+        self._run_dir = run_dir
+        self._work_dir = work_dir
+
+    def unavailable_reason(self) -> str:
+        """Why static routes cannot be set now; "" when they can."""
+        missing = [name for name in ("zebra", "staticd") if not (self._run_dir / f"{name}.vty").exists()]
+        if missing:
+            return f"FRR's {' and '.join(missing)} is not running (no socket in {self._run_dir})"
+        try:
+            run([*self._vtysh, "-c", "show version"], timeout_s=_TIMEOUT_S)
+        except Problem as problem:
+            return problem.message
+        return ""
+
+    def read_lines(self) -> frozenset[str]:
+        """Our static routes in FRR's running configuration, a line each. Raises `Unavailable`."""
+        if not (self._run_dir / "staticd.vty").exists():
+            raise Unavailable(f"FRR is not running (no staticd in {self._run_dir})", code="frr-down")
+        printed = run([*self._vtysh, "-c", "show running-config"], timeout_s=_TIMEOUT_S)
+        return frozenset(line.rstrip() for line in printed.splitlines() if is_ours(line))
+
+    def read_active(self) -> frozenset[str]:
+        """Destinations of ours that have a usable next hop and are in the kernel's table."""
+        active: set[str] = set()
+        for family in ("ip", "ipv6"):
+            for destination, routes in self._show(f"show {family} route static json").items():
+                if any(route.get("tag") == OUR_TAG and route.get("installed") for route in routes):
+                    active.add(destination)
+        return frozenset(active)
+
+    def check(self, lines: Iterable[str]) -> None:
+        """Let vtysh judge a whole file of routes. Raises `ApplyFailed` naming the line."""
+        with _file(self._work_dir, lines) as path:
+            run([*self._vtysh, "-C", "-f", str(path)], timeout_s=_TIMEOUT_S)
+
+    def change(self, add: Iterable[str], remove: Iterable[str]) -> None:
+        """Add, then remove. Raises `ApplyFailed` or `Unavailable`; some lines may be in force then."""
+        lines = [*add, *(f"no {line}" for line in remove)]
+        if lines:
+            with _file(self._work_dir, lines) as path:
+                run([*self._vtysh, "-f", str(path)], timeout_s=_TIMEOUT_S)
+
+    def save(self, lines: Iterable[str]) -> None:
+        """Keep the whole file, so that an FRR that starts after us can be given it."""
+        text = "\n".join([*_HEADER, *sorted(lines)]) + "\n"
+        path = self._work_dir / FILE_NAME
+        new = path.with_suffix(".new")
+        try:
+            new.write_text(text, encoding="utf-8")
+            new.replace(path)
+        except OSError as error:
+            raise ApplyFailed(f"{path} cannot be written: {error.strerror}", code="frr-file") from error
+
+    def _show(self, command: str) -> dict[str, list[dict[str, Any]]]:
+        printed = run([*self._vtysh, "-c", command], timeout_s=_TIMEOUT_S)
+        try:
+            found = json.loads(printed or "{}")
+        except ValueError as error:
+            raise Unavailable(f"FRR's {command!r} is no JSON: {error}", code="bad-answer") from error
+        return found if isinstance(found, dict) else {}
+
+
+def is_ours(line: str) -> bool:
+    words = line.split()
+    if len(words) < 4 or line[:1].isspace() or words[0] not in ("ip", "ipv6") or words[1] != "route":
+        return False
+    return any(pair == ("tag", str(OUR_TAG)) for pair in pairwise(words))
+
+
+def _file(folder: Path, lines: Iterable[str]) -> tempfile._TemporaryFileWrapper[str]:
+    """A temporary file of configuration; FRR's tools want a name, not a pipe."""
+    handle = tempfile.NamedTemporaryFile("w", dir=folder, prefix="weir-frr-", suffix=".conf")  # noqa: SIM115
+    handle.write("\n".join(lines) + "\n")
+    handle.flush()
+    return handle

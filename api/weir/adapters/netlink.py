@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces and their addresses, by netlink (pyroute2), in the network namespace of this process.
+
+Addresses that Weir sets carry the protocol number `OUR_PROTO` (IFA_PROTO, Linux 5.18), so that only
+they are ever removed. An older kernel ignores the mark: there, nothing is removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyroute2 import IPRoute  # type: ignore[import-untyped]
+from pyroute2.netlink.exceptions import NetlinkError  # type: ignore[import-untyped]
+
+from weir.model.problem import ApplyFailed, NotFound, Unavailable
+
+OUR_PROTO = 87
+"""Not in use by the kernel (1 to 3) nor by any daemon that we ship."""
+
+_IFF_UP, _IFF_LOOPBACK, _IFF_RUNNING = 0x1, 0x8, 0x40
+_ARPHRD_ETHER = 1
+_SCOPE_LINK = 253
+_FAMILY: dict[int, Literal[4, 6]] = {socket.AF_INET: 4, socket.AF_INET6: 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An interface. `kind` is the kernel's ("veth", "vlan", ...), "physical" when it names none."""
+
+    name: str
+    index: int
+    kind: str
+    mac: str
+    mtu: int
+    up: bool
+    carrier: bool
+    ethernet: bool
+    tx_queues: int
+    qdisc: str
+    counters: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`text` is `host/length`; `ours`: it carries our mark."""
+
+    ifindex: int
+    family: Literal[4, 6]
+    text: str
+    ours: bool
+
+
+class Links:
+    """Thread-safe: one request at a time over one netlink socket."""
+
+    def __init__(self) -> None:
+        try:
+            self._netlink = IPRoute()
+        except OSError as error:
+            raise Unavailable(f"no netlink socket: {error.strerror}", code="netlink") from error
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        with self._lock:
+            self._netlink.close()
+
+    def links(self) -> dict[str, Link]:
+        """All interfaces of the namespace by name."""
+        found = (_link(message) for message in self._ask(lambda: list(self._netlink.get_links())))
+        return {link.name: link for link in found}
+
+    def link(self, name: str) -> Link:
+        """Raises `NotFound` naming the interface."""
+        found = self.links().get(name)
+        if found is None:
+            raise NotFound(
+                f"there is no interface {name}", code="no-such-interface", path=f"interface/{name}"
+            )
+        return found
+
+    def addresses(self) -> list[Address]:
+        """All addresses but IPv6 link-local ones that the kernel made itself."""
+        found = (_address(message) for message in self._ask(lambda: list(self._netlink.get_addr())))
+        return [address for address in found if address is not None]
+
+    def set_up(self, name: str, up: bool) -> None:
+        index = self.link(name).index
+        self._change(name, lambda: self._netlink.link("set", index=index, state="up" if up else "down"))
+
+    def set_mtu(self, name: str, mtu: int) -> None:
+        """`mtu` in bytes. Raises `ApplyFailed` when the device cannot."""
+        index = self.link(name).index
+        self._change(f"{name}: MTU {mtu}", lambda: self._netlink.link("set", index=index, mtu=mtu))
+
+    def add_address(self, name: str, text: str) -> None:
+        """Add `host/length` with our mark; an equal address of somebody else's is left as it is."""
+        index, (host, length) = self.link(name).index, _split(text)
+        self._change(
+            f"{name}: address {text}",
+            lambda: self._netlink.addr("add", index=index, address=host, prefixlen=length, proto=OUR_PROTO),
+            tolerate=(errno.EEXIST,),
+        )
+
+    def remove_address(self, name: str, text: str) -> None:
+        index, (host, length) = self.link(name).index, _split(text)
+        self._change(
+            f"{name}: address {text}",
+            lambda: self._netlink.addr("delete", index=index, address=host, prefixlen=length),
+            tolerate=(errno.EADDRNOTAVAIL,),
+        )
+
+    def _ask(self, request: Callable[[], list[Any]]) -> list[Any]:
+        with self._lock:
+            try:
+                return request()
+            except (NetlinkError, OSError) as error:
+                raise Unavailable(f"netlink: {error}", code="netlink") from error
+
+    def _change(self, what: str, request: Callable[[], object], tolerate: tuple[int, ...] = ()) -> None:
+        with self._lock:
+            try:
+                request()
+            except NetlinkError as error:
+                if error.code not in tolerate:
+                    raise ApplyFailed(f"{what}: {os.strerror(error.code)}", code="netlink") from error
+            except OSError as error:
+                raise ApplyFailed(f"{what}: {error}", code="netlink") from error
+
+
+def _link(message: Any) -> Link:
+    information = message.get("linkinfo")
+    kind = information.get("kind") if information is not None else None
+    statistics = message.get("stats64") or {}
+    flags = int(message["flags"])
+    return Link(
+        name=str(message.get("ifname")),
+        index=int(message["index"]),
+        kind=str(kind) if kind else ("loopback" if flags & _IFF_LOOPBACK else "physical"),
+        mac=str(message.get("address") or ""),
+        mtu=int(message.get("mtu") or 0),
+        up=bool(flags & _IFF_UP),
+        carrier=bool(flags & _IFF_RUNNING),
+        ethernet=int(message["ifi_type"]) == _ARPHRD_ETHER,
+        tx_queues=int(message.get("num_tx_queues") or 1),
+        qdisc=str(message.get("qdisc") or ""),
+        counters={name: int(statistics.get(name, 0)) for name in _COUNTERS},
+    )
+
+
+_COUNTERS = (
+    "rx_bytes",
+    "rx_packets",
+    "rx_dropped",
+    "rx_errors",
+    "rx_missed_errors",
+    "tx_bytes",
+    "tx_packets",
+    "tx_dropped",
+    "tx_errors",
+)
+
+
+def _address(message: Any) -> Address | None:
+    family = _FAMILY.get(message["family"])
+    text = message.get("local") or message.get("address")
+    ours = message.get("proto") == OUR_PROTO
+    if family is None or text is None or (family == 6 and message["scope"] == _SCOPE_LINK and not ours):
+        return None
+    return Address(int(message["index"]), family, f"{text}/{message['prefixlen']}", ours)
+
+
+def _split(text: str) -> tuple[str, int]:
+    host, _, length = text.partition("/")
+    return host, int(length)

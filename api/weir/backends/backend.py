@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every backend is: read the kernel, compare with what is wanted, apply the difference, verify.
+
+`diff` is a pure function of what `read` returned. `apply` of a difference that is already in force does
+no harm, so that a half-applied one can be followed by another. `verify` reads the kernel again and
+never trusts what `apply` believes it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from weir.compiler.types import Action, BackendName, Step
+from weir.model.problem import ApplyFailed
+
+Held = TypeVar("Held")
+Wanted = TypeVar("Wanted", contravariant=True)
+
+
+class Difference(Protocol):
+    """What one backend has to do. False when that is nothing."""
+
+    def __bool__(self) -> bool: ...
+
+    def steps(self) -> Sequence[Step]:
+        """What is done, for people and logs; in order."""
+        ...
+
+
+D = TypeVar("D", bound=Difference)
+
+
+class Backend(Protocol[Held, Wanted, D]):
+    """`Held` is what the kernel holds, `Wanted` what the compiler asks for, `D` the difference."""
+
+    name: BackendName
+
+    def read(self) -> Held:
+        """Raises `Unavailable` when this part of the system cannot be asked."""
+        ...
+
+    def diff(self, held: Held, wanted: Wanted) -> D: ...
+
+    def apply(self, difference: D) -> None:
+        """Raises `ApplyFailed`, `Unavailable` or `NotFound`; the kernel may be half changed then."""
+        ...
+
+    def verify(self, difference: D) -> None:
+        """Raises `ApplyFailed` naming what the kernel does not hold although it was asked to."""
+        ...
+
+
+def step(backend: BackendName, action: Action, what: str, text: str) -> Step:
+    return Step(backend, action, what, text)
+
+
+def refuse(backend: BackendName, wrong: Sequence[str]) -> None:
+    """Raise `ApplyFailed` if verification found anything; the sentence has the first few."""
+    if wrong:
+        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+        raise ApplyFailed(
+            f"the kernel does not hold what was asked: {'; '.join(wrong[:3])}{more}",
+            code="verify-failed",
+            path=backend,
+        )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The firewall: the compiler's rules as one nftables table, replaced as a whole in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weir.adapters import nft
+from weir.adapters.nft import Chain, Expression
+from weir.backends.backend import refuse, step
+from weir.compiler.types import FirewallRule, Step
+
+Table = tuple[Chain, ...]
+
+_CHAINS = (
+    ("input", "filter", "input", 0),
+    ("forward", "filter", "forward", 0),
+    ("postrouting", "nat", "postrouting", 100),
+)
+_PROTOCOL = {"icmp": "icmp", "icmpv6": "ipv6-icmp"}
+
+
+@dataclass(frozen=True, slots=True)
+class FirewallDifference:
+    """`wanted` None: there shall be no table of ours."""
+
+    held: Table | None
+    wanted: Table | None
+
+    def __bool__(self) -> bool:
+        return self.held != self.wanted
+
+    def steps(self) -> Sequence[Step]:
+        if not self:
+            return []
+        if self.wanted is None:
+            return [step("firewall", "remove", "firewall", "the table inet weir")]
+        rules = sum(len(chain.rules) for chain in self.wanted)
+        action, was = ("add", "") if self.held is None else ("change", ", replacing what was there")
+        return [step("firewall", action, "firewall", f"the table inet weir with {rules} rules{was}")]  # type: ignore[arg-type]
+
+
+class FirewallBackend:
+    name = "firewall"
+
+    def read(self) -> Table | None:
+        return nft.read_table()
+
+    def diff(self, held: Table | None, wanted: Sequence[FirewallRule]) -> FirewallDifference:
+        return FirewallDifference(held, table_of(wanted))
+
+    def apply(self, difference: FirewallDifference) -> None:
+        wanted = difference.wanted
+        commands = nft.remove_commands() if wanted is None else nft.replace_commands(wanted)
+        nft.check(commands)
+        nft.apply(commands)
+
+    def verify(self, difference: FirewallDifference) -> None:
+        held = self.read()
+        if held != difference.wanted:
+            refuse("firewall", [f"the table inet weir: {_first_difference(held, difference.wanted)}"])
+
+
+def table_of(rules: Sequence[FirewallRule]) -> Table | None:
+    """Our table for these rules; None for none. Chains without rules are left out: they cost packets."""
+    if not rules:
+        return None
+    return tuple(
+        Chain(name, kind, hook, priority, "accept", tuple(map(_rule, own)))
+        for name, kind, hook, priority in _CHAINS
+        if (own := [rule for rule in rules if rule.chain == name])
+    )
+
+
+def _rule(rule: FirewallRule) -> tuple[str, tuple[str, ...]]:
+    return rule.comment, tuple(map(nft.canonical, _expressions(rule)))
+
+
+def _expressions(rule: FirewallRule) -> list[Expression]:
+    """In the form in which nft prints them, so that what is read back compares equal."""
+    found: list[Expression] = []
+    for key, names in (("iifname", rule.in_interfaces), ("oifname", rule.out_interfaces)):
+        if names:
+            found.append(_match({"meta": {"key": key}}, {"set": list(names)}))
+    if rule.family and rule.protocol != "icmpv6" and rule.protocol != "icmp":
+        found.append(_match({"meta": {"key": "nfproto"}}, f"ipv{rule.family}"))
+    if rule.ct_states:
+        found.append(_match({"ct": {"key": "state"}}, list(rule.ct_states), "in"))
+    if rule.icmp_types:
+        payload = {"payload": {"protocol": rule.protocol, "field": "type"}}
+        found.append(_match(payload, {"set": list(rule.icmp_types)}))
+    elif rule.protocol in _PROTOCOL:
+        found.append(_match({"meta": {"key": "l4proto"}}, _PROTOCOL[rule.protocol]))
+    if rule.tcp_ports:
+        found.append(
+            _match({"payload": {"protocol": "tcp", "field": "dport"}}, {"set": list(rule.tcp_ports)})
+        )
+    elif rule.protocol == "tcp":
+        found.append(_match({"meta": {"key": "l4proto"}}, "tcp"))
+    return [*found, {rule.verdict: None}]
+
+
+def _match(left: Expression, right: object, operator: str = "==") -> Expression:
+    return {"match": {"op": operator, "left": left, "right": right}}
+
+
+def _first_difference(held: Table | None, wanted: Table | None) -> str:
+    if held is None or wanted is None:
+        return "it is not there" if held is None else "it is still there"
+    for chain, other in zip(held, wanted, strict=False):
+        if chain != other:
+            for found, asked in zip(chain.rules, other.rules, strict=False):
+                if found != asked:
+                    return f"chain {chain.name} holds {found} in place of {asked}"
+            return f"chain {chain.name} has {len(chain.rules)} rules in place of {len(other.rules)}"
+    return f"{len(held)} chains in place of {len(wanted)}"

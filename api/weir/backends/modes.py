@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each port shapes: what was asked, what this kernel and this device can do, and why it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weir.adapters.datapath_records import Mode
+from weir.compiler.types import PortSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    mode: Mode
+    reason: str
+
+
+class PortModes:
+    """Decides by what was tried: `refusals` has the reason for each qdisc kind that does not work here."""
+
+    def __init__(self, refusals: Mapping[str, str]) -> None:
+        self._refusals = dict(refusals)
+        self._refused_on: dict[tuple[str, int], str] = {}
+
+    def decide(self, spec: PortSpec, ifindex: int) -> Decision:
+        """The mode for a port. `auto` is EDT where fq can pace, else policing."""
+        if spec.shaper == "police":
+            return Decision("police", "asked for")
+        if spec.shaper == "htb":
+            refusal = self._refusals.get("htb", "")
+            return Decision("police", f"HTB: {refusal}") if refusal else Decision("htb", "asked for")
+        refusal = self._refusals.get("fq", "") or self._refused_on.get((spec.ifname, ifindex), "")
+        if refusal:
+            return Decision("police", f"no pacing, because fq is not available: {refusal}")
+        return Decision("edt", "asked for" if spec.shaper == "edt" else "fq paces what BPF schedules")
+
+    def refuse_pacing(self, ifname: str, ifindex: int, reason: str) -> None:
+        """Remember that fq could not be put in place on this very device (until it is made anew)."""
+        self._refused_on[ifname, ifindex] = reason
+
+    def leaf_kind(self) -> str:
+        """The qdisc below HTB classes: fq_codel where there is, else a short pfifo."""
+        return "pfifo limit 100" if self._refusals.get("fq_codel", "") else "fq_codel"

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces under the datapath: programs attached, mode chosen, and the qdisc that the mode needs.
+
+EDT needs fq at every transmit queue: it is put in place first and looked at before any packet is given a
+departure time. A foreign root qdisc stays unless the port needs its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from weir.adapters import tc
+from weir.adapters.datapath_records import Mode, Port, Role
+from weir.adapters.netlink import Link, Links
+from weir.adapters.tc import Qdisc
+from weir.backends.backend import refuse, step
+from weir.backends.modes import Decision, PortModes
+from weir.compiler.types import PortSpec, Step
+from weir.model.problem import ApplyFailed, NotFound
+
+OUR_ROOTS = {tc.FQ_MAJOR: "fq", tc.MQ_MAJOR: "mq", tc.HTB_MAJOR: "htb"}
+
+
+class Attachments(Protocol):
+    """The part of `Datapath` that this backend uses."""
+
+    def attach(
+        self,
+        ifname: str,
+        roles: Role = ...,
+        mode: Mode = ...,
+        overhead_bytes: int = ...,
+        slot_for_interface_target: int = ...,
+        domain: int = ...,
+    ) -> None: ...
+    def detach(self, ifname: str) -> None: ...
+    def attached(self) -> dict[str, Port]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PortsState:
+    links: Mapping[str, Link]
+    ports: Mapping[str, Port]
+    qdiscs: Mapping[str, Sequence[Qdisc]]
+
+
+@dataclass(frozen=True, slots=True)
+class PortChange:
+    """One port to be made so; `reattach`: its device was replaced under the old link."""
+
+    spec: PortSpec
+    link: Link
+    decision: Decision
+    install_fq: bool
+    attach: bool
+    reattach: bool
+    remove_root: bool
+
+    @property
+    def text(self) -> str:
+        return f"{self.spec.ifname} {self.decision.mode}, {self.decision.reason}"
+
+
+@dataclass(slots=True)
+class PortsDifference:
+    changes: list[PortChange] = field(default_factory=list)
+    detach: list[tuple[str, bool]] = field(default_factory=list)
+    """(interface, whether its root qdisc is ours and goes too)"""
+    missing: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.changes or self.detach)
+
+    def steps(self) -> Sequence[Step]:
+        return [
+            *(step("shaping", "change", "port", change.text) for change in self.changes),
+            *(step("shaping", "remove", "port", name) for name, _ in self.detach),
+        ]
+
+
+class PortsBackend:
+    name = "shaping"
+
+    def __init__(self, datapath: Attachments, links: Links, modes: PortModes) -> None:
+        self._datapath = datapath
+        self._links = links
+        self._modes = modes
+
+    def read(self) -> PortsState:
+        qdiscs: dict[str, list[Qdisc]] = {}
+        for qdisc in tc.qdiscs():
+            qdiscs.setdefault(qdisc.ifname, []).append(qdisc)
+        return PortsState(self._links.links(), self._datapath.attached(), qdiscs)
+
+    def diff(self, held: PortsState, wanted: Mapping[str, PortSpec]) -> PortsDifference:
+        found = PortsDifference()
+        for name, spec in wanted.items():
+            link = held.links.get(name)
+            if link is None:
+                found.missing.append(name)
+            else:
+                change = self._change(held, spec, link)
+                if change.install_fq or change.attach or change.remove_root:
+                    found.changes.append(change)
+        for name in held.ports:
+            if name not in wanted or name not in held.links:
+                root = _root(held.qdiscs.get(name, ()))
+                found.detach.append((name, root is not None and _is_ours(root)))
+        return found
+
+    def apply(self, difference: PortsDifference) -> None:
+        for change in difference.changes:
+            self._apply_change(change)
+        for name, remove_root in difference.detach:
+            self._detach(name)
+            if remove_root:
+                _delete_root(name)
+
+    def verify(self, difference: PortsDifference) -> None:
+        held = self.read()
+        wrong: list[str] = []
+        for change in difference.changes:
+            name = change.spec.ifname
+            link, port = held.links.get(name), held.ports.get(name)
+            if link is None or port is None:
+                wrong.append(f"{name} is not attached")
+                continue
+            decision = self._modes.decide(change.spec, link.index)
+            if not _is_as_wanted(port, change.spec, decision, link):
+                wrong.append(f"{name} is attached as {port.mode}, alive: {port.alive}, not {decision.mode}")
+            if decision.mode == "edt" and not paces(held.qdiscs.get(name, ()), link.tx_queues):
+                wrong.append(f"{name} has no fq at every transmit queue")
+        wrong += [f"{name} is still attached" for name, _ in difference.detach if name in held.ports]
+        refuse("shaping", wrong)
+
+    def decisions(self, wanted: Mapping[str, PortSpec]) -> dict[str, Decision]:
+        """The mode of every wanted port whose interface exists."""
+        links = self._links.links()
+        return {
+            name: self._modes.decide(spec, links[name].index)
+            for name, spec in wanted.items()
+            if name in links
+        }
+
+    def _change(self, held: PortsState, spec: PortSpec, link: Link) -> PortChange:
+        decision = self._modes.decide(spec, link.index)
+        port, qdiscs = held.ports.get(spec.ifname), held.qdiscs.get(spec.ifname, ())
+        root = _root(qdiscs)
+        replaced = port is not None and (not port.alive or port.ifindex != link.index)
+        needed = {"edt": ("fq", "mq"), "htb": ("htb",)}.get(decision.mode, ())
+        return PortChange(
+            spec,
+            link,
+            decision,
+            install_fq=decision.mode == "edt" and not paces(qdiscs, link.tx_queues),
+            attach=port is None or replaced or not _is_as_wanted(port, spec, decision, link),
+            reattach=replaced,
+            remove_root=root is not None and _is_ours(root) and root.kind not in needed,
+        )
+
+    def _apply_change(self, change: PortChange) -> None:
+        name, decision = change.spec.ifname, change.decision
+        if change.install_fq:
+            decision = self._install_fq(change)
+        if change.reattach:
+            self._detach(name)
+        self._datapath.attach(
+            name,
+            _roles(change.link),
+            decision.mode,
+            change.spec.overhead_bytes,
+            change.spec.interface_slot,
+            change.spec.domain,
+        )
+        if change.remove_root and decision.mode not in ("edt", "htb"):
+            _delete_root(name)
+
+    def _install_fq(self, change: PortChange) -> Decision:
+        """EDT if fq is really there afterwards; else what the port falls back to."""
+        name, link = change.spec.ifname, change.link
+        try:
+            tc.batch(tc.fq_lines(name, link.tx_queues))
+            reason = "" if paces(tc.qdiscs(name), link.tx_queues) else "it is not there after it was set"
+        except ApplyFailed as problem:
+            reason = problem.message
+        if reason:
+            self._modes.refuse_pacing(name, link.index, reason)
+        return self._modes.decide(change.spec, link.index)
+
+    def _detach(self, name: str) -> None:
+        try:
+            self._datapath.detach(name)
+        except NotFound:
+            return  # it went with its device
+
+
+def paces(qdiscs: Sequence[Qdisc], tx_queues: int) -> bool:
+    """Our fq is the root, or below every transmit queue of our mq, with our limits."""
+    root = _root(qdiscs)
+    if root is None:
+        return False
+    if root.kind == "fq":
+        return root.major == tc.FQ_MAJOR and _has_our_limits(root)
+    if root.kind != "mq" or root.major != tc.MQ_MAJOR:
+        return False
+    leaves = {q.major for q in qdiscs if q.kind == "fq" and _has_our_limits(q)}
+    return all(tc.FQ_LEAF_MAJOR + n in leaves for n in range(1, min(tx_queues, tc.MAX_FQ_LEAVES) + 1))
+
+
+def _has_our_limits(qdisc: Qdisc) -> bool:
+    options = qdisc.options
+    return options.get("flow_limit") == tc.FQ_FLOW_LIMIT and options.get("limit") == tc.FQ_LIMIT
+
+
+def _root(qdiscs: Sequence[Qdisc]) -> Qdisc | None:
+    return next((q for q in qdiscs if q.is_root and q.kind not in ("clsact", "ingress")), None)
+
+
+def _is_ours(root: Qdisc) -> bool:
+    return OUR_ROOTS.get(root.major) == root.kind
+
+
+def _delete_root(name: str) -> None:
+    tc.batch([tc.delete_root_line(name)])
+
+
+def _roles(link: Link) -> Role:
+    return Role.CLASSIFY | Role.SHAPE | (Role(0) if link.ethernet else Role.L3)
+
+
+def _is_as_wanted(port: Port, spec: PortSpec, decision: Decision, link: Link) -> bool:
+    return (
+        port.alive
+        and port.ifindex == link.index
+        and port.mode == decision.mode
+        and port.roles & _roles(link) == _roles(link)
+        and port.overhead_bytes == spec.overhead_bytes
+        and port.target_slot == spec.interface_slot
+        and port.domain == spec.domain
+    )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The datapath's classes and prefixes: stores into mapped kernel memory, read back from there.
+
+Order: classes, then the prefixes that point at them, then what nothing points at any more is cleared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from weir.adapters.class_lines import ClassLines
+from weir.adapters.datapath_records import ClassRecord, LineRecord
+from weir.adapters.tc import HTB_MAJOR, MAX_HTB_MINOR
+from weir.backends.backend import refuse, step
+from weir.compiler import ClassSpec, ClockSpec, PrefixEntry, PrefixKey, Shaping, ShapingDelta, Step
+from weir.model.problem import NotFound
+
+BACKLOG_NS = 50_000_000
+BACKLOG_PACKETS = 16
+BACKLOG_MAX_NS = 5_000_000_000
+PACKET_BYTES = 1514
+"""A class may hold 50 ms of its rate, at least 16 full packets, at most 5 s (half of fq's horizon)."""
+
+
+class Tables(Protocol):
+    """The part of `Datapath` that this backend writes and reads."""
+
+    def write_classes(self, classes: Iterable[tuple[int, ClassRecord]]) -> None: ...
+    def clear_class(self, slot: int) -> None: ...
+    def read_prefixes(self) -> Mapping[tuple[int, int, int, int], int]: ...
+    def change_prefixes(
+        self,
+        add: Iterable[tuple[int, int, int, int, int]] = (),
+        remove: Iterable[tuple[int, int, int, int]] = (),
+    ) -> None: ...
+    def lookup(self, domain: int, family: int, address: int) -> int: ...
+
+
+def record_of(spec: ClassSpec) -> ClassRecord:
+    """What the kernel holds for a class, rounded as the kernel rounds it."""
+    classid = HTB_MAJOR << 16 | spec.slot if spec.slot <= MAX_HTB_MINOR else 0
+    return ClassRecord(spec.key, spec.parent_slot, _line(spec.upload, classid), _line(spec.download, classid))
+
+
+def _line(clock: ClockSpec, classid: int) -> LineRecord:
+    limit_ns = 0
+    if clock.rate_bps:
+        packets_ns = BACKLOG_PACKETS * PACKET_BYTES * 8_000_000_000 // clock.rate_bps
+        limit_ns = min(max(BACKLOG_NS, packets_ns), BACKLOG_MAX_NS)
+    return LineRecord.of(
+        clock.rate_bps, clock.burst_bytes, limit_ns, classid, clock.guarantee_bps, clock.priority
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TablesState:
+    """`lines` reads a class when it is asked for; `keys` says which slots are in use."""
+
+    lines: ClassLines
+    keys: Mapping[int, int]
+    prefixes: Mapping[tuple[int, int, int, int], int]
+
+
+@dataclass(slots=True)
+class TablesDifference:
+    """`write` has parents before children; `set` and `unset` are one change of the lookup tables."""
+
+    write: list[ClassSpec] = field(default_factory=list)
+    set: list[PrefixEntry] = field(default_factory=list)
+    unset: list[PrefixKey] = field(default_factory=list)
+    clear: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, delta: ShapingDelta) -> TablesDifference:
+        """What a plan asks of the tables."""
+        return cls(
+            [new for _, new in delta.classes.set],
+            delta.prefixes.to_set(),
+            delta.prefixes.to_remove(),
+            [spec.slot for spec in delta.classes.removed],
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.write or self.set or self.unset or self.clear)
+
+    def steps(self) -> Sequence[Step]:
+        return [
+            *(step("shaping", "change", "class", f"slot {s.slot} queue {s.queue_id}") for s in self.write),
+            *(step("shaping", "change", "prefix", f"{_text(p)} -> slot {p[4]}") for p in self.set),
+            *(step("shaping", "remove", "prefix", _text(key)) for key in self.unset),
+            *(step("shaping", "remove", "class", f"slot {slot}") for slot in self.clear),
+        ]
+
+
+class TablesBackend:
+    name = "shaping"
+
+    def __init__(self, datapath: Tables, lines: ClassLines) -> None:
+        self._datapath = datapath
+        self._lines = lines
+
+    def read(self) -> TablesState:
+        return TablesState(self._lines, dict(self._lines.keys()), self._datapath.read_prefixes())
+
+    def diff(self, held: TablesState, wanted: Shaping) -> TablesDifference:
+        write = [spec for slot, spec in wanted.classes.items() if held.lines.read(slot) != record_of(spec)]
+        write.sort(key=lambda spec: spec.depth)
+        entries = wanted.prefixes
+        return TablesDifference(
+            write,
+            [PrefixEntry(*key, slot) for key, slot in entries.items() if held.prefixes.get(key) != slot],
+            [PrefixKey(*key) for key in held.prefixes if key not in entries],
+            [slot for slot in held.keys if slot not in wanted.classes],
+        )
+
+    def apply(self, difference: TablesDifference) -> None:
+        if difference.write:
+            self._datapath.write_classes((spec.slot, record_of(spec)) for spec in difference.write)
+        if difference.set or difference.unset:
+            try:
+                self._datapath.change_prefixes(difference.set, difference.unset)
+            except NotFound:  # somebody removed one before us: then only the others are to be removed
+                present = self._datapath.read_prefixes()
+                unset = [key for key in difference.unset if key in present]
+                self._datapath.change_prefixes(difference.set, unset)
+        for slot in difference.clear:
+            self._datapath.clear_class(slot)
+
+    def verify(self, difference: TablesDifference) -> None:
+        read = self._lines.read
+        wrong = [
+            f"slot {spec.slot} (queue {spec.queue_id}) holds {read(spec.slot)}"
+            for spec in difference.write
+            if read(spec.slot) != record_of(spec)
+        ]
+        wrong += [f"slot {slot} is still in use" for slot in difference.clear if read(slot) is not None]
+        wrong += self._wrong_prefixes(difference)
+        refuse("shaping", wrong)
+
+    def _wrong_prefixes(self, difference: TablesDifference) -> list[str]:
+        """By looking up each prefix's first address as a packet would; where a longer prefix may have
+        answered instead, by reading the whole table."""
+        lookup = self._datapath.lookup
+        unsure = any(lookup(d, f, v) != slot for d, f, v, _, slot in difference.set)
+        unsure = unsure or any(lookup(d, f, v) for d, f, v, _ in difference.unset)
+        if not unsure:
+            return []
+        held = self._datapath.read_prefixes()
+        wrong = [f"{_text(p)} is not at slot {p[4]}" for p in difference.set if held.get(p[:4]) != p[4]]
+        return wrong + [f"{_text(key)} is still there" for key in difference.unset if key in held]
+
+
+def _text(entry: PrefixEntry | PrefixKey) -> str:
+    return PrefixKey(*entry[:4]).text
