@@ -18,6 +18,8 @@ CLIENT = "weir-lab-client"
 ROUTER = "weir-lab-router"
 INTERNET = "weir-lab-internet"
 NAMESPACES = (CLIENT, ROUTER, INTERNET)
+FAR = "weir-lab-far"
+"""One more, only while a test needs a distant server (lab.delay)."""
 
 QUEUES_PER_LINK = 4
 

@@ -27,14 +27,14 @@ def build() -> None:
 
 
 def remove() -> None:
-    """Remove the three namespaces, and with them every interface, route and program in them."""
-    for namespace in plan.NAMESPACES:
+    """Remove the namespaces, and with them every interface, route and program in them."""
+    for namespace in (*plan.NAMESPACES, plan.FAR):
         netns.remove(namespace)
 
 
 def standing() -> list[str]:
     """The lab's namespaces that exist now."""
-    return [namespace for namespace in plan.NAMESPACES if netns.exists(namespace)]
+    return [namespace for namespace in (*plan.NAMESPACES, plan.FAR) if netns.exists(namespace)]
 
 
 def address_router() -> None:
