@@ -1,1 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Configurations of other systems, read into Weir's objects with a report on every line; and Weir's own CSV.
+
+A reader takes whole files as bytes and returns an `ImportReport`. It raises `Invalid` when the files
+cannot be of that format at all (empty, too large, a binary backup); whatever else is wrong is said in
+the report. Readers write nothing: the caller compares the report's objects with the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from weir.formats import csv, libreqos, routeros
+from weir.formats.report import ImportReport, Line
+from weir.formats.text import check_size
+from weir.model.document import Document
+from weir.model.problem import Invalid
+
+Reader = Callable[[Mapping[str, bytes], Document], ImportReport]
+
+READERS: dict[str, Reader] = {"routeros": routeros.read, "libreqos": libreqos.read, "csv": csv.read}
+FORMATS = tuple(READERS)
+
+__all__ = ["FORMATS", "READERS", "ImportReport", "Line", "read"]
+
+
+def read(format: str, files: Mapping[str, bytes], existing: Document | None = None) -> ImportReport:
+    """Read `files` (name to bytes) as one import of `format`.
+
+    `existing` is the document the import will be committed to: queues of the same name are updated.
+    Raises `Invalid` for an unknown format and for files that no report can be made of.
+    """
+    reader = READERS.get(format)
+    if reader is None:
+        raise Invalid(
+            f"{format!r} is no import format; there are {', '.join(FORMATS)}.", code="unknown-format"
+        )
+    check_size(files)
+    return reader(files, existing if existing is not None else Document())

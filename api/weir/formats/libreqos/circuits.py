@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ShapedDevices.csv: circuits, each of which may stand in several rows and hold many addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weir.formats.draft import Draft, clean_comment, clean_name, distinct_targets, read_prefix
+from weir.formats.identity import is_id
+from weir.formats.libreqos.network import Network
+from weir.formats.libreqos.rates import pair_bps
+from weir.formats.records import DELIMITERS, parse_cells, read_records, split_lines
+from weir.formats.report import LineDraft, quoted
+from weir.formats.text import read_text
+from weir.model.document import Document
+from weir.model.objects import ZERO, Pair, QueueType
+from weir.model.prefix import looks_like_prefix
+from weir.model.problem import Invalid
+
+_NOT_IN_HEADER = re.compile(r"[^a-z0-9]+")
+_RATES = ("downloadminmbps", "uploadminmbps", "downloadmaxmbps", "uploadmaxmbps")
+_ALIASES = {name.removesuffix("mbps"): name for name in _RATES}
+_NEEDED = frozenset({"circuitid", "downloadmaxmbps", "uploadmaxmbps"})
+_KNOWN = frozenset(
+    {"circuitid", "circuitname", "deviceid", "devicename", "parentnode", "parentnodeid", "anchornodeid"}
+    | {"mac", "ipv4", "ipv6", "comment", "sqm", *_RATES}
+)
+_NOT_KEPT = {
+    "deviceid": "Device ID",
+    "devicename": "Device Name",
+    "anchornodeid": "Anchor Node ID",
+    "mac": "MAC",
+}
+_NO_PARENT = frozenset({"", "none"})
+
+SQM_TYPES = {
+    "cake": QueueType("cake", "cake"),
+    "fq_codel": QueueType("fq-codel", "fq-codel"),
+    "none": QueueType("only-hardware-queue", "none"),
+}
+_DEFAULT_TYPE = "default-small"
+
+
+@dataclass(slots=True)
+class _Circuit:
+    """`plain` are the cells of the first row that every other row of the circuit should repeat."""
+
+    draft: Draft
+    plain: tuple[str, ...]
+    targets: list[str]
+
+
+class Circuits:
+    """All tables of an import. `queue_types` holds those that a row asks for and the router lacks."""
+
+    def __init__(self, network: Network, existing: Document) -> None:
+        self.lines: list[LineDraft] = []
+        self.queue_types: dict[str, QueueType] = {}
+        self._network = network
+        self._existing = existing
+        self._circuits: dict[str, _Circuit] = {}
+        self._owner: dict[str, tuple[str, LineDraft]] = {}
+        self._nodes = {draft.name: draft for draft in network.drafts}
+
+    @property
+    def drafts(self) -> list[Draft]:
+        return [circuit.draft for circuit in self._circuits.values() if circuit.targets]
+
+    def read_table(self, file_name: str, data: bytes) -> int:
+        """Returns the number of comment and blank lines. Raises `Invalid` without a usable header."""
+        text, encoding = read_text(data)
+        physical = split_lines(text)
+        delimiter = _delimiter(physical, file_name)
+        records = read_records(physical, delimiter, _is_comment)
+        header = next(records)
+        line = LineDraft(header.number, header.end, header.source, file_name)
+        columns = _columns(header.cells or [], line)
+        if encoding != "utf-8":
+            shown = encoding.replace("cp", "Windows-")
+            line.note("changed", "encoding", f"The file is not UTF-8: read as {shown}.")
+        self.lines.append(line)
+        covered = header.end - header.number + 1
+        for record in records:
+            covered += record.end - record.number + 1
+            line = LineDraft(record.number, record.end, record.source, file_name)
+            self.lines.append(line)
+            try:
+                self._row(_named_cells(record.cells, columns, delimiter, line), line)
+            except ValueError as error:
+                line.note("left-out", "bad-row", str(error))
+        return len(physical) - covered
+
+    def finish(self) -> None:
+        """Settle what only the whole table shows."""
+        needed: dict[str, list[int]] = {}
+        for circuit in self._circuits.values():
+            draft = circuit.draft
+            draft.values["target"] = distinct_targets(circuit.targets, draft.line)
+            if not circuit.targets:
+                for line in (draft.line, *draft.further_lines):
+                    line.note("left-out", "no-address", "The circuit has no usable address.")
+                continue
+            self._add_guarantee(draft, needed)
+        for name, (upload, download) in needed.items():
+            node = self._nodes[name]
+            limit = node.values.get("max_limit_bps", ZERO)
+            if 0 < limit.upload < upload or 0 < limit.download < download:
+                node.line.note(
+                    "warning",
+                    "minimums-above-node",
+                    "The minimum rates of the circuits below it add up to more than its bandwidth.",
+                )
+
+    def _add_guarantee(self, draft: Draft, needed: dict[str, list[int]]) -> None:
+        minimum = draft.values.get("limit_at_bps", ZERO)
+        parent = draft.parent_name
+        if parent is not None and parent in self._nodes:
+            limit = self._nodes[parent].values.get("max_limit_bps", ZERO)
+            if 0 < limit.upload < minimum.upload or 0 < limit.download < minimum.download:
+                draft.line.note(
+                    "warning", "minimum-above-parent", f"Its minimum rate is above that of {quoted(parent)}."
+                )
+        seen: set[str] = set()
+        while parent is not None and parent in self._nodes and parent not in seen:
+            seen.add(parent)
+            total = needed.setdefault(parent, [0, 0])
+            total[0] += minimum.upload
+            total[1] += minimum.download
+            parent = self._nodes[parent].parent_name
+
+    def _row(self, cells: Mapping[str, str], line: LineDraft) -> None:
+        """Raises `ValueError` with the sentence for the report."""
+        circuit_id = cells.get("circuitid", "").strip()
+        plain = tuple(cells.get(name, "").strip() for name in (*_RATES, "parentnode", "parentnodeid", "sqm"))
+        circuit = self._circuits.get(circuit_id) if circuit_id else None
+        if circuit is None:
+            draft = self._new_draft(circuit_id, cells, line)
+            circuit = _Circuit(draft, plain, [])
+            key = circuit_id or f"\n{len(self._circuits)}"
+            self._circuits[key] = circuit
+        else:
+            key = circuit_id
+            circuit.draft.further_lines.append(line)
+            if plain != circuit.plain:
+                line.note(
+                    "warning",
+                    "rows-differ",
+                    f"Rates, parent and sqm of this circuit count as on line {circuit.draft.line.number}.",
+                )
+        self._addresses(key, circuit, cells, line)
+
+    def _new_draft(self, circuit_id: str, cells: Mapping[str, str], line: LineDraft) -> Draft:
+        name = cells.get("circuitname", "").strip() or circuit_id
+        if not name:
+            raise ValueError("The row has neither a Circuit ID nor a Circuit Name.")
+        draft = Draft(line, clean_name(name, line))
+        draft.values["limit_at_bps"] = _rates(cells, "min")
+        draft.values["max_limit_bps"] = _rates(cells, "max")
+        if not circuit_id:
+            line.note("warning", "no-circuit-id", "Without a Circuit ID the row is a circuit of its own.")
+        else:
+            draft.alternative_name = clean_name(f"{name[:60]} ({circuit_id[:60]})", line)
+            own_id = f"circuit-{circuit_id}"
+            draft.stable_id = own_id if is_id(own_id) else None
+        self._check_rates(draft)
+        draft.parent_name = self._parent(cells, line)
+        self._sqm(cells.get("sqm", ""), draft)
+        comment = cells.get("comment", "").strip()
+        if comment:
+            draft.values["comment"] = clean_comment(comment, line)
+        return draft
+
+    def _check_rates(self, draft: Draft) -> None:
+        minimum: Pair[int] = draft.values.get("limit_at_bps", ZERO)
+        highest: Pair[int] = draft.values.get("max_limit_bps", ZERO)
+        if 0 < highest.upload < minimum.upload or 0 < highest.download < minimum.download:
+            draft.line.note("warning", "minimum-above-maximum", "The minimum rate is above the maximum.")
+        if not highest.upload or not highest.download:
+            draft.line.note("warning", "no-limit", "A maximum of 0 means that there is no limit.")
+
+    def _parent(self, cells: Mapping[str, str], line: LineDraft) -> str | None:
+        """The name of the queue above: by node id where the file has ids, else by the node's name."""
+        name = cells.get("parentnode", "").strip()
+        name = self._network.name_by_id.get(cells.get("parentnodeid", "").strip(), name)
+        if name.lower() in _NO_PARENT:
+            return None
+        if name in self._network.above:
+            return self._network.above[name]
+        return clean_name(name, line)
+
+    def _sqm(self, text: str, draft: Draft) -> None:
+        wanted = text.strip().lower()
+        if not wanted:
+            return
+        download, slash, upload = (part.strip() for part in wanted.partition("/"))
+        names = [
+            self._sqm_type(upload if slash else download, draft.line),
+            self._sqm_type(download, draft.line),
+        ]
+        draft.values["queue_type"] = Pair(names[0], names[1])
+
+    def _sqm_type(self, word: str, line: LineDraft) -> str:
+        if not word:
+            return _DEFAULT_TYPE
+        item = SQM_TYPES.get(word)
+        if item is None:
+            line.note(
+                "warning",
+                "sqm",
+                f"sqm={quoted(word)} is not cake, fq_codel or none: {_DEFAULT_TYPE} is used.",
+            )
+            return _DEFAULT_TYPE
+        if self._existing.queue_type(item.id) is None and item.type != "none":
+            self.queue_types[item.id] = item
+        return item.id
+
+    def _addresses(self, key: str, circuit: _Circuit, cells: Mapping[str, str], line: LineDraft) -> None:
+        texts = f"{cells.get('ipv4', '')},{cells.get('ipv6', '')}".split(",")
+        found = False
+        for text in filter(None, (part.strip() for part in texts)):
+            found = True
+            try:
+                if not looks_like_prefix(text):
+                    raise Invalid(f"{quoted(text)} is not an address")
+                target = read_prefix(text, line).text
+            except Invalid as problem:
+                line.note("warning", "bad-address", f"{problem.message}: left off.")
+                continue
+            owner, first = self._owner.setdefault(target, (key, line))
+            if owner == key:
+                circuit.targets.append(target)
+            else:
+                line.note(
+                    "warning",
+                    "address-taken",
+                    f"{target} is another circuit's, on line {first.number} of {first.file}: left off.",
+                )
+        if not found:
+            line.note("warning", "no-address", "The row has no address.")
+
+
+def _rates(cells: Mapping[str, str], which: str) -> Pair[int]:
+    """Raises `ValueError` that names the columns."""
+    download, upload = cells.get(f"download{which}mbps", ""), cells.get(f"upload{which}mbps", "")
+    if which == "min":
+        download, upload = download.strip() or "0", upload.strip() or "0"
+    try:
+        return pair_bps(download, upload)
+    except ValueError as error:
+        raise ValueError(
+            f"Download/Upload {which.title()} Mbps are {quoted(download)} and {quoted(upload)}: {error}."
+        ) from error
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _header_name(cell: str) -> str:
+    name = _NOT_IN_HEADER.sub("", cell.lower())
+    return _ALIASES.get(name, name)
+
+
+def _delimiter(lines: list[str], file_name: str) -> str:
+    first = next((line for line in lines if line.strip() and not _is_comment(line)), "")
+    for delimiter in DELIMITERS:
+        if _NEEDED.issubset(_header_name(cell) for cell in parse_cells(first, delimiter) or ()):
+            return delimiter
+    raise Invalid(
+        f"{file_name}: the first row must name the columns, with Circuit ID, Download Max Mbps and "
+        "Upload Max Mbps among them.",
+        code="no-header",
+    )
+
+
+def _columns(cells: list[str], line: LineDraft) -> list[str]:
+    """Normalised column names; what Weir does not keep is said once, on the header's line."""
+    columns = [_header_name(cell) for cell in cells]
+    unknown = [cell for cell, name in zip(cells, columns, strict=True) if name not in _KNOWN and name]
+    if unknown:
+        line.note(
+            "warning", "unknown-column", f"Unknown columns are left off: {quoted(', '.join(unknown), 200)}."
+        )
+    dropped = [_NOT_KEPT[name] for name in columns if name in _NOT_KEPT]
+    if dropped:
+        line.note("changed", "columns-not-kept", f"Weir does not keep {', '.join(dropped)}.")
+    return columns
+
+
+def _named_cells(
+    cells: list[str] | None, columns: list[str], delimiter: str, line: LineDraft
+) -> dict[str, str]:
+    """Cells by column. A comment with commas but no quotes gives too many cells, which it takes back."""
+    if cells is None:
+        raise ValueError("The quotes of this row do not close or stand in the wrong place.")
+    extra = len(cells) - len(columns)
+    if extra > 0 and not any(cell.strip() for cell in cells[len(columns) :]):
+        cells = cells[: len(columns)]
+    elif extra > 0:
+        if "comment" not in columns:
+            raise ValueError(f"The row has {len(cells)} cells, the header has {len(columns)}.")
+        at = columns.index("comment")
+        cells = [*cells[:at], delimiter.join(cells[at : at + extra + 1]), *cells[at + extra + 1 :]]
+        line.note(
+            "changed", "comment-commas", "The comment holds commas without quotes: they are part of it."
+        )
+    return dict(zip(columns, cells, strict=False))

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements of a RouterOS script: section headings, commands with their properties, and everything else.
+
+`/queue simple` alone on a line opens a section; `/queue simple add name=a` and `/queue/simple/add` name the
+section themselves and leave the open one as it is. Only commands below `/queue` are taken apart.
+The others may hold passwords, so nothing but their section is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from weir.formats.routeros.lexer import Script, end_of_line, end_of_statement
+
+VERBS = frozenset(
+    {"add", "set", "remove", "print", "export", "import", "find", "get", "move", "edit", "enable", "disable"}
+    | {"unset", "comment", "monitor", "reset", "reset-counters", "reset-counters-all"}
+)
+QUEUE = "queue"
+MAX_PATH_WORDS = 8
+
+_WORD = re.compile(r"[ \t]*(?:/[ \t]*)?([A-Za-z0-9][A-Za-z0-9-]*)(?=[ \t\n;/\[]|\Z)")
+_BLANK = re.compile(r"[ \t\n;]*")
+_BLANK_IN_LINE = re.compile(r"[ \t]*")
+_PROPERTY = re.compile(
+    r"[ \t]*(?:!([A-Za-z][A-Za-z0-9.-]*)|([A-Za-z][A-Za-z0-9.-]*)="
+    r'(?:"([^"\\\n]*(?:\\.[^"\\\n]*)*)"|(?![\[({])([^ \t\n;"\\]*(?:\\.[^ \t\n;"\\]*)*)))(?=[ \t\n;]|\Z)'
+)
+_QUEUE_IN_SCRIPT = re.compile(r"queue(?:\\_|[ \t\n/])*(?:simple|tree)\b")
+_RATE_LIMIT = re.compile(r"\brate-limit=")
+_FIRST_WORD = re.compile(r":[a-z]{1,16}\b")
+
+
+@dataclass(slots=True)
+class Command:
+    """`properties` are raw (escaped) values by name; `unset` are the names that were given as `!name`.
+
+    `flaw` is a code when the command cannot be read as `verb property=value ...`: `expression`
+    (needs a running RouterOS), `quotes` (a string that does not close) or `words` (something else).
+    """
+
+    path: tuple[str, ...]
+    verb: str
+    start: int
+    end: int
+    properties: dict[str, str] = field(default_factory=dict)
+    unset: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    flaw: str | None = None
+    queue_in_script: bool = False
+    rate_limit: bool = False
+
+    @property
+    def section(self) -> str:
+        return "/" + " ".join(self.path) if self.path else "(no section)"
+
+
+def read_commands(script: Script) -> Iterator[Command]:
+    """Every command of the script in order; headings, comments and blank lines give nothing."""
+    text = script.text
+    context: tuple[str, ...] = ()
+    at = 0
+    while True:
+        at = _BLANK.match(text, at).end()  # type: ignore[union-attr]  # matches the empty string
+        if at >= len(text):
+            return
+        if text[at] == "#":
+            at = end_of_line(script, at)
+            continue
+        words, verb, after = _head(text, at)
+        absolute = text[at] == "/"
+        path = words if absolute or not words else (*context, *words)
+        if words and not verb and _at_end(text, after) and (absolute or context in ((), (QUEUE,))):
+            context, at = path, after
+            continue
+        if not words:
+            path = context
+        command = _command(script, path, verb, at, after)
+        at = command.end
+        yield command
+
+
+def _head(text: str, at: int) -> tuple[tuple[str, ...], str, int]:
+    """The words of the path, the verb or "", and where the arguments begin."""
+    words: list[str] = []
+    while len(words) < MAX_PATH_WORDS and (match := _WORD.match(text, at)) is not None:
+        word = match.group(1).lower()
+        at = match.end()
+        if word in VERBS:
+            return tuple(words), word, at
+        words.append(word)
+    return tuple(words), "", at
+
+
+def _at_end(text: str, at: int) -> bool:
+    at = _BLANK_IN_LINE.match(text, at).end()  # type: ignore[union-attr]  # matches the empty string
+    if text.startswith("/", at):
+        at += 1
+    return at >= len(text) or text[at] in "\n;"
+
+
+def _command(script: Script, path: tuple[str, ...], verb: str, start: int, after: int) -> Command:
+    command = Command(path, verb, start, after)
+    if path[:1] == (QUEUE,) and verb:
+        _read_properties(script, command, after)
+        return command
+    command.end = end_of_statement(script, start)
+    if command.end == start:
+        command.end += 1
+    command.queue_in_script = _QUEUE_IN_SCRIPT.search(script.text, start, command.end) is not None
+    command.rate_limit = _RATE_LIMIT.search(script.text, start, command.end) is not None
+    return command
+
+
+def _read_properties(script: Script, command: Command, at: int) -> None:
+    """Fill in the properties up to the end of the statement, which may be `;`."""
+    text = script.text
+    while (match := _PROPERTY.match(text, at)) is not None:
+        unset, name, string, bare = match.groups()
+        at = match.end()
+        if unset is not None:
+            command.unset.append(unset)
+            continue
+        if name in command.properties:
+            command.repeated.append(name)
+        command.properties[name] = string if string is not None else bare
+    at = _BLANK_IN_LINE.match(text, at).end()  # type: ignore[union-attr]  # matches the empty string
+    if at >= len(text) or text[at] in "\n;":
+        command.end = at
+        return
+    if text[at] == "#":
+        command.end = end_of_line(script, at)
+        return
+    command.end = end_of_line(script, at)
+    rest = text[at : min(command.end, at + 4096)]
+    if rest[0] in "[({$" or re.match(r"[A-Za-z0-9.-]+=[\[({]", rest):
+        command.flaw = "expression"
+    else:
+        command.flaw = "quotes" if rest.count('"') % 2 else "words"
+
+
+def shown_source(script: Script, command: Command, limit: int = 2000) -> str:
+    """The command as written where it is about queues, else only what cannot hold a secret."""
+    if command.path[:1] == (QUEUE,) and command.verb:
+        raw = script.text[command.start : min(command.end, command.start + limit)]
+        return raw.encode("latin-1").decode("utf-8", "replace")
+    word = _FIRST_WORD.match(script.text, command.start)
+    return f"{command.section} {word.group()} …" if word else command.section

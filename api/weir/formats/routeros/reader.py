@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RouterOS exports (`/export`, v3 to v7; compact, terse or verbose) as an import.
+
+Commands are read, never run: what only a running RouterOS could evaluate (`find`, variables, scripts) is
+listed in the report. The order of the queues is the order of the file, but for `place-before`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weir.formats.assemble import assemble
+from weir.formats.draft import Draft
+from weir.formats.identity import IdAllocator
+from weir.formats.report import ImportReport, LineDraft, quoted
+from weir.formats.routeros.commands import QUEUE, Command, read_commands, shown_source
+from weir.formats.routeros.lexer import Script, join_lines, names_a_variable, unescape
+from weir.formats.routeros.queue_types import read_queue_type
+from weir.formats.routeros.simple import read_queue
+from weir.formats.text import to_utf8
+from weir.model.document import Document
+from weir.model.objects import QueueType
+from weir.model.problem import Invalid
+
+_BINARY_BACKUPS = (b"\x88\xac\xa1\xb1", b"\xef\xa8\x91\x72")
+_SIMPLE, _TYPE, _TREE = (QUEUE, "simple"), (QUEUE, "type"), (QUEUE, "tree")
+
+_FLAWS = {
+    "expression": "Only a running RouterOS can evaluate it.",
+    "quotes": "A string in it does not close on this line.",
+    "words": "It holds something that is not a property=value.",
+}
+_NOT_A_QUEUE = "Weir imports queues and queue types; this section is something else."
+_QUEUE_TREE = (
+    "Queue trees select packets by mark in one direction; Weir has no counterpart. "
+    "Describe the same limit as a queue with a target."
+)
+_READ_ONLY = frozenset({"print", "export", "find", "get", "monitor"})
+
+
+def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
+    """Several files are read one after the other, as if they were one. Raises `Invalid` for a backup."""
+    work = _Import(existing)
+    silent_lines = 0
+    for name, data in files.items():
+        if data.startswith(_BINARY_BACKUPS):
+            raise Invalid(
+                f"{name} is a binary backup, which only RouterOS can read: import the text of /export.",
+                code="binary-backup",
+            )
+        silent_lines += work.read_file(name, data)
+    return assemble("routeros", work.ordered(), work.queue_types, work.lines, existing, silent_lines)
+
+
+class _Import:
+    """What has been read so far. `queue_types` is keyed by the name in the file."""
+
+    def __init__(self, existing: Document) -> None:
+        self._existing = existing
+        self.lines: list[LineDraft] = []
+        self.queue_types: dict[str, QueueType] = {}
+        self._drafts: list[Draft] = []
+        self._names: set[str] = set()
+        self._before: dict[str, list[Draft]] = {}
+        self._type_ids = IdAllocator(())
+        self._unnamed = 0
+
+    def read_file(self, name: str, data: bytes) -> int:
+        """Returns the number of physical lines without a command."""
+        script = join_lines(to_utf8(data))
+        carrying = covered_to = 0
+        previous: tuple[str, str] | None = None
+        for command in read_commands(script):
+            number, end = script.span(command.start, command.end)
+            carrying += max(0, end - max(covered_to, number - 1))
+            covered_to = max(covered_to, end)
+            if command.path[:1] == (QUEUE,) and command.verb:
+                previous = None
+                line = LineDraft(number, end, shown_source(script, command), name)
+                self.lines.append(line)
+                self._queue_command(script, command, line)
+                continue
+            code, reason = _other(command)
+            source = shown_source(script, command)
+            if previous == (code, source) and not command.queue_in_script:
+                last = self.lines[-1]
+                last.end, last.commands = max(last.end, end), last.commands + 1
+                continue
+            previous = (code, source)
+            line = LineDraft(number, end, source, name)
+            line.note("left-out", code, reason)
+            self.lines.append(line)
+        return script.physical_lines - carrying
+
+    def ordered(self) -> list[Draft]:
+        """Drafts in list order: `place-before` puts a queue right before the one it names."""
+        if not self._before:
+            return self._drafts
+        ordered: list[Draft] = []
+        stack = [(draft, False) for draft in reversed(self._drafts)]
+        while stack:
+            draft, ready = stack.pop()
+            before = self._before.pop(draft.name, None) if not ready else None
+            if before:
+                stack.append((draft, True))
+                stack.extend((item, False) for item in reversed(before))
+            else:
+                ordered.append(draft)
+        return ordered
+
+    def _queue_command(self, script: Script, command: Command, line: LineDraft) -> None:
+        if command.flaw is not None:
+            line.note("left-out", command.flaw, _FLAWS[command.flaw])
+        elif command.path == _TREE:
+            line.note("left-out", "queue-tree", _QUEUE_TREE)
+        elif command.path not in (_SIMPLE, _TYPE):
+            line.note("left-out", "section", f"Weir has no counterpart to {command.section}.")
+        elif command.verb in _READ_ONLY:
+            line.note("left-out", "no-change", f"{command.verb} changes nothing.")
+        elif command.verb != "add":
+            line.note("left-out", "not-evaluated", _change_reason(command))
+        elif "copy-from" in command.properties:
+            line.note("left-out", "expression", "copy-from needs the router's present queues.")
+        else:
+            self._add(command, line)
+
+    def _add(self, command: Command, line: LineDraft) -> None:
+        try:
+            properties = _decoded(command, line)
+            if command.path == _TYPE:
+                self._add_type(properties, line)
+            else:
+                self._add_queue(properties, line)
+        except ValueError as error:
+            line.note("left-out", "bad-value", str(error))
+
+    def _add_type(self, properties: Mapping[str, str], line: LineDraft) -> None:
+        name = properties.get("name", "")
+        if not name:
+            raise ValueError("A queue type needs a name.")
+        self.queue_types[name] = read_queue_type(name, properties, line, self._type_ids, self._existing)
+
+    def _add_queue(self, properties: Mapping[str, str], line: LineDraft) -> None:
+        name = properties.get("name", "")
+        if not name.strip():
+            self._unnamed += 1
+            name = f"queue{self._unnamed}"
+            line.note("changed", "unnamed", f"It has no name: it became {name}.")
+        draft = read_queue(name, properties, line)
+        if draft.values.get("dst") and not draft.values.get("target"):
+            line.note(
+                "warning",
+                "direction-ambiguous",
+                "With a destination but no target it is not certain which traffic is upload: set a target.",
+            )
+        place = properties.get("place-before")
+        if place is not None and place in self._names:
+            self._before.setdefault(place, []).append(draft)
+        else:
+            if place is not None:
+                line.note(
+                    "warning",
+                    "place-before",
+                    f"No queue {quoted(place)} so far: it stands at the end of the list.",
+                )
+            self._drafts.append(draft)
+        self._names.add(draft.name)
+
+
+def _decoded(command: Command, line: LineDraft) -> dict[str, str]:
+    """Property values as text. Raises `ValueError` where a value needs a running RouterOS."""
+    properties: dict[str, str] = {}
+    for key, raw in command.properties.items():
+        if names_a_variable(raw):
+            raise ValueError(f"{key} holds a script variable, which only a running RouterOS can evaluate.")
+        properties[key.lower()], encoding = unescape(raw)
+        if encoding != "utf-8":
+            line.note(
+                "changed", "encoding", f"{key} is not UTF-8: read as {encoding.replace('cp', 'Windows-')}."
+            )
+    for key in dict.fromkeys(command.repeated):
+        line.note("warning", "repeated-property", f"{key} is given twice: the last value counts.")
+    return properties
+
+
+def _other(command: Command) -> tuple[str, str]:
+    """Code and reason of a command outside of the queue sections."""
+    if command.queue_in_script:
+        return (
+            "queue-in-script",
+            "A script in it works on queues. Scripts are not run: queues that it makes are not imported.",
+        )
+    if command.rate_limit:
+        return (
+            "dynamic-queue",
+            "Its rate-limit makes dynamic queues for logins or leases; those are in no export.",
+        )
+    if command.path[:1] == (QUEUE,):
+        return "words", _FLAWS["words"]
+    if not command.path:
+        return "no-section", "It is not in any section, so it is not known what it is."
+    return "other-section", _NOT_A_QUEUE
+
+
+def _change_reason(command: Command) -> str:
+    if command.verb in ("remove", "disable", "enable", "move"):
+        return f"{command.verb} works on queues that the router has now. An import adds and updates only."
+    return "It changes something that the router has already, which the file does not show."
