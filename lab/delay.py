@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -64,9 +64,9 @@ def far_server(round_trip_ms: float) -> Iterator[tuple[str, str]]:
 
 def _wire_stands() -> bool:
     for namespace in (FAR, plan.INTERNET):
-        shown = subprocess.run(["ip", "-n", namespace, "link", "show", DEVICE], capture_output=True, check=False)
-        if shown.returncode != 0:
-            return False
+        with netns.inside(namespace):
+            if DEVICE not in (name for _, name in socket.if_nameindex()):
+                return False
     return True
 
 

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Others do not notice: changes of one queue, and crashes of the control plane, while traffic goes on."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from lab import measure, plan
+from lab.measure import Flow
+from tests.router import Router, customer, rate
+
+NEIGHBOURS = 1000
+IP_PKTINFO = 8
+"""Of linux/in.h; Python names it from 3.14 on."""
+PACKET = struct.Struct("!II")
+PAYLOAD_BYTES = 200
+PACKETS_PER_S = 2000
+
+
+class Echoes:
+    """A stream of numbered packets from 1,000 clients through the router and back, each under its limit.
+
+    The internet echoes every packet, so that one counts in both directions; a packet that is not back by
+    the end is lost.
+    """
+
+    def __init__(self) -> None:
+        self.near = measure.bound(plan.CLIENT, "0.0.0.0")
+        self.near.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+        self.far = measure.bound(plan.INTERNET, plan.INTERNET_ADDRESSES[0])
+        self.destination = (plan.INTERNET_ADDRESSES[0], self.far.getsockname()[1])
+        self.over = threading.Event()
+        self.sent = 0
+        self.back: set[int] = set()
+
+    def during(self, action: Callable[[], None]) -> list[int]:
+        """Run the action while packets flow; returns the numbers of those that were lost."""
+        workers = [threading.Thread(target=work) for work in (self._echo, self._collect, self._send)]
+        for worker in workers:
+            worker.start()
+        try:
+            self._warm()
+            action()
+        finally:
+            self.over.set()
+            workers[2].join()
+            measure.poll(lambda: len(self.back) == self.sent, 3)
+            self.near.close()
+            self.far.close()
+            for worker in workers:
+                worker.join()
+        return sorted(set(range(self.sent)) - self.back)
+
+    def _warm(self) -> None:
+        assert measure.poll(lambda: len(self.back) > 2 * NEIGHBOURS, 10), "the echoes do not come back"
+
+    def _send(self) -> None:
+        filler = bytes(PAYLOAD_BYTES - PACKET.size)
+        begin_s = time.monotonic()
+        while not self.over.is_set():
+            due = int((time.monotonic() - begin_s) * PACKETS_PER_S)
+            while self.sent < due:
+                source = socket.inet_aton(plan.client_v4(100 + self.sent % NEIGHBOURS))
+                information = struct.pack("@I4s4s", 0, source, bytes(4))
+                payload = PACKET.pack(self.sent, self.sent % NEIGHBOURS) + filler
+                control = [(socket.IPPROTO_IP, IP_PKTINFO, information)]
+                self.near.sendmsg([payload], control, 0, self.destination)
+                self.sent += 1
+            time.sleep(0.002)
+
+    def _echo(self) -> None:
+        while self._readable(self.far):
+            payload, peer = self.far.recvfrom(2048)
+            self.far.sendto(payload, peer)
+
+    def _collect(self) -> None:
+        while self._readable(self.near):
+            self.back.add(PACKET.unpack_from(self.near.recv(2048))[0])
+
+    def _readable(self, own: socket.socket) -> bool:
+        """Wait for a packet; False when the socket was closed."""
+        while own.fileno() >= 0:
+            try:
+                if select.select([own], [], [], 0.1)[0]:
+                    return True
+            except (OSError, ValueError):
+                return False
+        return False
+
+
+@pytest.fixture
+def neighbours(router: Router) -> Router:
+    """1,000 customers of 1 Mbit/s beside the one that the test is about."""
+    queues = [customer(100 + n, max_limit_bps=rate(1, 1)) for n in range(NEIGHBOURS)]
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(5, 5)), *queues])
+    return router
+
+
+def test_no_packet_of_1000_others_is_lost_when_one_queue_changes(neighbours: Router) -> None:
+    def change() -> None:
+        for step in range(40):
+            neighbours.put_queue(
+                "c0",
+                name="client-0",
+                target=[f"{plan.client_v4(0)}/32", f"{plan.client_v4(50 + step)}/32"],
+                max_limit_bps=rate(1 + step % 7, 2 + step % 5),
+            )
+
+    assert Echoes().during(change) == []
+
+
+def test_no_packet_of_1000_others_is_lost_when_queues_come_and_go(neighbours: Router) -> None:
+    def change() -> None:
+        for _ in range(5):
+            neighbours.bulk(upsert=[customer(n, max_limit_bps=rate(3, 3)) for n in range(1, 40)])
+            neighbours.bulk(delete=[f"c{n}" for n in range(1, 40)])
+
+    assert Echoes().during(change) == []
+
+
+def test_no_packet_is_lost_while_agent_and_api_crash_and_come_back(neighbours: Router) -> None:
+    def crash() -> None:
+        with neighbours.dead("agent", "api"):
+            deadline = time.monotonic() + 1
+            measure.poll(lambda: time.monotonic() > deadline, 2)
+
+    assert Echoes().during(crash) == []
+
+
+def test_limits_hold_while_agent_and_api_are_dead_and_after_they_are_back(router: Router) -> None:
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(5, 5))])
+    flow = Flow(plan.client_v4(0), plan.INTERNET_ADDRESSES[0], "download", 9_000_000)
+    with router.dead("agent", "api"):
+        (without,) = measure.measure([flow])
+    (after,) = measure.measure([flow])
+    assert without.rate_bps == pytest.approx(5e6, rel=0.02)
+    assert after.rate_bps == pytest.approx(5e6, rel=0.02)
+    assert router.api.call("GET", "/queues/c0/explain")["agrees"] is True

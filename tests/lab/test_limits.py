@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a queue promises, measured at the receiving end of real traffic through the lab's router.
+
+On a kernel with fq the limits are kept by pacing, elsewhere by policing: the promise is the same.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lab import measure, plan
+from lab.measure import Flow
+from tests.router import MEGABIT, Router, customer, rate
+
+SERVER = {4: plan.INTERNET_ADDRESSES[0], 6: plan.INTERNET_ADDRESSES[plan.INTERNET_COUNT]}
+TOLERANCE = 0.02
+
+
+def flow(number: int, direction: str, offered_mbit: float, family: int = 4) -> Flow:
+    client = plan.client_v4(number) if family == 4 else plan.client_v6(number)
+    return Flow(client, SERVER[family], direction, int(offered_mbit * MEGABIT))
+
+
+def test_each_direction_of_each_family_gets_its_limit(router: Router) -> None:
+    router.bulk(upsert=[customer(n, max_limit_bps=rate(4, 6)) for n in range(4)])
+    up4, down4, up6, down6 = measure.measure(
+        [flow(0, "upload", 7), flow(1, "download", 9), flow(2, "upload", 7, 6), flow(3, "download", 9, 6)]
+    )
+    assert up4.rate_bps == pytest.approx(4e6, rel=TOLERANCE)
+    assert up6.rate_bps == pytest.approx(4e6, rel=TOLERANCE)
+    assert down4.rate_bps == pytest.approx(6e6, rel=TOLERANCE)
+    assert down6.rate_bps == pytest.approx(6e6, rel=TOLERANCE)
+
+
+def test_upload_is_classified_by_the_address_before_nat(router: Router) -> None:
+    """The server sees the router's address; the limit of the client still holds."""
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(3, 3)), customer(1, max_limit_bps=rate(5, 5))])
+    near = measure.bound(plan.CLIENT, plan.client_v4(0))
+    far = measure.bound(plan.INTERNET, SERVER[4])
+    with near, far:
+        far.settimeout(2)
+        near.sendto(b"who am I", (SERVER[4], far.getsockname()[1]))
+        assert far.recvfrom(64)[1][0] == plan.WAN.router_v4
+    first, second = measure.measure([flow(0, "upload", 8), flow(1, "upload", 8)])
+    assert first.rate_bps == pytest.approx(3e6, rel=TOLERANCE)
+    assert second.rate_bps == pytest.approx(5e6, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("direction", ["upload", "download"])
+def test_a_customers_two_families_share_one_budget(router: Router, direction: str) -> None:
+    router.put_queue("c0", **customer(0, max_limit_bps=rate(8, 8)) | {"name": "c0"})
+    over4, over6 = measure.measure([flow(0, direction, 7), flow(0, direction, 7, 6)])
+    assert over4.rate_bps + over6.rate_bps == pytest.approx(8e6, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("direction", ["upload", "download"])
+def test_two_children_share_their_parents_limit(router: Router, direction: str) -> None:
+    parent = {"id": "tower", "name": "tower", "max_limit_bps": rate(10, 10)}
+    children = [customer(n, parent="tower", max_limit_bps=rate(8, 8)) for n in range(2)]
+    router.bulk(upsert=[parent, *children])
+    first, second = measure.measure([flow(0, direction, 9), flow(1, direction, 9)])
+    assert first.rate_bps + second.rate_bps == pytest.approx(10e6, rel=TOLERANCE)
+    assert max(first.rate_bps, second.rate_bps) <= 8e6 * (1 + TOLERANCE)
+
+
+def test_a_child_alone_is_held_to_its_own_limit(router: Router) -> None:
+    parent = {"id": "tower", "name": "tower", "max_limit_bps": rate(10, 10)}
+    router.bulk(upsert=[parent, customer(0, parent="tower", max_limit_bps=rate(4, 4))])
+    (alone,) = measure.measure([flow(0, "download", 9)])
+    assert alone.rate_bps == pytest.approx(4e6, rel=TOLERANCE)
+
+
+def test_who_has_no_queue_is_not_limited(router: Router) -> None:
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(1, 1))])
+    (free,) = measure.measure([flow(1, "download", 20)], warm_s=0.5, seconds=2)
+    assert free.rate_bps == pytest.approx(20e6, rel=TOLERANCE)
+
+
+def test_a_disabled_queue_limits_nothing_and_an_enabled_one_does_at_once(router: Router) -> None:
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(2, 2), disabled=True)])
+    (open_,) = measure.measure([flow(0, "upload", 6)], warm_s=0.2, seconds=1.5)
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(2, 2))])
+    (held,) = measure.measure([flow(0, "upload", 6)])
+    assert open_.rate_bps == pytest.approx(6e6, rel=TOLERANCE)
+    assert held.rate_bps == pytest.approx(2e6, rel=TOLERANCE)
+
+
+def test_explain_agrees_with_the_kernel(router: Router) -> None:
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(2, 3))])
+    explained = router.api.call("GET", "/queues/c0/explain")
+    assert explained["agrees"] is True
+    assert all(line["agrees"] for line in explained["lines"])
