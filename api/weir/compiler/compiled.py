@@ -38,8 +38,8 @@ class Tables:
 
     def slot_of(self, packed: int) -> int:
         """The slot that the kernel has for a prefix; 0 if it has no such entry."""
-        ids = self.claims.get(packed)
-        return self.by_queue[ids[0]].slot if ids and packed not in self.shadowed else 0
+        queue_id = self.claims.first(packed)
+        return 0 if queue_id is None or packed in self.shadowed else self.by_queue[queue_id].slot
 
 
 class PrefixTable(Mapping[PrefixKey, int]):

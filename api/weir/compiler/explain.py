@@ -145,7 +145,7 @@ def _fate(compiled: Compiled, text: str) -> PrefixFate:
     entries = [item for item in [*claims.covering(packed), packed] if compiled.tables.slot_of(item)]
     if not entries:
         return PrefixFate(text, None, None)
-    return PrefixFate(text, claims.get(entries[-1])[0], prefix_key(entries[-1]).text)
+    return PrefixFate(text, claims.first(entries[-1]), prefix_key(entries[-1]).text)
 
 
 def _lines(

@@ -104,7 +104,7 @@ def _compile_tables(document: Document, slot_for: Callable[[str], int], now_loca
 
     def rank_of(packed: int) -> int:
         ids = walk.claims[packed]
-        return ranks[ids if isinstance(ids, str) else ids[0]]
+        return ranks[ids if isinstance(ids, str) else next(iter(ids))]
 
     flags = shadowed_flags(tables.claims, rank_of, None)
     tables.shadowed = {packed for packed, shadowed in flags if shadowed}
@@ -161,5 +161,7 @@ class _Walk:
             known = self.claims.get(packed)
             if known is None:
                 self.claims[packed] = queue_id
+            elif isinstance(known, dict):
+                known[queue_id] = None
             else:
-                self.claims[packed] = (known, queue_id) if isinstance(known, str) else (*known, queue_id)
+                self.claims[packed] = {known: None, queue_id: None}

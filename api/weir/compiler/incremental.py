@@ -150,7 +150,7 @@ class _Update:
     def _claimants(
         self,
         wanted: object,
-        before: tuple[str, ...],
+        before: Iterable[str],
         queue_ids: Iterable[str],
         edited: dict[str, tuple[int, ...]] | dict[str, tuple[str, ...]],
         unedited: dict[str, tuple[int, ...]] | dict[str, tuple[str, ...]],
@@ -171,11 +171,15 @@ class _Update:
         return key
 
     def _rank_of_prefix(self, packed: int) -> RankKey:
-        return self._rank(self._ids_after(packed)[0])
+        winner = self._winner_after(packed)
+        assert winner is not None
+        return self._rank(winner)
 
-    def _ids_after(self, packed: int) -> tuple[str, ...]:
+    def _winner_after(self, packed: int) -> str | None:
         edited = self._edits.claims.get(packed)
-        return self._before.claims.get(packed) if edited is None else edited
+        if edited is None:
+            return self._before.claims.first(packed)
+        return edited[0] if edited else None
 
     def _settle_prefixes(self, plan: Plan, touched: list[int]) -> None:
         """Decide anew about every touched prefix and all that lies inside it."""
@@ -192,24 +196,20 @@ class _Update:
             self._settle_range(plan, packed, inside)
 
     def _settle_range(self, plan: Plan, outermost: int, inside: list[int]) -> None:
-        covering = (other for other in self._covering_after(outermost) if self._ids_after(other))
+        # None of what covers it is touched, or this prefix would have been settled inside that one.
+        covering = self._before.claims.covering(outermost)
         outer_best = min(map(self._rank_of_prefix, covering), default=None)
-        present = [packed for packed in inside if self._ids_after(packed)]
+        present = [packed for packed in inside if self._winner_after(packed) is not None]
         flags = dict(shadowed_flags(present, self._rank_of_prefix, outer_best))
         for packed in inside:
             shadowed = flags.get(packed, False)
             before = self._before.slot_of(packed)
-            after = NO_SLOT
-            if packed in flags and not shadowed:
-                after = self._slot_after(self._ids_after(packed)[0])
+            winner = None if shadowed else self._winner_after(packed)
+            after = NO_SLOT if winner is None else self._slot_after(winner)
             if before != after:
                 plan.shaping.prefixes.changes.append((packed, before, after))
             if shadowed != (packed in self._before.shadowed):
                 self._edits.shadowed[packed] = shadowed
-
-    def _covering_after(self, packed: int) -> Iterable[int]:
-        """Prefixes that cover `packed`: none is touched, or `packed` would have been settled in it."""
-        return self._before.claims.covering(packed)
 
     def _change_ports(self, plan: Plan) -> None:
         if not self._edits.interface_claims and all(change.kind != "interface" for change in self._changes):

@@ -9,12 +9,13 @@ prefix follows it directly.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from weir.model.prefix import WIDTH, Prefix
 
-Claimants = str | tuple[str, ...]
-"""One queue's id, or several: most prefixes are named once, and a tuple for each would cost megabytes."""
+Claimants = str | dict[str, None]
+"""One queue's id, or several as an ordered set: most prefixes are named once, some exports name one a
+thousand times."""
 
 _LENGTH_BITS = 8
 _VALUE_BITS = 128
@@ -63,35 +64,54 @@ class PrefixClaims:
         """The prefixes in address order."""
         return iter(self._in_order())
 
-    def get(self, packed: int) -> tuple[str, ...]:
-        """The ids that name exactly this prefix, in the order they were given."""
+    def get(self, packed: int) -> Collection[str]:
+        """The ids that name exactly this prefix, in the order they were given; not to be changed."""
         found = self._claims.get(packed, ())
         return (found,) if isinstance(found, str) else found
 
-    def set(self, packed: int, ids: tuple[str, ...]) -> None:
+    def first(self, packed: int) -> str | None:
+        """The first of `get`."""
+        found = self._claims.get(packed)
+        return found if found is None or isinstance(found, str) else next(iter(found))
+
+    def set(self, packed: int, ids: Collection[str]) -> None:
         """Replace who names a prefix; nobody removes it."""
-        present = packed in self._claims
-        if ids:
-            self._claims[packed] = ids[0] if len(ids) == 1 else ids
-            if not present:
-                self._count(packed, 1)
-                if self._ordered is not None:
-                    insort(self._ordered, packed)
-        elif present:
-            del self._claims[packed]
+        if not ids:
+            self._remove(packed)
+            return
+        if packed not in self._claims:
+            self._insert(packed)
+        self._claims[packed] = next(iter(ids)) if len(ids) == 1 else dict.fromkeys(ids)
+
+    def add(self, packed: int, queue_id: str) -> None:
+        found = self._claims.get(packed)
+        if found is None:
+            self._insert(packed)
+            self._claims[packed] = queue_id
+        elif isinstance(found, dict):
+            found[queue_id] = None
+        elif found != queue_id:
+            self._claims[packed] = {found: None, queue_id: None}
+
+    def discard(self, packed: int, queue_id: str) -> None:
+        found = self._claims.get(packed)
+        if isinstance(found, dict):
+            found.pop(queue_id, None)
+            if len(found) == 1:
+                self._claims[packed] = next(iter(found))
+        elif found == queue_id:
+            self._remove(packed)
+
+    def _insert(self, packed: int) -> None:
+        self._count(packed, 1)
+        if self._ordered is not None:
+            insort(self._ordered, packed)
+
+    def _remove(self, packed: int) -> None:
+        if self._claims.pop(packed, None) is not None:
             self._count(packed, -1)
             if self._ordered is not None:
                 del self._ordered[bisect_left(self._ordered, packed)]
-
-    def add(self, packed: int, queue_id: str) -> None:
-        ids = self.get(packed)
-        if queue_id not in ids:
-            self.set(packed, (*ids, queue_id))
-
-    def discard(self, packed: int, queue_id: str) -> None:
-        ids = self.get(packed)
-        if queue_id in ids:
-            self.set(packed, tuple(other for other in ids if other != queue_id))
 
     def covering(self, packed: int) -> Iterator[int]:
         """The prefixes that strictly cover this one, the shortest first. It need not be in the set."""

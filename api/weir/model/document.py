@@ -58,6 +58,10 @@ class IdIndex(Generic[K]):
             return default
         return {found} if isinstance(found, str) else found
 
+    def of(self, key: K) -> set[str]:
+        """As `get`, with an empty set for a key that is not there."""
+        return self.get(key, _NOBODY)
+
     def __contains__(self, key: object) -> bool:
         return key in self._ids
 
@@ -150,7 +154,7 @@ class Document:
 
     def children_of(self, queue_id: str | None) -> set[str]:
         """Ids of the queues directly below a queue (None: the top level); callers do not change the set."""
-        return self.children.get(queue_id, _NOBODY)
+        return self.children.of(queue_id)
 
     def guaranteed_below_bps(self, queue_id: str) -> Pair[int]:
         """The sum of the enabled children's `limit_at_bps`."""

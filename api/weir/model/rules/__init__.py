@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validation of a whole document: small rules, run over what a change can concern.
+
+An `error` stops a commit; a `warning` or `notice` is shown and does not. A finding depends on one object
+and what it refers to, so a change of one queue among 100,000 runs each rule on a handful of objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from weir.model.document import Change, Document
+from weir.model.objects import Kind
+from weir.model.problem import Finding
+from weir.model.rules import hierarchy, network, rates, targets
+from weir.model.rules.base import Rule, View
+from weir.model.rules.removal import removal_findings
+
+RULES: tuple[Rule, ...] = (*hierarchy.RULES, *rates.RULES, *targets.RULES, *network.RULES)
+
+_FEW_CHANGES = 1000
+
+
+def validate(
+    document_after: Document, changes: Sequence[Change], *, errors_only: bool = False
+) -> list[Finding]:
+    """What the rules say about every object that the changes (already applied) can concern.
+
+    With `errors_only` rules that only warn are left out: what the agent needs before it applies.
+    """
+    view = View(document_after)
+    findings = [found for change in changes for found in removal_findings(document_after, change)]
+    for rule, ids in affected(view, changes, errors_only=errors_only):
+        findings.extend(_check(view, rule, ids))
+    return [item for item in findings if item.severity == "error"] if errors_only else findings
+
+
+def validate_all(document: Document, *, errors_only: bool = False) -> list[Finding]:
+    """What the rules say about the whole document."""
+    view = View(document)
+    findings: list[Finding] = []
+    for rule in RULES:
+        if rule.gives_errors or not errors_only:
+            findings.extend(_check(view, rule, document.of_kind(rule.kind)))
+    return [item for item in findings if item.severity == "error"] if errors_only else findings
+
+
+def findings_of(document: Document, kind: Kind, object_id: str) -> list[Finding]:
+    """What the rules say about one object: the `warnings` of an API answer."""
+    view = View(document)
+    return [found for rule in RULES if rule.kind == kind for found in _check(view, rule, (object_id,))]
+
+
+def affected(
+    view: View, changes: Sequence[Change], *, errors_only: bool = False
+) -> Iterable[tuple[Rule, Iterable[str]]]:
+    """Every rule with the ids of the objects that it must look at again."""
+    many = len(changes) > max(_FEW_CHANGES, len(view.document) // 4)
+    for rule in RULES:
+        if errors_only and not rule.gives_errors:
+            continue
+        if many:
+            yield rule, view.document.of_kind(rule.kind)
+        else:
+            yield rule, dict.fromkeys(item for change in changes for item in rule.reach(view, change))
+
+
+def _check(view: View, rule: Rule, ids: Iterable[str]) -> Iterable[Finding]:
+    objects = view.document.of_kind(rule.kind)
+    for object_id in ids:
+        item = objects.get(object_id)
+        if item is not None:
+            yield from rule.check(view, item)
+
+
+class FlaggedObjects:
+    """Which objects have findings, kept up to date from change to change; the texts are made when asked."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._ids: dict[str, set[str]] = {rule.name: set() for rule in RULES}
+        view = View(document)
+        for rule in RULES:
+            self._look(view, rule, document.of_kind(rule.kind))
+
+    def update(self, changes: Sequence[Change]) -> None:
+        """After the changes were applied to the document."""
+        view = View(self._document)
+        for change in changes:
+            if change.new is None:
+                for rule in RULES:
+                    if rule.kind == change.kind:
+                        self._ids[rule.name].discard(change.id)
+        for rule, ids in affected(view, changes):
+            self._look(view, rule, ids)
+
+    def ids(self, kind: Kind) -> set[str]:
+        """The objects of a kind that at least one rule has something to say about."""
+        return set().union(*(self._ids[rule.name] for rule in RULES if rule.kind == kind))
+
+    def _look(self, view: View, rule: Rule, ids: Iterable[str]) -> None:
+        flagged = self._ids[rule.name]
+        objects = view.document.of_kind(rule.kind)
+        for object_id in ids:
+            item = objects.get(object_id)
+            if item is not None and any(True for _ in rule.check(view, item)):
+                flagged.add(object_id)
+            else:
+                flagged.discard(object_id)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rule looks at one object at a time, and says which objects a change makes it look at again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from weir.model.address import split_address
+from weir.model.claims import PrefixClaims, pack
+from weir.model.document import Change, Document
+from weir.model.objects import ConfigObject, Kind, Queue
+from weir.model.prefix import parse_prefix
+from weir.model.problem import Finding, Severity
+from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
+
+LINK_LOCAL = parse_prefix("fe80::/10")
+
+
+class View:
+    """A document during one run of the rules, with what several rules ask for worked out once."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._ranks: dict[str, RankKey] = {}
+        self._in_order: dict[int | str, list[str]] = {}
+        self._networks: PrefixClaims | None = None
+
+    def rank(self, queue: Queue) -> RankKey:
+        key = self._ranks.get(queue.id)
+        if key is None:
+            key = self._ranks[queue.id] = rank_key(self.document, queue)
+        return key
+
+    def takers(self, target: int | str) -> list[str]:
+        """The queues that name this packed prefix or interface and always take it, in matching order."""
+        known = self._in_order.get(target)
+        if known is None:
+            if isinstance(target, int):
+                ids: Iterable[str] = self.document.targets().get(target)
+            else:
+                ids = self.document.queue_ids_by_interface.of(target)
+            queues = (queue for queue in map(self.document.queue, ids) if queue is not None)
+            always = [queue for queue in queues if takes_always(self.document, queue)]
+            if len(always) > 1:
+                always.sort(key=self.rank)
+            known = self._in_order[target] = [queue.id for queue in always]
+        return known
+
+    def networks(self) -> PrefixClaims:
+        """The connected networks of enabled interfaces -> interface ids."""
+        if self._networks is None:
+            self._networks = _connected_networks(self.document)
+        return self._networks
+
+
+def _connected_networks(document: Document) -> PrefixClaims:
+    """The networks of enabled interfaces, link-local ones apart -> interface ids."""
+    claims = PrefixClaims()
+    for interface in document.interfaces():
+        if not interface.disabled:
+            for text in interface.addresses:
+                _, network = split_address(text)
+                if not LINK_LOCAL.covers(network):
+                    claims.add(pack(network), interface.id)
+    return claims
+
+
+def takes_always(document: Document, queue: Queue) -> bool:
+    """False when the queue, or one above it, is disabled, has a time window or a `dst`."""
+    if queue.disabled or queue.time is not None or queue.dst is not None:
+        return False
+    return not any(item.disabled or item.time or item.dst is not None for item in ancestors(document, queue))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`check` gets an object of `kind`; `reach` gives the ids of that kind that a change concerns."""
+
+    name: str
+    kind: Kind
+    check: Callable[[View, Any], Iterable[Finding]]
+    reach: Callable[[View, Change], Iterable[str]]
+    gives_errors: bool
+
+
+def own(kind: Kind) -> Callable[[View, Change], Iterable[str]]:
+    """A rule that looks at nothing but the object itself."""
+
+    def reach(_view: View, change: Change) -> Iterable[str]:
+        return (change.id,) if change.kind == kind else ()
+
+    return reach
+
+
+def old_and_new(change: Change) -> tuple[Queue | None, Queue | None]:
+    """A queue's two states; (None, None) for a change of another kind."""
+    old = change.old if isinstance(change.old, Queue) else None
+    new = change.new if isinstance(change.new, Queue) else None
+    return old, new
+
+
+def differs(change: Change, *fields: str) -> bool:
+    """True when an object appears, goes, or changes in one of these fields."""
+    if change.old is None or change.new is None:
+        return True
+    return any(getattr(change.old, name) != getattr(change.new, name) for name in fields)
+
+
+def below_if(*fields: str) -> Callable[[View, Change], Iterable[str]]:
+    """The queue, and all below it when one of these fields changed."""
+
+    def reach(view: View, change: Change) -> Iterator[str]:
+        if change.kind == "queue":
+            if differs(change, *fields):
+                yield from subtree_ids(view.document, change.id)
+            else:
+                yield change.id
+
+    return reach
+
+
+def finding(severity: Severity, code: str, item: ConfigObject, field: str | None, message: str) -> Finding:
+    return Finding(severity, code, message, item.kind, item.id, field)
+
+
+def error(code: str, item: ConfigObject, field: str | None, message: str) -> Finding:
+    return finding("error", code, item, field, message)
+
+
+def warning(code: str, item: ConfigObject, field: str | None, message: str) -> Finding:
+    return finding("warning", code, item, field, message)

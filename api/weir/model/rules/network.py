@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces, routes and the firewall: addresses a network can have, gateways it can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from weir.model.address import split_address
+from weir.model.claims import pack
+from weir.model.document import Change
+from weir.model.limits import MIN_IPV6_MTU_BYTES
+from weir.model.objects import Firewall, Interface, Kind, StaticRoute
+from weir.model.prefix import Prefix, parse_prefix
+from weir.model.problem import Finding
+from weir.model.rules.base import LINK_LOCAL, Rule, View, error, finding, warning
+
+_NO_HOST = {
+    parse_prefix("0.0.0.0/8"): "belongs to no network",
+    parse_prefix("127.0.0.0/8"): "is a loopback address",
+    parse_prefix("224.0.0.0/4"): "is a multicast address",
+    parse_prefix("240.0.0.0/4"): "is reserved",
+    parse_prefix("::/128"): "belongs to no host",
+    parse_prefix("::1/128"): "is the loopback address",
+    parse_prefix("ff00::/8"): "is a multicast address",
+}
+
+
+def interface_addresses(_view: View, interface: Interface) -> Iterator[Finding]:
+    for text in interface.addresses:
+        host_text, network = split_address(text)
+        host = parse_prefix(host_text)
+        for prefix, why in _NO_HOST.items():
+            if prefix.covers(host):
+                yield _bad_address(interface, text, why)
+        if host.family == 4 and network.length < 31:
+            last = network.value | (1 << (32 - network.length)) - 1
+            if host.value == network.value:
+                yield _bad_address(interface, text, f"is the network {network.text} itself, not a host in it")
+            elif host.value == last:
+                yield _bad_address(interface, text, f"is the broadcast address of {network.text}")
+        if host.family == 6 and interface.mtu is not None and interface.mtu < MIN_IPV6_MTU_BYTES:
+            yield error(
+                "mtu-too-small",
+                interface,
+                "mtu",
+                f"interface {interface.id} has the IPv6 address {text}, which needs an MTU of at least "
+                f"{MIN_IPV6_MTU_BYTES}, not {interface.mtu}",
+            )
+
+
+def _bad_address(interface: Interface, text: str, why: str) -> Finding:
+    return error("bad-address", interface, "addresses", f"{text} of interface {interface.id} {why}")
+
+
+def overlapping_networks(view: View, interface: Interface) -> Iterator[Finding]:
+    if interface.disabled:
+        return
+    networks = view.networks()
+    for text in interface.addresses:
+        _, network = split_address(text)
+        packed = pack(network)
+        around = [*networks.covering(packed), *networks.inside(packed)]
+        others = {other for found in around for other in networks.get(found)} - {interface.id}
+        if others and not LINK_LOCAL.covers(network):
+            yield warning(
+                "overlapping-networks",
+                interface,
+                "addresses",
+                f"{network.text} of interface {interface.id} overlaps a network of {min(others)}: "
+                "the router cannot tell where its hosts are",
+            )
+
+
+def route_form(_view: View, route: StaticRoute) -> Iterator[Finding]:
+    ways = (route.gateway is not None or route.interface is not None) + route.blackhole
+    if ways != 1:
+        yield error(
+            "route-without-way" if ways == 0 else "route-with-two-ways",
+            route,
+            "gateway",
+            f"route {route.destination} needs a gateway, an interface or blackhole, and not "
+            + ("none of them" if ways == 0 else "blackhole together with another"),
+        )
+    destination = parse_prefix(route.destination)
+    if (
+        not route.blackhole
+        and destination.length
+        and any(p.covers(destination) for p in _NO_HOST if p.length < 128)
+    ):
+        yield error(
+            "bad-destination",
+            route,
+            "destination",
+            f"no route can lead to {route.destination} (see RFC 6890)",
+        )
+    if route.gateway is not None:
+        gateway = parse_prefix(route.gateway)
+        if gateway.family != destination.family:
+            yield error(
+                "family-mismatch",
+                route,
+                "gateway",
+                f"route {route.destination} is IPv{destination.family}, "
+                f"its gateway {route.gateway} IPv{gateway.family}",
+            )
+        elif LINK_LOCAL.covers(gateway) and route.interface is None:
+            yield error(
+                "link-local-gateway",
+                route,
+                "interface",
+                f"the gateway {route.gateway} is link-local: "
+                f"route {route.destination} must name an interface",
+            )
+
+
+def route_reachable(view: View, route: StaticRoute) -> Iterator[Finding]:
+    if route.disabled:
+        return
+    interface = None if route.interface is None else view.document.interface(route.interface)
+    if route.interface is not None and interface is None:
+        yield error(
+            "unknown-interface",
+            route,
+            "interface",
+            f"route {route.destination} names the interface {route.interface!r}, which is not configured",
+        )
+        return
+    if interface is not None and interface.disabled:
+        yield warning(
+            "interface-disabled",
+            route,
+            "interface",
+            f"route {route.destination} is dead while its interface {interface.id} is disabled",
+        )
+    if route.gateway is not None:
+        yield from _gateway(view, route, parse_prefix(route.gateway))
+
+
+def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Finding]:
+    for interface in view.document.interfaces():
+        if any(split_address(text)[0] == route.gateway for text in interface.addresses):
+            yield error(
+                "gateway-is-own",
+                route,
+                "gateway",
+                f"the gateway {route.gateway} of route {route.destination} is this router's own address "
+                f"on {interface.id}",
+            )
+            return
+    networks = view.networks()
+    through = {name for packed in networks.of_address(gateway) for name in networks.get(packed)}
+    if LINK_LOCAL.covers(gateway) or route.interface in through or (through and route.interface is None):
+        return
+    on = f" on {route.interface}" if route.interface else ""
+    yield warning(
+        "gateway-unreachable",
+        route,
+        "gateway",
+        f"the gateway {route.gateway} of route {route.destination} is in no connected network{on}, "
+        "so the route stays inactive",
+    )
+
+
+def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
+    if not firewall.drop_new_from_wan:
+        yield warning(
+            "open-to-wan",
+            firewall,
+            "drop_new_from_wan",
+            "whoever is outside can reach the router and the networks behind it",
+        )
+    if not any(item.role == "wan" and not item.disabled for item in view.document.interfaces()):
+        yield finding(
+            "notice",
+            "no-wan",
+            firewall,
+            None,
+            "no enabled interface has the role wan, so the firewall has nothing to do",
+        )
+
+
+def _all_after(kind: Kind, *causes: Kind) -> Callable[[View, Change], list[str]]:
+    """Every object of a small kind after a change of one of the causes; else the changed object itself."""
+
+    def reach(view: View, change: Change) -> list[str]:
+        if change.kind in causes:
+            return list(view.document.of_kind(kind))
+        return [change.id] if change.kind == kind else []
+
+    return reach
+
+
+RULES = (
+    Rule("interface-addresses", "interface", interface_addresses, _all_after("interface"), True),
+    Rule(
+        "overlapping-networks",
+        "interface",
+        overlapping_networks,
+        _all_after("interface", "interface"),
+        False,
+    ),
+    Rule("route-form", "static-route", route_form, _all_after("static-route"), True),
+    Rule("route-reachable", "static-route", route_reachable, _all_after("static-route", "interface"), True),
+    Rule("firewall-sense", "firewall", firewall_sense, _all_after("firewall", "interface"), False),
+)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deleting what others still name: said at the deleted object, where the user is looking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weir.model.document import Change, Document
+from weir.model.problem import Finding
+
+
+def removal_findings(document_after: Document, change: Change) -> Iterator[Finding]:
+    """Errors, or a warning where the reference may dangle (an interface as a queue's target)."""
+    if change.new is not None or change.old is None or document_after.get(change.kind, change.id) is not None:
+        return
+    if change.kind == "queue":
+        users = sorted(document_after.children_of(change.id))
+        if users:
+            yield _finding("error", change, f"is still the parent of {_queues(document_after, users)}")
+    elif change.kind == "queue-type" and document_after.queue_type(change.id) is None:
+        users = sorted(document_after.queue_ids_by_type.get(change.id, ()))
+        if users:
+            yield _finding("error", change, f"is still used by {_queues(document_after, users)}")
+    elif change.kind == "interface":
+        routes = sorted(
+            route.destination for route in document_after.static_routes() if route.interface == change.id
+        )
+        if routes:
+            yield _finding("error", change, f"is still named by the route to {_some(routes)}")
+        users = sorted(document_after.queue_ids_by_interface.of(change.id))
+        if users:
+            yield _finding("warning", change, f"is still the target of {_queues(document_after, users)}")
+
+
+def _finding(severity: str, change: Change, why: str) -> Finding:
+    assert change.old is not None
+    what = f"{change.kind.replace('-', ' ')} {change.old.name!r} {why}"
+    return Finding(
+        "error" if severity == "error" else "warning", "still-referenced", what, change.kind, change.id
+    )
+
+
+def _queues(document: Document, ids: list[str]) -> str:
+    found = (document.queue(queue_id) for queue_id in ids[:3])
+    names = [repr(queue.name) for queue in found if queue is not None]
+    return f"queue {_some(names, len(ids))}"
+
+
+def _some(names: list[str], count: int | None = None) -> str:
+    count = len(names) if count is None else count
+    more = f" and {count - 3} more" if count > 3 else ""
+    return ", ".join(names[:3]) + more

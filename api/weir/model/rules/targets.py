@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What queues match: targets that overlap, lie outside their parent, or name what does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weir.model.claims import pack, unpack
+from weir.model.document import Change, Document, interface_targets, packed_targets
+from weir.model.objects import Queue
+from weir.model.prefix import looks_like_prefix, parse_prefix
+from weir.model.problem import Finding
+from weir.model.rules.base import Rule, View, below_if, differs, error, old_and_new, own, warning
+from weir.model.tree import ancestors, is_below, subtree_ids
+
+
+def shadowed(view: View, queue: Queue) -> Iterator[Finding]:
+    """Targets that never match because a queue before this one takes all their packets."""
+    if queue.disabled or not queue.target:
+        return
+    first: tuple[str, Queue, str] | None = None
+    count = 0
+    for text in queue.target:
+        found = _shadowing(view, queue, text)
+        if found is not None:
+            count += 1
+            first = first or (text, *found)
+    if first is None:
+        return
+    text, by, through = first
+    if count == len(queue.target):
+        what = f"queue {queue.name!r} never matches: "
+    elif count == 1:
+        what = f"{text} of queue {queue.name!r} never matches: "
+    else:
+        what = f"{count} of {len(queue.target)} targets of queue {queue.name!r} never match: "
+    whole = f" takes {text} and" if count > 1 else ""
+    through = "the same target" if through == text else through
+    yield warning("shadowed", queue, "target", f"{what}queue {by.name!r} ({through}){whole} comes first")
+
+
+def _shadowing(view: View, queue: Queue, text: str) -> tuple[Queue, str] | None:
+    """The best-ranked queue that takes all packets of a target before `queue`, and by which target."""
+    document = view.document
+    if not looks_like_prefix(text):
+        best = _first_before(view, queue, view.takers(text))
+        return None if best is None else (best, text)
+    targets = document.targets()
+    packed = pack(parse_prefix(text))
+    found: tuple[Queue, str] | None = None
+    for candidate in [*targets.covering(packed), packed]:
+        if candidate == packed and len(targets.get(packed)) < 2:
+            continue
+        best = _first_before(view, queue, view.takers(candidate))
+        if best is not None and (found is None or view.rank(best) < view.rank(found[0])):
+            found = (best, unpack(candidate)[1].text)
+    return found
+
+
+def _first_before(view: View, queue: Queue, candidates: list[str]) -> Queue | None:
+    """Of queues in matching order the first that ranks before `queue` and is not below it."""
+    own_rank = view.rank(queue) if candidates else None
+    for other_id in candidates:
+        other = view.document.queue(other_id)
+        if other is None or other_id == queue.id:
+            continue
+        if own_rank is not None and view.rank(other) >= own_rank:
+            return None
+        if not is_below(view.document, other, queue.id):
+            return other
+    return None
+
+
+def _shadow_reach(view: View, change: Change) -> Iterator[str]:
+    """A queue that moves, or matches something else, may uncover or hide whatever lies in its targets."""
+    if change.kind != "queue":
+        return
+    if not differs(change, "target", "dst", "parent", "position", "disabled", "time", "name"):
+        yield change.id
+        return
+    targets = view.document.targets()
+    seen: set[int] = set()
+    names: set[str] = set()
+    old, _ = old_and_new(change)
+    items = [old] if old is not None else []
+    ids = subtree_ids(view.document, change.id) if differs(change, *_RANKING) else (change.id,)
+    items += [item for item in map(view.document.queue, ids) if item is not None]
+    for item in items:
+        yield item.id
+        names.update(interface_targets(item))
+        for packed in packed_targets(item):
+            if packed not in seen:
+                seen.add(packed)
+                for inside in targets.inside(packed):
+                    yield from targets.get(inside)
+    for name in names:
+        yield from view.document.queue_ids_by_interface.of(name)
+
+
+_RANKING = ("dst", "parent", "position", "disabled", "time")
+
+
+def outside_parent(view: View, queue: Queue) -> Iterator[Finding]:
+    """Packets reach a queue only through its parent: what the parent does not match, it never sees."""
+    limiting = next((above for above in ancestors(view.document, queue) if above.target), None)
+    if limiting is None or not queue.target:
+        return
+    outside = [text for text in queue.target if not _is_inside(view.document, text, limiting)]
+    if outside:
+        shown = outside[0] if len(outside) == 1 else f"{outside[0]} and {len(outside) - 1} more"
+        yield warning(
+            "child-outside-parent",
+            queue,
+            "target",
+            f"{shown} of queue {queue.name!r} is not inside the target of {limiting.name!r} above it "
+            f"({_shown_targets(limiting)}); only what is inside can match",
+        )
+
+
+def _is_inside(document: Document, text: str, limiting: Queue) -> bool:
+    if not looks_like_prefix(text):
+        return text in limiting.target
+    if interface_targets(limiting):
+        return True
+    targets = document.targets()
+    packed = pack(parse_prefix(text))
+    return limiting.id in targets.get(packed) or any(
+        limiting.id in targets.get(covering) for covering in targets.covering(packed)
+    )
+
+
+def _shown_targets(queue: Queue) -> str:
+    few = ", ".join(queue.target[:3])
+    return few if len(queue.target) <= 3 else f"{few} and {len(queue.target) - 3} more"
+
+
+def interface_target(view: View, queue: Queue) -> Iterator[Finding]:
+    for name in interface_targets(queue):
+        interface = view.document.interface(name)
+        if interface is None:
+            yield warning(
+                "unknown-interface",
+                queue,
+                "target",
+                f"queue {queue.name!r} has the target {name!r}, which is neither a prefix nor a configured "
+                "interface; it matches nothing until there is one",
+            )
+        elif interface.disabled:
+            yield warning(
+                "interface-disabled",
+                queue,
+                "target",
+                f"queue {queue.name!r} has the target {name!r}, an interface that is disabled",
+            )
+        elif interface.role == "wan":
+            yield warning(
+                "wan-target",
+                queue,
+                "target",
+                f"queue {queue.name!r} has the WAN interface {name!r} as target: what your users download is "
+                "upload as seen from there",
+            )
+
+
+def _users_of_interface(view: View, change: Change) -> Iterator[str]:
+    if change.kind == "queue":
+        yield change.id
+    elif change.kind == "interface" and differs(change, "role", "disabled"):
+        yield from view.document.queue_ids_by_interface.of(change.id)
+
+
+def unknown_queue_type(view: View, queue: Queue) -> Iterator[Finding]:
+    for field, name in (
+        ("queue_type.upload", queue.queue_type.upload),
+        ("queue_type.download", queue.queue_type.download),
+        ("total.queue_type", queue.total.queue_type),
+    ):
+        if name != "default-small" and view.document.queue_type(name) is None:
+            yield error(
+                "unknown-queue-type",
+                queue,
+                field,
+                f"queue {queue.name!r} names the queue type {name!r}, which does not exist",
+            )
+
+
+def _users_of_type(view: View, change: Change) -> Iterator[str]:
+    if change.kind == "queue":
+        yield change.id
+    elif change.kind == "queue-type" and (change.old is None or change.new is None):
+        yield from view.document.queue_ids_by_type.get(change.id, ())
+
+
+def dst_not_enforced(_view: View, queue: Queue) -> Iterator[Finding]:
+    if queue.dst is not None:
+        yield warning(
+            "dst-not-enforced",
+            queue,
+            "dst",
+            f"queue {queue.name!r} has dst {queue.dst}, which is not enforced yet: "
+            "rather than limit other traffic, the queue and those below it match nothing",
+        )
+
+
+RULES = (
+    Rule("shadowed", "queue", shadowed, _shadow_reach, False),
+    Rule("child-outside-parent", "queue", outside_parent, below_if("target", "parent", "name"), False),
+    Rule("interface-target", "queue", interface_target, _users_of_interface, False),
+    Rule("unknown-queue-type", "queue", unknown_queue_type, _users_of_type, True),
+    Rule("dst-not-enforced", "queue", dst_not_enforced, own("queue"), False),
+)
