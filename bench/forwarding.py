@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forwarding rig: packets per second through a router namespace, several configurations side by side.
+
+Each configuration has an ingress link, an egress link and a route of its own, so nothing is reconfigured
+between rounds, and rounds are interleaved in random order. Only ratios within one run mean anything.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import netns, plan
+
+ROUTER = "weir-bench-router"
+SINK = "weir-bench-sink"
+OUT = plan.BUILD / "bench"
+FIRST_NETWORK = 16
+QUEUES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way to send packets on. `prepare(egress, network)` sets it up inside the router's namespace."""
+
+    name: str
+    prepare: Callable[[str, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    configuration: Configuration
+    network: int
+    ingress: str
+    egress: str
+
+
+class Rig:
+    """Namespaces, links and the rig's process; use as a context manager."""
+
+    def __init__(self, configurations: Sequence[Configuration], addresses: int) -> None:
+        self.addresses = addresses
+        self.ports = [
+            Port(configuration, FIRST_NETWORK + number, f"in{number}", f"out{number}")
+            for number, configuration in enumerate(configurations)
+        ]
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Rig:
+        try:
+            self._build()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.communicate()
+        for namespace in (ROUTER, SINK):
+            netns.remove(namespace)
+
+    def _build(self) -> None:
+        for namespace in (ROUTER, SINK):
+            netns.remove(namespace)
+            netns.create(namespace)
+            netns.ip(namespace, ["link set lo up"])
+        off = {"ipv6/conf/default/disable_ipv6": "1", "ipv6/conf/all/disable_ipv6": "1"}
+        netns.sysctl(ROUTER, {"ipv4/ip_forward": "1", "ipv4/conf/all/rp_filter": "0", **off})
+        netns.sysctl(SINK, off)
+        for port in self.ports:
+            self._link(port)
+        self._process = subprocess.Popen(
+            [str(OUT / "rig"), str(OUT / "rig.bpf.o"), SINK],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=netns.entering(ROUTER),
+        )
+        for port in self.ports:
+            self._ask(f"port {port.ingress} {port.egress} {port.egress}s")
+            with netns.inside(ROUTER):
+                port.configuration.prepare(port.egress, port.network)
+
+    def _link(self, port: Port) -> None:
+        queues = f"numtxqueues {QUEUES} numrxqueues {QUEUES}"
+        commands = []
+        for device in (port.ingress, port.egress):
+            commands.append(f"link add {device} {queues} type veth peer name {device}s netns {SINK} {queues}")
+            commands.append(f"link set {device} up")
+        gateway = f"{port.network}.255.255.254"
+        commands.append(f"route add {gateway} dev {port.egress}")
+        commands.append(f"neigh add {gateway} lladdr 02:00:00:00:00:01 dev {port.egress} nud permanent")
+        commands.append(f"route add {port.network}.0.0.0/8 via {gateway} dev {port.egress}")
+        netns.ip(ROUTER, commands)
+        netns.ip(SINK, [f"link set {device}s up" for device in (port.ingress, port.egress)])
+        with netns.inside(ROUTER):
+            for queue in range(QUEUES):
+                _steer(port.egress, queue)
+
+    def _ask(self, question: str) -> list[str]:
+        assert self._process is not None and self._process.stdin and self._process.stdout
+        self._process.stdin.write(question + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().split()
+        if not answer or answer[0] == "error":
+            raise netns.LabError(
+                f"the forwarding rig could not `{question}`: {' '.join(answer) or 'it ended'}"
+            )
+        return answer
+
+    def measure(self, rounds: int, run_ms: int = 300) -> dict[str, list[float]]:
+        """Packets per second of each configuration in each round."""
+        rates: dict[str, list[float]] = {port.configuration.name: [] for port in self.ports}
+        for _ in range(rounds):
+            for port in random.sample(self.ports, len(self.ports)):
+                packets, ns = self._ask(f"run {port.ingress} {port.network} {self.addresses} {run_ms}")
+                rates[port.configuration.name].append(int(packets) * 1e9 / int(ns))
+        return rates
+
+
+def _steer(device: str, queue: int) -> None:
+    """Transmit queue i for CPU i (XPS), written through a sysfs of the namespace."""
+    mask = f"{1 << queue:x}"
+    script = f"mount -t sysfs sys /sys && echo {mask} > /sys/class/net/{device}/queues/tx-{queue}/xps_cpus"
+    netns.run(["unshare", "--mount", "sh", "-c", script])
+
+
+def leaf_address(network: int, index: int) -> str:
+    """Destination number `index` of a configuration, as the generator writes it."""
+    number = (network << 24) + 256 + index
+    return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def built() -> bool:
+    return (OUT / "rig").exists() and (OUT / "rig.bpf.o").exists()
+
+
+def build() -> None:
+    """Compile the rig; raises LabError with the compiler's last line."""
+    netns.run(["make", "-s", "-C", str(Path(__file__).parent / "rig")])
