@@ -297,7 +297,8 @@ static uint32_t add_node(struct weir_controller *c, uint32_t *count, uint32_t li
 
 	c->nodes[*count] = (struct weir_share_node){
 		.parent = parent,
-		.priority = priority >= 1 && priority <= WEIR_SHARE_PRIORITIES ? priority : WEIR_SHARE_PRIORITIES,
+		.priority =
+			priority >= 1 && priority <= WEIR_SHARE_PRIORITIES ? priority : WEIR_SHARE_PRIORITIES,
 		.max_bps = limit_now_bps(c, line),
 		.guarantee_bps = (double)from->guarantee_bps,
 	};

@@ -21,11 +21,11 @@ struct weir_burst_spec;
 
 struct weir_share_stats {
 	uint64_t ticks;
-	uint32_t active;   /* lines that sent or lost something in the last tick */
-	uint32_t trees;	   /* of them: trees that were short */
-	uint32_t lent;	   /* lines that hold a lent rate */
+	uint32_t active; /* lines that sent or lost something in the last tick */
+	uint32_t trees; /* of them: trees that were short */
+	uint32_t lent; /* lines that hold a lent rate */
 	uint32_t bursting; /* lines whose burst limit is in force */
-	uint32_t tick_us;  /* time the last tick took */
+	uint32_t tick_us; /* time the last tick took */
 };
 
 /* Both arrays are the mapped maps, `lines` entries each. -ENOMEM, or 0. */
@@ -39,7 +39,8 @@ void weir_controller_free(struct weir_controller *controller);
  *
  * Return: 0, -EINVAL for a line that is not there or a time under 16 ns, -ENOMEM.
  */
-int weir_controller_burst(struct weir_controller *controller, uint32_t line, const struct weir_burst_spec *spec);
+int weir_controller_burst(struct weir_controller *controller, uint32_t line,
+			  const struct weir_burst_spec *spec);
 
 /**
  * weir_controller_tick() - measure, solve, lend

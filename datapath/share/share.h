@@ -22,21 +22,21 @@
 
 struct weir_share_node {
 	/* given */
-	uint32_t parent;	/* index of a node before this one, or WEIR_SHARE_NONE */
-	uint32_t priority;	/* 1 (best) to 8; of leaves */
-	double max_bps;		/* 0: unlimited */
-	double guarantee_bps;	/* limit-at; 0: none */
-	double demand_bps;	/* what a leaf would send if nobody else did */
+	uint32_t parent; /* index of a node before this one, or WEIR_SHARE_NONE */
+	uint32_t priority; /* 1 (best) to 8; of leaves */
+	double max_bps; /* 0: unlimited */
+	double guarantee_bps; /* limit-at; 0: none */
+	double demand_bps; /* what a leaf would send if nobody else did */
 
 	/* found */
-	double share_bps;	/* what the node may send now */
-	double room_bps;	/* what a leaf that wants more may take at once: at least `share_bps` */
+	double share_bps; /* what the node may send now */
+	double room_bps; /* what a leaf that wants more may take at once: at least `share_bps` */
 
 	/* inside */
 	uint32_t first_child;
 	uint32_t next_sibling;
-	double assured_bps;			/* stage 1: what is served */
-	double promised_bps;			/* stage 1: what counts when promises exceed the link */
+	double assured_bps; /* stage 1: what is served */
+	double promised_bps; /* stage 1: what counts when promises exceed the link */
 	double extra_bps[WEIR_SHARE_PRIORITIES]; /* stage 2, by priority */
 };
 

@@ -44,7 +44,8 @@ static void reset(void)
 	now_ns = 1000000000000ULL;
 }
 
-static void queue(uint32_t line, uint32_t parent, uint64_t rate_bps, uint64_t guarantee_bps, uint32_t priority)
+static void queue(uint32_t line, uint32_t parent, uint64_t rate_bps, uint64_t guarantee_bps,
+		  uint32_t priority)
 {
 	lines[line].key = line;
 	lines[line].parent = parent;
@@ -214,8 +215,8 @@ static void burst_lasts(double time_s, double wanted_s)
 	expect(controller, "a steady sender stays at max-limit", (uint32_t[]){ 4 }, (double[]){ 2 }, 1);
 	check(weir_controller_burst(controller, 4, NULL) == 0, "a burst is taken away", 0, 0);
 	run(controller, 0.3);
-	check(lines[4].cost == (uint64_t)(8e9 * 16 / 2e6 * (1 << WEIR_COST_SHIFT) + 0.5), "max-limit is back", 0,
-	      0);
+	check(lines[4].cost == (uint64_t)(8e9 * 16 / 2e6 * (1 << WEIR_COST_SHIFT) + 0.5), "max-limit is back",
+	      0, 0);
 	weir_controller_free(controller);
 }
 

@@ -30,8 +30,11 @@ static int near(double value, double wanted)
 static struct weir_share_node queue(uint32_t parent, double max, double guarantee, uint32_t priority,
 				    double demand)
 {
-	return (struct weir_share_node){ .parent = parent, .max_bps = max, .guarantee_bps = guarantee,
-					 .priority = priority, .demand_bps = demand };
+	return (struct weir_share_node){ .parent = parent,
+					 .max_bps = max,
+					 .guarantee_bps = guarantee,
+					 .priority = priority,
+					 .demand_bps = demand };
 }
 
 /* Q01 (10M) holds Q02 and Q03; Q02 holds Q04 and Q05. */

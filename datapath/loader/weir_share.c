@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weir_share.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../share/burst.h"
+#include "../share/controller.h"
+#include "internal.h"
+
+struct weir_share {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool stopping;
+	uint64_t interval_ns;
+	int32_t error;
+	struct weir_controller *controller;
+};
+
+static uint64_t in_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000ULL + (uint64_t)time->tv_nsec;
+}
+
+static void *run(void *argument)
+{
+	struct weir_share *share = argument;
+	struct timespec next, now;
+
+	pthread_mutex_lock(&share->lock);
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	while (!share->stopping) {
+		uint64_t due_ns = in_ns(&next) + share->interval_ns;
+
+		next.tv_sec = (time_t)(due_ns / 1000000000ULL);
+		next.tv_nsec = (long)(due_ns % 1000000000ULL);
+		while (!share->stopping &&
+		       pthread_cond_timedwait(&share->wake, &share->lock, &next) != ETIMEDOUT)
+			;
+		if (share->stopping)
+			break;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		share->error = weir_controller_tick(share->controller, in_ns(&now));
+		/* After a long stop, go on from here instead of catching up. */
+		if (in_ns(&now) > due_ns + share->interval_ns)
+			next = now;
+	}
+	pthread_mutex_unlock(&share->lock);
+	return NULL;
+}
+
+static int init_wake(struct weir_share *share)
+{
+	pthread_condattr_t attributes;
+	int err = pthread_condattr_init(&attributes);
+
+	if (err)
+		return -err;
+	err = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	if (!err)
+		err = pthread_cond_init(&share->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return -err;
+}
+
+int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share **out)
+{
+	uint32_t lines = weir_meta(weir)->slots * 2;
+	struct weir_share *share;
+	int err;
+
+	if (!interval_ms)
+		return -EINVAL;
+	share = calloc(1, sizeof(*share));
+	if (!share)
+		return -ENOMEM;
+	share->interval_ns = interval_ms * 1000000ULL;
+	pthread_mutex_init(&share->lock, NULL);
+	err = init_wake(share);
+	if (err)
+		goto cleanup;
+	err = weir_controller_new(weir_lines(weir), weir_counters(weir), lines, &share->controller);
+	if (!err)
+		err = -pthread_create(&share->thread, NULL, run, share);
+	if (!err) {
+		*out = share;
+		return 0;
+	}
+	pthread_cond_destroy(&share->wake);
+
+cleanup:
+	weir_controller_free(share->controller);
+	pthread_mutex_destroy(&share->lock);
+	free(share);
+	return err;
+}
+
+void weir_share_stop(struct weir_share *share)
+{
+	if (!share)
+		return;
+	pthread_mutex_lock(&share->lock);
+	share->stopping = true;
+	pthread_cond_signal(&share->wake);
+	pthread_mutex_unlock(&share->lock);
+	pthread_join(share->thread, NULL);
+	weir_controller_release(share->controller);
+	weir_controller_free(share->controller);
+	pthread_cond_destroy(&share->wake);
+	pthread_mutex_destroy(&share->lock);
+	free(share);
+}
+
+int weir_share_burst(struct weir_share *share, uint32_t slot, uint32_t direction, uint64_t limit_bps,
+		     uint64_t threshold_bps, uint64_t time_ns)
+{
+	struct weir_burst_spec spec = { limit_bps, threshold_bps, time_ns };
+	int err;
+
+	if (direction > WEIR_DOWNLOAD)
+		return -EINVAL;
+	pthread_mutex_lock(&share->lock);
+	err = weir_controller_burst(share->controller, slot * 2 + direction, &spec);
+	pthread_mutex_unlock(&share->lock);
+	return err;
+}
+
+void weir_share_state(struct weir_share *share, struct weir_share_state *out)
+{
+	struct weir_share_stats stats;
+
+	pthread_mutex_lock(&share->lock);
+	weir_controller_stats(share->controller, &stats);
+	*out = (struct weir_share_state){
+		.ticks = stats.ticks,
+		.active = stats.active,
+		.trees = stats.trees,
+		.lent = stats.lent,
+		.bursting = stats.bursting,
+		.tick_us = stats.tick_us,
+		.error = share->error,
+	};
+	pthread_mutex_unlock(&share->lock);
+}

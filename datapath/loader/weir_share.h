@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The share controller as a thread over an open datapath (datapath/share/controller.h says what it does). */
+#ifndef WEIR_SHARE_THREAD_H
+#define WEIR_SHARE_THREAD_H
+
+#include <stdint.h>
+
+struct weir;
+struct weir_share;
+
+struct weir_share_state {
+	uint64_t ticks;
+	uint32_t active; /* classes and directions that moved in the last tick */
+	uint32_t trees; /* trees that were short of rate */
+	uint32_t lent; /* lines that hold a lent rate */
+	uint32_t bursting; /* lines whose burst limit is in force */
+	uint32_t tick_us;
+	int32_t error; /* of the last tick, a negative errno */
+};
+
+/* -EINVAL for an interval of 0; otherwise what pthread_create says. Stop it before weir_close. */
+int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share **out);
+
+/* Ends the thread and gives every line its configured rate back. */
+void weir_share_stop(struct weir_share *share);
+
+/* limit_bps 0 takes the burst of this slot and direction away. -EINVAL, -ENOMEM. */
+int weir_share_burst(struct weir_share *share, uint32_t slot, uint32_t direction, uint64_t limit_bps,
+		     uint64_t threshold_bps, uint64_t time_ns);
+
+void weir_share_state(struct weir_share *share, struct weir_share_state *out);
+
+#endif
