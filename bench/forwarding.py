@@ -129,10 +129,9 @@ def _steer(device: str, queue: int) -> None:
     netns.run(["unshare", "--mount", "sh", "-c", script])
 
 
-def leaf_address(network: int, index: int) -> str:
-    """Destination number `index` of a configuration, as the generator writes it."""
-    number = (network << 24) + 256 + index
-    return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
+def leaf_number(network: int, index: int) -> int:
+    """Destination `index` of a configuration as the generator writes it: the address as a number."""
+    return (network << 24) + 256 + index
 
 
 def built() -> bool:

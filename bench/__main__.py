@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make bench`: measure every figure, write build/bench/*.json and docs/benchmarks.md, name what misses.
+
+python -m bench [GROUP...]      groups: paced, control, police, vm; all without arguments
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+from bench import control, paced, rates, rows
+from bench.rows import OUT, TABLE, Row
+from lab import plan
+from lab.netns import LabError
+
+PREAMBLE = """# Benchmarks
+
+Written by `make bench`; do not edit. Each figure is the median of its rounds; ratios compare configurations
+whose rounds were interleaved in one run. "must" is what a release has to reach, "aim" what we want; the last
+column says which of them the median reaches. What is measured, and how, is in the modules of `bench/`.
+
+"""
+
+
+def in_virtual_machine() -> list[Row]:
+    """The rates with EDT on fq, which the development machine's kernel may lack."""
+    folder = OUT / "vm"
+    command = f"{sys.executable} -m bench.rates edt $WEIR_RUN"
+    subprocess.run(
+        [str(plan.ROOT / "lab" / "vm" / "run"), "--keep", str(folder), "bash", "-c", command],
+        check=True,
+        cwd=plan.ROOT,
+    )
+    return rows.read(folder / "rates-edt.json")
+
+
+GROUPS: dict[str, Callable[[], list[Row]]] = {
+    "paced": paced.run,
+    "control": control.run,
+    "police": lambda: rates.run("police"),
+    "vm": in_virtual_machine,
+}
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(GROUPS)
+    unknown = [name for name in wanted if name not in GROUPS]
+    if unknown:
+        sys.exit(f"bench: there is no group {unknown[0]}; there are {', '.join(GROUPS)}")
+    failed = []
+    for name in wanted:
+        print(f"bench: measuring {name}", flush=True)
+        try:
+            found = GROUPS[name]()
+        except (LabError, subprocess.CalledProcessError) as error:
+            print(f"bench: {name}: {error}", flush=True)
+            failed.append(name)
+            continue
+        rows.write(name, found)
+        print(rows.table(found), flush=True)
+    every = [
+        row for name in GROUPS if (OUT / f"{name}.json").exists() for row in rows.read(OUT / f"{name}.json")
+    ]
+    write_table(every)
+    missed = [row for row in every if not row.reaches_must]
+    for row in missed:
+        print(f"misses its must: {row.id} = {row.median:g} {row.unit} (must {row.must:g})")
+    if not missed:
+        print(f"all {len(every)} rows reach their must")
+    sys.exit(1 if failed else 0)
+
+
+def write_table(every: list[Row]) -> None:
+    machine = (
+        f"Measured on {date.today().isoformat()}: {os.cpu_count()} processors ({processor()}), "
+        f"Linux {platform.release()}; rates of edt in the virtual machine of `lab/vm` (emulated processors).\n\n"
+    )
+    TABLE.write_text(PREAMBLE + machine + rows.table(every))
+
+
+def processor() -> str:
+    with Path("/proc/cpuinfo").open() as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How exactly limits are kept, measured at the receiver: UDP rate error and TCP goodput.
+
+    python -m bench.rates police|edt FOLDER
+
+On the development machine's kernel without fq the shaper is `police`; in the virtual machine it is `edt`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from bench import rows
+from bench.rows import Row
+from lab import delay, measure, plan, tcp
+from lab.measure import Flow
+from tests.router import MEGABIT, Router, customer, rate, running_router
+
+ROUNDS = 5
+UDP_MBIT = {"police": (1, 10, 100), "edt": (1, 10, 50)}
+TCP_MBIT = (1, 10, 50)
+ROUND_TRIP_MS = 20
+
+
+def udp_rows(target: Router, shaper: str) -> list[Row]:
+    """UDP offered at 1.3 times the limit, download; the error of what arrives."""
+    found = []
+    for mbit in UDP_MBIT[shaper]:
+        target.bulk(upsert=[customer(0, max_limit_bps=rate(mbit, mbit))])
+        flow = Flow(
+            plan.client_v4(0),
+            plan.INTERNET_ADDRESSES[0],
+            "download",
+            int(mbit * 1.3 * MEGABIT),
+            ip_bytes=1428,
+        )
+        errors = []
+        for _ in range(ROUNDS):
+            (result,) = measure.measure([flow], warm_s=1.5, seconds=4)
+            errors.append(abs(result.rate_bps / (mbit * MEGABIT) - 1))
+        what = f"UDP through a limit of {mbit} Mbit/s ({shaper}): error of the measured rate"
+        found.append(
+            Row.of(f"rate-error-{shaper}-{mbit}", what, "share", errors, must=0.02, aim=0.01, better="lower")
+        )
+    return found
+
+
+def tcp_rows(target: Router, shaper: str) -> list[Row]:
+    """One TCP transfer 20 ms away: goodput over the limit less headers."""
+    found = []
+    must = 0.95 if shaper == "edt" else 0.85
+    with delay.far_server(ROUND_TRIP_MS) as (server, _):
+        for mbit in TCP_MBIT:
+            target.bulk(upsert=[customer(0, max_limit_bps=rate(mbit, mbit))])
+            shares = []
+            for _ in range(ROUNDS):
+                goodput_bps = tcp.goodput_bps(
+                    plan.client_v4(0), server, "download", namespace=delay.FAR, warm_s=4, seconds=6
+                )
+                shares.append(goodput_bps / (mbit * MEGABIT * tcp.MSS_SHARE[4]))
+            what = (
+                f"TCP at {ROUND_TRIP_MS} ms through {mbit} Mbit/s ({shaper}): goodput over limit less headers"
+            )
+            found.append(
+                Row.of(
+                    f"tcp-goodput-{shaper}-{mbit}",
+                    what,
+                    "share",
+                    shares,
+                    must=must,
+                    aim=0.98,
+                    better="higher",
+                )
+            )
+    return found
+
+
+def run(shaper: str) -> list[Row]:
+    with running_router() as target:
+        return [*udp_rows(target, shaper), *tcp_rows(target, shaper)]
+
+
+def main() -> None:
+    shaper, folder = sys.argv[1], Path(sys.argv[2])
+    rows.write(f"rates-{shaper}", run(shaper), folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the control plane costs while it runs: live streams, memory, kernel tables."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+
+from bench.rows import Row
+from lab import netns, router
+from tests.router import Router
+
+CLOCK_TICKS_PER_S = 100
+ROUNDS = 5
+
+
+def streams(target: Router, browsers: int = 20, seconds: float = 5.0) -> Row:
+    """Processor share of the API while browsers watch 100 queues each, above its share without them."""
+    items = target.api.call("GET", "/queues?limit=1000")["items"]
+    pid = target.pid_of("api")
+    assert pid is not None
+    shares = []
+    for _ in range(ROUNDS):
+        idle = cpu_share(pid, seconds / 2)
+        open_streams = [
+            open_stream(target, [item["id"] for item in items[n * 50 % 900 :][:100]]) for n in range(browsers)
+        ]
+        try:
+            drain(open_streams, 2.0)
+            before_s, begun_s = cpu_seconds(pid), time.monotonic()
+            drain(open_streams, seconds)
+            used = (cpu_seconds(pid) - before_s) / (time.monotonic() - begun_s)
+        finally:
+            for stream in open_streams:
+                stream.close()
+        shares.append(max(used - idle, 0.0))
+    what = "20 browsers watching 100 queues each: share of one core"
+    return Row.of("sse-20-core", what, "core", shares, must=0.10, aim=0.05, better="lower")
+
+
+def open_stream(target: Router, ids: list[str]) -> socket.socket:
+    host, port = target.api.url.removeprefix("http://").split(":")
+    stream = socket.create_connection((host, int(port)), timeout=10)
+    request = (
+        f"GET /api/v1/stats/stream?topics=queues&ids={','.join(ids)} HTTP/1.1\r\nHost: {host}:{port}\r\n"
+        f"Authorization: Bearer {target.api.token}\r\nAccept: text/event-stream\r\n\r\n"
+    )
+    stream.sendall(request.encode())
+    first = stream.recv(65536)
+    if b" 200 " not in first.split(b"\r\n", 1)[0]:
+        raise netns.LabError(f"the stream was refused: {first[:300]!r}")
+    stream.setblocking(False)
+    return stream
+
+
+def drain(sources: list[socket.socket], seconds: float) -> None:
+    """Read and drop what the streams say, for that long."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for source in sources:
+            try:
+                source.recv(1 << 20)
+            except BlockingIOError:
+                continue
+        time.sleep(0.05)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time so far of a process and its descendants."""
+    total = 0
+    for entry in [pid, *descendants(pid)]:
+        fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / CLOCK_TICKS_PER_S
+
+
+def cpu_share(pid: int, seconds: float) -> float:
+    before_s, begun_s = cpu_seconds(pid), time.monotonic()
+    time.sleep(seconds)
+    return (cpu_seconds(pid) - before_s) / (time.monotonic() - begun_s)
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for word in (task / "children").read_text().split():
+            found += [int(word), *descendants(int(word))]
+    return found
+
+
+def memory(target: Router) -> Row:
+    """Resident memory of API and agent, a page that several processes share counted once (PSS)."""
+    sums_mb = []
+    for _ in range(ROUNDS):
+        total_kib = 0
+        for service in ("agent", "api"):
+            pid = target.pid_of(service)
+            assert pid is not None
+            total_kib += sum(proportional_kib(entry) for entry in [pid, *descendants(pid)])
+        sums_mb.append(total_kib * 1024 / 1e6)
+        target.api.call("GET", "/queues?limit=1000")
+    what = "agent and API together with 100,000 queues"
+    return Row.of("rss-100k", what, "MB", sums_mb, must=400, aim=300, better="lower")
+
+
+def proportional_kib(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    return 0
+
+
+def kernel_memory(queues: int) -> Row:
+    """What the kernel charges for the datapath's pinned maps, over the number of queues."""
+    sizes = []
+    for _ in range(ROUNDS):
+        sizes.append(sum(map_bytes(path) for path in sorted(router.PIN_FOLDER.rglob("*"))) / queues)
+    what = "kernel tables of the datapath, per queue, with 100,000 queues of two prefixes"
+    return Row.of("kernel-bytes-per-queue", what, "bytes", sizes, must=1024, aim=512, better="lower")
+
+
+def map_bytes(pin: Path) -> int:
+    """The memlock of a pinned map; 0 for a pin that is no map."""
+    try:
+        shown = json.loads(netns.run(["bpftool", "-j", "map", "show", "pinned", str(pin)]))
+    except (netns.LabError, ValueError):
+        return 0
+    return int(shown.get("bytes_memlock", 0))
