@@ -34,8 +34,6 @@ D = TypeVar("D", bound=Difference)
 class Backend(Protocol[Held, Wanted, D]):
     """`Held` is what the kernel holds, `Wanted` what the compiler asks for, `D` the difference."""
 
-    name: BackendName
-
     def read(self) -> Held:
         """Raises `Unavailable` when this part of the system cannot be asked."""
         ...

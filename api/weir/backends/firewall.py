@@ -42,8 +42,6 @@ class FirewallDifference:
 
 
 class FirewallBackend:
-    name = "firewall"
-
     def read(self) -> Table | None:
         return nft.read_table()
 

@@ -72,8 +72,6 @@ class HtbDifference:
 
 
 class HtbBackend:
-    name = "shaping"
-
     def __init__(self, modes: PortModes) -> None:
         self._modes = modes
 

@@ -65,8 +65,6 @@ class NetworkDifference:
 
 
 class NetworkBackend:
-    name = "network"
-
     def __init__(self, links: Links, memory: Path) -> None:
         """`memory`: the file that remembers MTUs; on a file system that is empty after a boot."""
         self._links = links

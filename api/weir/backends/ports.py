@@ -81,8 +81,6 @@ class PortsDifference:
 
 
 class PortsBackend:
-    name = "shaping"
-
     def __init__(self, datapath: Attachments, links: Links, modes: PortModes) -> None:
         self._datapath = datapath
         self._links = links

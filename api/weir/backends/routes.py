@@ -30,8 +30,6 @@ class RoutesDifference:
 
 
 class RoutesBackend:
-    name = "routes"
-
     def __init__(self, frr: Frr) -> None:
         self._frr = frr
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath_records import ClassRecord, LineRecord
@@ -29,7 +29,7 @@ class Tables(Protocol):
 
     def write_classes(self, classes: Iterable[tuple[int, ClassRecord]]) -> None: ...
     def clear_class(self, slot: int) -> None: ...
-    def read_prefixes(self) -> Mapping[tuple[int, int, int, int], int]: ...
+    def read_prefixes(self) -> Mapping[Any, int]: ...
     def change_prefixes(
         self,
         add: Iterable[tuple[int, int, int, int, int]] = (),
@@ -60,7 +60,7 @@ class TablesState:
 
     lines: ClassLines
     keys: Mapping[int, int]
-    prefixes: Mapping[tuple[int, int, int, int], int]
+    prefixes: Mapping[Any, int]
 
 
 @dataclass(slots=True)
@@ -95,14 +95,20 @@ class TablesDifference:
 
 
 class TablesBackend:
-    name = "shaping"
-
     def __init__(self, datapath: Tables, lines: ClassLines) -> None:
         self._datapath = datapath
         self._lines = lines
 
     def read(self) -> TablesState:
         return TablesState(self._lines, dict(self._lines.keys()), self._datapath.read_prefixes())
+
+    def read_keys(self) -> Mapping[int, int]:
+        """Slot -> class key of every class in the kernel: what a new agent recovers its slots from."""
+        return dict(self._lines.keys())
+
+    def read_class(self, slot: int) -> ClassRecord | None:
+        """One class as the programs read it."""
+        return self._lines.read(slot)
 
     def diff(self, held: TablesState, wanted: Shaping) -> TablesDifference:
         write = [spec for slot, spec in wanted.classes.items() if held.lines.read(slot) != record_of(spec)]

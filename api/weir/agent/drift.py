@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was found different from the configuration: repaired, or still so."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from weir.agent.kernel import Part, Synced
+
+log = logging.getLogger(__name__)
+
+KEPT = 50
+
+
+class DriftLog:
+    """Thread-safe. Faults stay until their part was compared again without one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self._faults: dict[Part, tuple[int, str]] = {}
+        self._missing: set[str] = set()
+
+    def note(self, synced: Synced, occasion: str, parts: Iterable[Part]) -> None:
+        """`occasion`: "drift" = somebody else changed the kernel; else a start or a change of ours."""
+        now_ms = time.time_ns() // 1_000_000
+        with self._lock:
+            for part in parts:
+                fault = synced.faults.get(part)
+                if fault is None:
+                    self._faults.pop(part, None)
+                elif part not in self._faults or self._faults[part][1] != fault:
+                    self._faults[part] = (now_ms, fault)
+            if not {"network", "ports"}.isdisjoint(parts):
+                self._missing = set(synced.missing)
+            if occasion == "drift":
+                for part, step in synced.repaired:
+                    text = f"{step.action} {step.what} {step.text}"
+                    log.warning("drift repaired in %s: %s", part, text)
+                    self._found.append({"at_ms": now_ms, "part": part, "text": text, "repaired": True})
+
+    @property
+    def state(self) -> str:
+        """`ok`, `drift` (an interface is absent) or `failed` (a part cannot be brought in line)."""
+        with self._lock:
+            if self._faults:
+                return "failed"
+            return "drift" if self._missing else "ok"
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Newest first; what is still different comes before what was repaired."""
+        with self._lock:
+            still: list[dict[str, Any]] = [
+                {"at_ms": at_ms, "part": part, "text": text, "repaired": False}
+                for part, (at_ms, text) in self._faults.items()
+            ]
+            still += [
+                {"at_ms": None, "part": "network", "text": f"interface {name} is absent", "repaired": False}
+                for name in sorted(self._missing)
+            ]
+            return still + list(reversed(self._found))

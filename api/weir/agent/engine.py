@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The running configuration: moved from revision to revision, always equal to what the kernel holds.
+
+Commit protocol (docs/adr/0040): the API holds the store's write lock, sends `apply`, commits, then sends
+`settle`. Between apply and settle this process is ahead of the store; if the connection goes away in that
+time, the store's head decides. Lock order everywhere: the store's write lock, then `Engine.lock`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from weir.agent.drift import DriftLog
+from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
+from weir.agent.slots import SlotLog
+from weir.compiler import Plan, SlotAllocation, compile_document, nothing_compiled, update
+from weir.model.document import Change, Document
+from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
+from weir.model.rules import validate
+from weir.store import ConfigStore, Pending
+
+log = logging.getLogger(__name__)
+
+MAX_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """An applied revision that the store has not committed yet, and the way back."""
+
+    revision: int
+    changes: Sequence[Change]
+
+
+class Engine:
+    """Thread-safe. `state` and `revision` may be read without the lock."""
+
+    def __init__(self, kernel: Kernel, database: Path, capacity: int) -> None:
+        self.kernel = kernel
+        self.lock = threading.RLock()
+        self.state = "starting"
+        self.revision = 0
+        self.started_at_ms = time.time_ns() // 1_000_000
+        self.drift = DriftLog()
+        self.store: ConfigStore | None = None
+        self.store_reason = "the store was not opened yet"
+        self._database = database
+        self._capacity = capacity
+        self.document = Document()
+        self.compiled = nothing_compiled(SlotAllocation(capacity), datetime.now())
+        self.slot_log = SlotLog()
+        self._unsettled: Unsettled | None = None
+        self._settled_revision = 0
+        self._loaded = False
+
+    # -- the store ---------------------------------------------------------------------------------------
+
+    def open_store(self) -> bool:
+        """Open the store if it is there by now and bring the kernel to its head. False: not yet."""
+        with self.lock:
+            if self.store is None:
+                try:
+                    self.store = ConfigStore.open(self._database)
+                except Problem as problem:
+                    if problem.message != self.store_reason:
+                        log.warning("no configuration yet: %s", problem.message)
+                    self.store_reason = problem.message
+                    return False
+                self.store_reason = ""
+            if not self._loaded:
+                self._load(self.store)
+            return True
+
+    def pending(self) -> Pending | None:
+        """The change that waits for its confirmation, as the store has it now."""
+        return None if self.store is None else self.store.pending()
+
+    def _load(self, store: ConfigStore) -> None:
+        """First start: slots are recovered from the kernel, so that running classes stay where they are."""
+        self.state = "starting"
+        revision, document = store.load()
+        recovered = dict(self.kernel.tables.read_keys())
+        allocation = SlotAllocation(self._capacity, recovered)
+        self.compiled = compile_document(document, allocation, datetime.now())
+        self.document, self.revision, self._settled_revision = document, revision, revision
+        self._loaded = True
+        self.slot_log.reset(self.compiled.slots())
+        synced = self.kernel.sync(self.compiled)
+        self._note(synced, "start")
+        log.info("revision %d is running: %d entries brought in line", revision, len(synced.repaired))
+
+    # -- changes -----------------------------------------------------------------------------------------
+
+    def apply(self, base: int, revision: int, changes: Sequence[Change]) -> dict[str, Any]:
+        """Validate, compile, apply, read back, verify; on any failure everything is as before.
+
+        Raises `Conflict` (`base-mismatch`), `Invalid` with findings, `NotFound`, `Unavailable`,
+        `ApplyFailed`, `Unsupported`.
+        """
+        with self.lock:
+            self._require_base(base)
+            if revision <= base:
+                raise Invalid(f"revision {revision} does not follow {base}", code="bad-revision")
+            changes = self._completed(changes)
+            plan, timing = self._advance(changes, strict=True)
+            self.revision = revision
+            self._unsettled = Unsettled(revision, changes)
+            return {
+                "revision": revision,
+                "steps": steps_json(plan),
+                "counts": plan.counts()._asdict(),
+                "apply_ms": round(timing.apply_ms, 3),
+                "verify_ms": round(timing.verify_ms, 3),
+            }
+
+    def settle(self, revision: int) -> None:
+        """The store has committed `revision`."""
+        with self.lock:
+            if self.revision != revision:
+                self.resync()
+                return
+            self._unsettled = None
+            self._settled_revision = revision
+
+    def abandoned(self, revision: int) -> None:
+        """The connection that applied `revision` is gone: only if the store has it does it stay."""
+        with self.lock:
+            if self._unsettled is not None and self._unsettled.revision == revision:
+                log.warning("revision %d was applied and not settled; asking the store", revision)
+                self.resync()
+
+    def resync(self) -> None:
+        """Bring document and kernel to the store's head. Raises `Unavailable` without a store."""
+        with self.lock:
+            store = self._require_store()
+            back = self._unsettled.changes if self._unsettled else ()
+            if self._unsettled is not None and store.head() == self._unsettled.revision:
+                self._settled_revision, self._unsettled = self._unsettled.revision, None
+                return
+            try:
+                head, forward = store.changes_since(self._settled_revision)
+                changes = merged([*(change.inverse for change in reversed(back)), *forward])
+            except NotFound:  # the store knows nothing of our revision: it is another, or an older copy
+                head, document = store.load()
+                changes = differences(self.document, document)
+            if changes:
+                self._advance(changes, strict=False)
+                log.info("brought to revision %d, the store's head", head)
+            self.revision = self._settled_revision = head
+            self._unsettled = None
+
+    def follow_head(self) -> None:
+        """Notice a commit whose `settle` was lost. Not while a revision waits to be settled."""
+        store = self._require_store()
+        with self.lock:
+            if self._unsettled is None and store.head() != self._settled_revision:
+                self.resync()
+
+    def roll_back(self, expected: Pending) -> int | None:
+        """Undo a change nobody confirmed, in store and kernel; its new revision, or None if it was
+        confirmed meanwhile. Raises `Unavailable` when the store cannot be written."""
+        store = self._require_store()
+        with store.write() as transaction:
+            pending = transaction.pending()
+            if pending is None or pending != expected:
+                return None
+            with self.lock:
+                if self._unsettled is not None or self._settled_revision != transaction.head:
+                    self.resync()
+                number, changes = transaction.roll_back_pending()
+                self._advance(changes, strict=False)
+                self.revision = number
+                self._unsettled = Unsettled(number, changes)
+        self.settle(number)
+        log.warning("revision %d was not confirmed; %d restores what was before", pending.revision, number)
+        return number
+
+    def pass_time(self) -> None:
+        """Open and close time windows: those whose edge has passed since the last plan."""
+        with self.lock:
+            if self._loaded:
+                self._advance((), strict=False)
+
+    def reconcile(self, parts: Iterable[Part] = PARTS) -> Synced:
+        """Compare the kernel with what is wanted and repair it; what was found is in the drift log."""
+        with self.lock:
+            if not self._loaded:
+                return Synced()
+            synced = self.kernel.sync(self.compiled, parts)
+            self._note(synced, "drift", parts)
+            return synced
+
+    # -- looking -----------------------------------------------------------------------------------------
+
+    def preview(self, changes: Sequence[Change]) -> dict[str, Any]:
+        """What changes would do: steps, counts and findings; nothing is done."""
+        with self.lock:
+            changes = self._completed(changes)
+            self.document.apply(changes)
+            try:
+                findings = validate(self.document, changes)
+                plan = update(self.compiled, self.document, changes, datetime.now())
+            finally:
+                self.document.revert(changes)
+            return {
+                "steps": steps_json(plan),
+                "counts": plan.counts()._asdict(),
+                "findings": [finding.to_json() for finding in findings],
+            }
+
+    # -- inside ------------------------------------------------------------------------------------------
+
+    def _advance(self, changes: Sequence[Change], *, strict: bool) -> tuple[Plan, Timing]:
+        """Move document, compiled state and kernel over `changes`.
+
+        Strict: refuse and restore on any failure. Not strict (the store has it already): what the
+        kernel refuses is a fault that is tried again, and the rest is done.
+        """
+        self.state = "applying"
+        self.document.apply(changes)
+        try:
+            if strict:
+                self._validate(changes)
+            plan = update(self.compiled, self.document, changes, datetime.now())
+            timing = self._execute(plan, strict)
+        except BaseException:
+            self.document.revert(changes)
+            self.state = self.drift.state
+            raise
+        self.slot_log.note(plan)
+        self.compiled.accept(plan)
+        if timing is None:
+            self._note(self.kernel.sync(self.compiled, touched(plan)), "change", touched(plan))
+        self.state = self.drift.state
+        return plan, timing or Timing(0.0, 0.0)
+
+    def _execute(self, plan: Plan, strict: bool) -> Timing | None:
+        """None when not everything could be done (lenient only): the parts must then be compared whole."""
+        try:
+            if strict:
+                self.kernel.refuse_missing(plan)
+            return self.kernel.execute(plan, self.compiled)
+        except Exception as error:
+            if not strict and isinstance(error, Problem):
+                log.warning("not everything could be applied: %s", error.message)
+                return None
+            log.warning("apply failed, restoring: %s", error)
+            self._note(self.kernel.sync(self.compiled, touched(plan)), "restore", touched(plan))
+            raise
+
+    def _validate(self, changes: Sequence[Change]) -> None:
+        errors = [f for f in validate(self.document, changes, errors_only=True) if f.severity == "error"]
+        if errors:
+            first = errors[0]
+            raise Invalid(first.message, code=first.code, path=first.path, findings=errors[:100])
+
+    def _completed(self, changes: Sequence[Change]) -> list[Change]:
+        """Changes with the `old` that this process holds; the sender's is not asked for."""
+        seen: set[tuple[str, str]] = set()
+        completed = []
+        for change in changes:
+            if (change.kind, change.id) in seen:
+                raise Invalid(
+                    f"{change.kind} {change.id} is changed twice",
+                    code="twice",
+                    path=f"{change.kind}/{change.id}",
+                )
+            seen.add((change.kind, change.id))
+            old = self.document.get(change.kind, change.id)
+            if old is not None or change.new is not None:
+                completed.append(Change(change.kind, change.id, old, change.new))
+        return completed
+
+    def _require_base(self, base: int) -> None:
+        if not self.open_store():
+            raise Unavailable(f"the agent has no configuration yet: {self.store_reason}", code="starting")
+        if self._unsettled is not None or base != self.revision:
+            self.resync()
+        if base != self.revision:
+            raise Conflict(
+                f"the change is based on revision {base}, the store's head is {self.revision}",
+                code="base-mismatch",
+            )
+
+    def _require_store(self) -> ConfigStore:
+        if self.store is None or not self._loaded:
+            raise Unavailable(f"the agent has no configuration yet: {self.store_reason}", code="starting")
+        return self.store
+
+    def _note(self, synced: Synced, occasion: str, parts: Iterable[Part] = PARTS) -> None:
+        self.drift.note(synced, occasion, parts)
+        self.state = self.drift.state
+
+
+def steps_json(plan: Plan) -> list[dict[str, str]]:
+    return [
+        {"backend": step.backend, "action": step.action, "what": f"{step.what} {step.text}"}
+        for step in islice(plan.steps(), MAX_STEPS)
+    ]
+
+
+def merged(changes: Iterable[Change]) -> list[Change]:
+    """One change per object, from the first `old` to the last `new`; those that cancel out vanish."""
+    by_object: dict[tuple[str, str], Change] = {}
+    for change in changes:
+        first = by_object.pop((change.kind, change.id), None)
+        old = change.old if first is None else first.old
+        if old != change.new:
+            by_object[change.kind, change.id] = Change(change.kind, change.id, old, change.new)
+    return list(by_object.values())
+
+
+def differences(before: Document, after: Document) -> list[Change]:
+    """What turns one document into another."""
+    changes = [
+        Change(item.kind, item.id, old, item)
+        for item in after
+        if (old := before.get(item.kind, item.id)) != item
+    ]
+    gone = (item for item in before if after.get(item.kind, item.id) is None)
+    return [*(Change(item.kind, item.id, item, None) for item in gone), *changes]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One queue: what was asked, what it was compiled into, and what the kernel holds at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from weir.adapters.datapath_records import ClassRecord, LineRecord, Port
+from weir.agent.engine import Engine
+from weir.backends.tables import record_of
+from weir.compiler import NO_SLOT, ClassSpec, Compiled, explain
+from weir.model.claims import pack
+from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix
+from weir.model.units import format_rate_long
+
+
+class Reads(Protocol):
+    """The part of `Datapath` that is asked here."""
+
+    def lookup(self, domain: int, family: int, address: int) -> int: ...
+    def attached(self) -> dict[str, Port]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the kernel holds for a queue, and for each prefix the slot found and the slot wanted."""
+
+    spec: ClassSpec | None
+    record: ClassRecord | None
+    lookups: Mapping[str, tuple[int, int]]
+    ports: Mapping[str, int]
+
+
+def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, Any]:
+    """The answer of the method `explain`; `agrees` when every line does. Raises `NotFound`."""
+    with engine.lock:
+        compiled = engine.compiled
+        found = explain(compiled, engine.document, queue_id)
+        spec = compiled.class_of(queue_id)
+        seen = _Seen(
+            spec,
+            engine.kernel.tables.read_class(spec.slot) if spec else None,
+            {fate.prefix: _lookups(compiled, datapath, fate.prefix) for fate in found.prefixes},
+            {name: port.target_slot for name, port in datapath.attached().items()},
+        )
+    lines = []
+    for line in found.lines:
+        kernel, agrees = _kernel_side(line.field, line.asked, seen)
+        lines.append({**asdict(line), "kernel": kernel, "agrees": agrees})
+    return {
+        "asked": found.asked,
+        "compiled": found.to_json(),
+        "kernel": {
+            "class": None if seen.record is None else _record_json(seen.record),
+            "lookups": {prefix: slot for prefix, (slot, _) in seen.lookups.items()},
+            "ports": [name for name, slot in seen.ports.items() if spec and slot == spec.slot],
+        },
+        "lines": lines,
+        "agrees": all(line["agrees"] for line in lines),
+    }
+
+
+def _lookups(compiled: Compiled, datapath: Reads, text: str) -> tuple[int, int]:
+    """(slot that a packet of the prefix's first address gets, slot that it should get)."""
+    prefix = parse_prefix(text)
+    host = pack(Prefix(prefix.family, prefix.value, WIDTH[prefix.family]))
+    tables = compiled.tables
+    slots = [slot for item in (*tables.claims.covering(host), host) if (slot := tables.slot_of(item))]
+    return datapath.lookup(0, prefix.family, prefix.value), slots[-1] if slots else NO_SLOT
+
+
+def _kernel_side(field: str, asked: str, seen: _Seen) -> tuple[str, bool]:
+    """The third column of a line, and whether it says the same as the second."""
+    if field == "target":
+        return _target(asked, seen)
+    spec, record = seen.spec, seen.record
+    if spec is None or record is None:
+        return "no class", spec is None and record is None
+    wanted = record_of(spec)
+    if field == "class":
+        return (
+            f"slot {spec.slot} is {'this' if record.key == spec.key else 'another'} queue's",
+            record.key == spec.key,
+        )
+    if field == "parent":
+        text = f"slot {record.parent_slot}" if record.parent_slot else "top level"
+        return text, record.parent_slot == wanted.parent_slot
+    if field.endswith(".upload"):
+        return _line_text(record.upload), record.upload == wanted.upload
+    if field.endswith(".download"):
+        return _line_text(record.download), record.download == wanted.download
+    return "", record == wanted
+
+
+def _target(asked: str, seen: _Seen) -> tuple[str, bool]:
+    if looks_like_prefix(asked):
+        slot, wanted = seen.lookups[asked]
+        own = seen.spec is not None and slot == seen.spec.slot
+        text = "no class" if slot == NO_SLOT else f"slot {slot}{' (this queue)' if own else ''}"
+        return f"first address: {text}", slot == wanted
+    slot = seen.ports.get(asked, NO_SLOT)
+    wanted = seen.spec.slot if seen.spec else NO_SLOT
+    if asked not in seen.ports:
+        return f"{asked} is not attached", False
+    return f"port's class: {f'slot {slot}' if slot else 'none'}", slot == wanted
+
+
+def _line_text(line: LineRecord) -> str:
+    if not line.rate_bps:
+        return "unlimited, counted only"
+    return f"{format_rate_long(line.rate_bps)}, bucket {line.burst_bytes} bytes"
+
+
+def _record_json(record: ClassRecord) -> dict[str, Any]:
+    return {
+        "key": f"{record.key:016x}",
+        "parent_slot": record.parent_slot,
+        "upload": {**asdict(record.upload), "burst_bytes": record.upload.burst_bytes},
+        "download": {**asdict(record.download), "burst_bytes": record.download.burst_bytes},
+    }

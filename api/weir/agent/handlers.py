@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of the agent's socket: fixed, validated, and never commands.
+
+Whoever speaks here has passed the check of its uid; it is still not trusted: every change goes through
+the model's own parser and rules again.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from weir.adapters.datapath import Datapath
+from weir.adapters.netlink import Links
+from weir.adapters.proc import resident_bytes
+from weir.agent import views
+from weir.agent.engine import Engine
+from weir.agent.explain import explain_queue
+from weir.agent.keeper import Keeper
+from weir.model.codec import from_json, parse_kind
+from weir.model.document import Change
+from weir.model.problem import Invalid
+from weir.store.clock import boot_id, boottime_ms, wall_ms
+from weir.wire.protocol import Lines
+from weir.wire.server import Answer, Handler, Peer
+
+_APPLIED = "applied"
+_MAPS = {"counters": "weir_counters", "class": "weir_lines"}
+
+
+class Handlers:
+    """One per agent; each method of the wire is a method here."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        keeper: Keeper,
+        datapath: Datapath,
+        links: Links,
+        capabilities: list[dict[str, Any]],
+    ) -> None:
+        self._engine = engine
+        self._keeper = keeper
+        self._datapath = datapath
+        self._links = links
+        self._capabilities = capabilities
+        self._version = version("weir")
+        self._map_fds = tuple(datapath.map_fd_readonly(name) for name in _MAPS.values())
+
+    def table(self) -> Mapping[str, Handler]:
+        return {
+            "status": self._status,
+            "apply": self._apply,
+            "settle": self._settle,
+            "resync": self._resync,
+            "preview": self._preview,
+            "explain": self._explain,
+            "counters_fd": self._counters_fd,
+            "slots": self._slots,
+            "interfaces": self._interfaces,
+            "system": self._system,
+        }
+
+    def closed(self, peer: Peer) -> None:
+        """A connection is gone; what it applied and did not settle is not to stay on its word."""
+        revision = peer.state.pop(_APPLIED, None)
+        if revision is not None:
+            self._engine.abandoned(revision)
+
+    def _status(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        engine = self._engine
+        return {
+            "version": self._version,
+            "revision": engine.revision,
+            "state": engine.state,
+            "kernel": platform.release(),
+            "capabilities": self._capabilities,
+            "shapers": {
+                name: {"mode": decision.mode, "reason": decision.reason}
+                for name, decision in dict(engine.kernel.decisions).items()
+            },
+            "drift": engine.drift.to_json(),
+            "confirm": self._confirm(),
+            "started_at": engine.started_at_ms,
+            "store": {"ok": engine.store is not None, "reason": engine.store_reason},
+            "rss_bytes": resident_bytes(),
+        }
+
+    def _confirm(self) -> dict[str, Any] | None:
+        pending = self._engine.pending()
+        if pending is None:
+            return None
+        left_s = pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
+        return {"revision": pending.revision, "seconds_left": round(left_s, 1)}
+
+    def _apply(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        base, revision = _integer(params, "base"), _integer(params, "revision")
+        answer = self._engine.apply(base, revision, changes_of(params))
+        peer.state[_APPLIED] = revision
+        return answer
+
+    def _settle(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        revision = _integer(params, "revision")
+        self._engine.settle(revision)
+        peer.state.pop(_APPLIED, None)
+        self._keeper.wake()
+        return {"revision": self._engine.revision}
+
+    def _resync(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        self._engine.open_store()
+        self._engine.resync()
+        synced = self._engine.reconcile()
+        self._keeper.wake()
+        return {"revision": self._engine.revision, "faults": list(synced.faults.values())}
+
+    def _preview(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        return self._engine.preview(changes_of(params))
+
+    def _explain(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        queue_id = params.get("queue_id")
+        if not isinstance(queue_id, str):
+            raise Invalid("explain needs a queue_id", code="bad-request")
+        return explain_queue(self._engine, self._datapath, queue_id)
+
+    def _counters_fd(self, params: dict[str, Any], peer: Peer) -> Answer:
+        """Read-only descriptors of counters and classes, in this order; the server sends duplicates."""
+        return Answer({"layout": self._datapath.counters_layout(), "fds": list(_MAPS)}, self._map_fds)
+
+    def _slots(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        since = params.get("since")
+        return self._engine.slot_log.since(since if type(since) is int else 0)
+
+    def _interfaces(self, params: dict[str, Any], peer: Peer) -> list[dict[str, Any]]:
+        with self._engine.lock:
+            return views.interfaces(self._links, self._datapath, self._engine.kernel.decisions)
+
+    def _system(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        return views.system()
+
+
+def changes_of(params: dict[str, Any]) -> list[Change]:
+    """The changes of a request, through the model's parser. `old` is not taken from the sender."""
+    given = params.get("changes")
+    if not isinstance(given, list | Lines):
+        raise Invalid("changes must be a list", code="bad-request")
+    return [_change(item) for item in given]
+
+
+def _change(item: object) -> Change:
+    if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+        raise Invalid("a change needs kind, id and new", code="bad-request")
+    kind, object_id, new = parse_kind(item.get("kind", "")), item["id"], item.get("new")
+    return Change(kind, object_id, None, None if new is None else from_json(kind, new, object_id))
+
+
+def _integer(params: dict[str, Any], name: str) -> int:
+    value = params.get(name)
+    if type(value) is not int or value < 0:
+        raise Invalid(f"{name} must be a whole number", code="bad-request", path=name)
+    return value

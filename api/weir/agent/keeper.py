@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread that keeps the router as configured: events, slow scans, time windows, the rollback timer.
+
+Nothing here needs the API: with it dead, drift is repaired, windows open and close, and an unconfirmed
+change is undone.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from weir.adapters.events import Area, Events
+from weir.agent.engine import Engine
+from weir.agent.kernel import Part
+from weir.model.problem import Problem
+from weir.store.clock import boot_id, boottime_ms, wall_ms
+
+log = logging.getLogger(__name__)
+
+SCAN_S = 30.0
+TABLES_SCAN_S = 300.0
+HEAD_POLL_S = 2.0
+RETRY_S = 5.0
+QUIET_S, BURST_LIMIT_S = 0.1, 1.0
+
+AREA_PARTS: dict[Area, tuple[Part, ...]] = {
+    "links": ("network", "htb", "ports"),
+    "routes": ("routes",),
+    "firewall": ("firewall",),
+}
+SCANNED: tuple[Part, ...] = ("firewall", "network", "htb", "ports", "routes")
+
+
+class Keeper:
+    """Start it after the engine; `stop` waits for it."""
+
+    def __init__(self, engine: Engine, events: Events, *, scan_s: float = SCAN_S) -> None:
+        self._engine = engine
+        self._events = events
+        self._scan_s = scan_s
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        now = time.monotonic()
+        self._due: dict[str, float] = {
+            "head": now,
+            "scan": now + scan_s,
+            "tables": now + TABLES_SCAN_S,
+            "minute": now,
+        }
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something may be due earlier than was thought (a confirmation was asked for)."""
+        self._due["head"] = 0.0
+        self._events.wake()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._events.wake()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._round()
+            except Problem as problem:
+                log.warning("%s; trying again in %g s", problem.message, RETRY_S)
+                self._stopping.wait(RETRY_S)
+            except Exception:
+                log.exception("the keeper failed; it goes on in %g s", RETRY_S)
+                self._stopping.wait(RETRY_S)
+
+    def _round(self) -> None:
+        areas = self._events.wait(max(min(self._due.values()) - time.monotonic(), 0.0))
+        if self._stopping.is_set():
+            return
+        if areas:
+            areas |= self._events.settle(QUIET_S, BURST_LIMIT_S)
+            self._engine.reconcile([part for area in areas for part in AREA_PARTS[area]])
+        tasks: dict[str, Callable[[], float]] = {
+            "head": self._look_at_store,
+            "scan": self._scan,
+            "tables": self._scan_tables,
+            "minute": self._pass_time,
+        }
+        for name, task in tasks.items():
+            if time.monotonic() >= self._due[name]:
+                self._due[name] = time.monotonic() + RETRY_S  # if it raises
+                self._due[name] = time.monotonic() + task()
+
+    def _look_at_store(self) -> float:
+        """Follow the store's head, and undo what was not confirmed in time; seconds until the next look."""
+        engine = self._engine
+        if not engine.open_store():
+            return HEAD_POLL_S
+        engine.follow_head()
+        pending = engine.pending()
+        if pending is None:
+            return HEAD_POLL_S
+        left_s = pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
+        if left_s > 0:
+            return min(left_s, HEAD_POLL_S)
+        engine.roll_back(pending)
+        return 0.0
+
+    def _scan(self) -> float:
+        self._engine.reconcile(SCANNED)
+        return self._scan_s
+
+    def _scan_tables(self) -> float:
+        self._engine.reconcile(("tables",))
+        return TABLES_SCAN_S
+
+    def _pass_time(self) -> float:
+        """At every full minute, the resolution of time windows; a stepped clock is seen a minute later."""
+        self._engine.pass_time()
+        now = datetime.now()
+        return 60.0 - now.second - now.microsecond / 1e6 + 0.01

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All backends as one: do a plan and verify it, or bring everything to what is wanted.
+
+Parts are done in one order. The firewall is first, so that no interface comes up without it; routes
+are last, so that traffic comes when everything else is ready for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from weir.backends.backend import Backend
+from weir.backends.firewall import FirewallBackend
+from weir.backends.htb import HtbBackend, HtbWanted
+from weir.backends.modes import Decision
+from weir.backends.network import NetworkBackend, NetworkDifference
+from weir.backends.ports import PortsBackend, PortsDifference
+from weir.backends.routes import RoutesBackend
+from weir.backends.tables import TablesBackend, TablesDifference
+from weir.compiler import Compiled, Delta, Plan, PortSpec, Step
+from weir.model.problem import NotFound, Problem
+
+log = logging.getLogger(__name__)
+
+Part = Literal["firewall", "network", "tables", "htb", "ports", "routes"]
+PARTS: tuple[Part, ...] = ("firewall", "network", "tables", "htb", "ports", "routes")
+
+T = TypeVar("T")
+Job = tuple[Part, Backend[Any, Any, Any], Any]
+
+
+@dataclass(slots=True)
+class Synced:
+    """What was different and is repaired now, what could not be repaired, which interfaces are absent."""
+
+    repaired: list[tuple[Part, Step]] = field(default_factory=list)
+    faults: dict[Part, str] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    apply_ms: float
+    verify_ms: float
+
+
+class Kernel:
+    """Not thread-safe: the engine calls it under its lock."""
+
+    def __init__(
+        self,
+        *,
+        firewall: FirewallBackend,
+        network: NetworkBackend,
+        tables: TablesBackend,
+        htb: HtbBackend,
+        ports: PortsBackend,
+        routes: RoutesBackend,
+    ) -> None:
+        self.firewall, self.network, self.tables = firewall, network, tables
+        self.htb, self.ports, self.routes = htb, ports, routes
+        self.decisions: dict[str, Decision] = {}
+
+    def execute(self, plan: Plan, before: Compiled) -> Timing:
+        """Apply a plan and read back what it touched. Raises what a backend raised; the kernel is then
+        somewhere between before and after, and `sync` of `touched(plan)` brings it to either."""
+        started = time.perf_counter()
+        jobs: list[Job] = []
+        for make in self._makers(plan, before):
+            job = make()
+            if job is not None and job[2]:
+                jobs.append(job)
+                job[1].apply(job[2])
+        applied = time.perf_counter()
+        for _, backend, difference in jobs:
+            backend.verify(difference)
+        verified = time.perf_counter()
+        return Timing((applied - started) * 1000, (verified - applied) * 1000)
+
+    def sync(self, wanted: Compiled, parts: Iterable[Part] = PARTS) -> Synced:
+        """Read, compare and repair part by part; a part that fails does not keep the others waiting."""
+        found = Synced()
+        chosen = set(parts)
+        for part in PARTS:
+            if part in chosen:
+                try:
+                    self._sync_part(part, wanted, found)
+                except Problem as problem:
+                    log.warning("%s cannot be brought to what is configured: %s", part, problem.message)
+                    found.faults[part] = problem.message
+        return found
+
+    def refuse_missing(self, plan: Plan) -> None:
+        """Raise `NotFound` for an interface that is configured anew and does not exist."""
+        added = [new.ifname for old, new in plan.network.set if old is None]
+        if not added:
+            return
+        present = self.network.read().links
+        for name in added:
+            if name not in present:
+                raise NotFound(
+                    f"there is no interface {name} on this router; it has {', '.join(sorted(present))}",
+                    code="no-such-interface",
+                    path=f"interface/{name}",
+                )
+
+    def _makers(self, plan: Plan, before: Compiled) -> list[Callable[[], Job | None]]:
+        """One per touched part; a difference is worked out when the parts before it are done."""
+        makers: list[Callable[[], Job | None]] = []
+        rules = plan.firewall
+        if rules is not None:
+            makers.append(lambda: self._job("firewall", self.firewall, rules[1]))
+        if plan.network:
+            makers.append(
+                lambda: self._job("network", self.network, after(before.network, plan.network, _ifname))
+            )
+        if plan.shaping.classes or plan.shaping.prefixes:
+            makers.append(lambda: ("tables", self.tables, TablesDifference.of(plan.shaping)))
+        if plan.shaping.classes or plan.shaping.ports:
+            makers.append(lambda: self._htb_job(plan, before))
+        if plan.shaping.ports:
+            makers.append(lambda: self._ports_job(plan, before))
+        if plan.routes:
+            makers.append(lambda: self._job("routes", self.routes, after(before.routes, plan.routes, _id)))
+        return makers
+
+    def _job(self, part: Part, backend: Backend[Any, Any, Any], wanted: object) -> Job:
+        return part, backend, backend.diff(backend.read(), wanted)
+
+    def _ports_job(self, plan: Plan, before: Compiled) -> Job:
+        wanted = after(before.shaping.ports, plan.shaping.ports, _ifname)
+        self.decisions = self.ports.decisions(wanted)
+        return self._job("ports", self.ports, wanted)
+
+    def _htb_job(self, plan: Plan, before: Compiled) -> Job | None:
+        ports = after(before.shaping.ports, plan.shaping.ports, _ifname)
+        if plan.shaping.ports:
+            self.decisions = self.ports.decisions(ports)
+        chosen = self._htb_ports(ports)
+        if not chosen:
+            return None
+        delta = plan.shaping.classes
+        classes = after(before.shaping.classes, delta, lambda spec: spec.slot)
+        wanted = HtbWanted(chosen, classes)
+        quick = None if plan.shaping.ports else self.htb.diff_changed(wanted, delta.set, delta.removed)
+        return self._job("htb", self.htb, wanted) if quick is None else ("htb", self.htb, quick)
+
+    def _htb_ports(self, ports: Mapping[str, PortSpec]) -> dict[str, PortSpec]:
+        return {
+            name: port
+            for name, port in ports.items()
+            if name in self.decisions and self.decisions[name].mode == "htb"
+        }
+
+    def _sync_part(self, part: Part, wanted: Compiled, found: Synced) -> None:
+        backend, asked = self._wanted(part, wanted)
+        difference = backend.diff(backend.read(), asked)
+        if isinstance(difference, NetworkDifference | PortsDifference):
+            found.missing.update(difference.missing)
+        if difference:
+            steps = difference.steps()
+            backend.apply(difference)
+            backend.verify(difference)
+            found.repaired.extend((part, step) for step in steps)
+
+    def _wanted(self, part: Part, wanted: Compiled) -> tuple[Backend[Any, Any, Any], object]:
+        shaping = wanted.shaping
+        if part in ("htb", "ports"):
+            self.decisions = self.ports.decisions(shaping.ports)
+        if part == "firewall":
+            return self.firewall, wanted.firewall
+        if part == "network":
+            return self.network, wanted.network
+        if part == "tables":
+            return self.tables, shaping
+        if part == "htb":
+            return self.htb, HtbWanted(self._htb_ports(shaping.ports), shaping.classes)
+        if part == "ports":
+            return self.ports, shaping.ports
+        return self.routes, wanted.routes
+
+
+def touched(plan: Plan) -> list[Part]:
+    """The parts that executing a plan may change."""
+    shaping = plan.shaping
+    flags: dict[Part, bool] = {
+        "firewall": plan.firewall is not None,
+        "network": bool(plan.network),
+        "tables": bool(shaping.classes or shaping.prefixes),
+        "htb": bool(shaping.classes or shaping.ports),
+        "ports": bool(shaping.ports),
+        "routes": bool(plan.routes),
+    }
+    return [part for part in PARTS if flags[part]]
+
+
+def after(before: Mapping[Any, T], delta: Delta[T], key: Callable[[T], Any]) -> Mapping[Any, T]:
+    """The mapping that a delta leads to; `before` itself when nothing changes."""
+    if not delta:
+        return before
+    mapping = dict(before)
+    for item in delta.removed:
+        mapping.pop(key(item), None)
+    for old, new in delta.set:
+        if old is not None:
+            mapping.pop(key(old), None)
+        mapping[key(new)] = new
+    return mapping
+
+
+def _ifname(item: Any) -> str:
+    return str(item.ifname)
+
+
+def _id(item: Any) -> str:
+    return str(item.id)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weir-agent`: the one privileged process. Brings the kernel to the store's head and keeps it there.
+
+Stopping it changes nothing in the kernel: programs, maps, addresses, routes and rules stay and work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from weir.adapters.bpffs import is_bpffs, mount_bpffs
+from weir.adapters.class_lines import ClassLines
+from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
+from weir.adapters.datapath_probe import probe
+from weir.adapters.events import Events
+from weir.adapters.frr import Frr
+from weir.adapters.netlink import Links
+from weir.agent import capabilities, logs
+from weir.agent.engine import Engine
+from weir.agent.handlers import Handlers
+from weir.agent.keeper import Keeper
+from weir.agent.kernel import Kernel
+from weir.agent.notify import notify
+from weir.backends.firewall import FirewallBackend
+from weir.backends.htb import HtbBackend
+from weir.backends.modes import PortModes
+from weir.backends.network import NetworkBackend
+from weir.backends.ports import PortsBackend
+from weir.backends.routes import RoutesBackend
+from weir.backends.tables import TablesBackend
+from weir.model.problem import Problem, Unavailable
+from weir.wire.server import AgentServer
+
+log = logging.getLogger(__name__)
+
+GC_THRESHOLDS = (50_000, 20, 100)
+"""100,000 queues are long-lived: a full collection would stop a change for 100 ms and find nothing."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point. 0 after SIGTERM, 1 with one sentence on standard error when it cannot start."""
+    options = _parser().parse_args(argv)
+    logs.configure(options.log_level)
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        with ExitStack() as stack:
+            _run(options, stack)
+    except Problem as problem:
+        print(f"weir-agent: {problem.message}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="weir-agent", description="Weir's privileged agent.")
+    add = parser.add_argument
+    add("--socket", type=Path, default=Path("/run/weir/agent.sock"), help="where the API connects")
+    add("--database", type=Path, default=Path("/var/lib/weir/weir.db"), help="the configuration")
+    add("--api-uid", type=int, default=None, help="user id of the API; only it and root may connect")
+    add("--pin-dir", type=Path, default=Path("/sys/fs/bpf/weir"), help="folder on a BPF file system")
+    add("--library", type=Path, default=None, help="libweir.so, if it is not in its usual place")
+    add("--frr-run-dir", type=Path, default=Path("/run/frr"), help="folder of FRR's vty sockets")
+    add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
+    add("--capacity", type=int, default=DEFAULT_CAPACITY, help="class slots when maps are made anew")
+    add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
+    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+    return parser
+
+
+def _run(options: argparse.Namespace, stack: ExitStack) -> None:
+    if os.geteuid() != 0:
+        raise Unavailable("it configures the kernel and must be started as root")
+    state_dir = options.state_dir or options.socket.parent
+    stack.enter_context(_only_one(state_dir))
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: stopping.set())
+    links = Links()
+    stack.callback(links.close)
+    datapath = _open_datapath(options)
+    stack.callback(datapath.close)
+    lines = ClassLines(datapath)
+    stack.callback(lines.close)
+    refusals = capabilities.qdisc_refusals()
+    modes = PortModes(refusals)
+    frr = Frr(options.frr_run_dir, state_dir)
+    kernel = Kernel(
+        firewall=FirewallBackend(),
+        network=NetworkBackend(links, state_dir / "original-mtus.json"),
+        tables=TablesBackend(datapath, lines),
+        htb=HtbBackend(modes),
+        ports=PortsBackend(datapath, links, modes),
+        routes=RoutesBackend(frr),
+    )
+    events = Events()
+    stack.callback(events.close)
+    engine = Engine(kernel, options.database, lines.capacity)
+    keeper = Keeper(engine, events, scan_s=options.scan_interval_s)
+    handlers = Handlers(engine, keeper, datapath, links, capabilities.to_json(refusals, probe(), frr))
+    server = AgentServer(
+        options.socket,
+        handlers.table(),
+        allowed_uids={0} if options.api_uid is None else {0, options.api_uid},
+        socket_uid=-1 if options.api_uid is None else options.api_uid,
+        socket_mode=0o600,
+        on_close=handlers.closed,
+    )
+    server.start()
+    stack.callback(server.stop)
+    keeper.start()
+    stack.callback(keeper.stop)
+    log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
+    notify("READY=1")
+    stopping.wait()
+    notify("STOPPING=1")
+    log.info("stopping; the kernel goes on as it is")
+
+
+def _only_one(state_dir: Path) -> IO[str]:
+    """The lock that one agent holds. Raises `Unavailable` when another one does."""
+    try:
+        state_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+        handle = (state_dir / "agent.lock").open("w")
+    except OSError as error:
+        raise Unavailable(f"{state_dir} cannot be used: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        handle.close()
+        raise Unavailable(f"another agent is running (it holds {state_dir / 'agent.lock'})") from error
+    return handle
+
+
+def _open_datapath(options: argparse.Namespace) -> Datapath:
+    pin_dir: Path = options.pin_dir
+    on_bpffs = is_bpffs(pin_dir) if pin_dir.exists() else is_bpffs(pin_dir.parent)
+    if not on_bpffs:
+        mount_bpffs(pin_dir)
+    return Datapath.open(pin_dir, options.library, options.capacity)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

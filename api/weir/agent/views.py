@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces and system as the API shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from weir.adapters.datapath_records import Port, PortCounters
+from weir.adapters.ethtool import speed_bps
+from weir.adapters.netlink import Links
+from weir.adapters.proc import resident_bytes, system_figures
+from weir.backends.modes import Decision
+
+
+class Reads(Protocol):
+    """The part of `Datapath` that is asked here."""
+
+    def attached(self) -> dict[str, Port]: ...
+    def port_counters(self) -> dict[str, PortCounters]: ...
+
+
+def interfaces(links: Links, datapath: Reads, decisions: Mapping[str, Decision]) -> list[dict[str, Any]]:
+    """Every interface of the router but loopback, by name."""
+    addresses: dict[int, list[str]] = {}
+    for address in links.addresses():
+        addresses.setdefault(address.ifindex, []).append(address.text)
+    ports, unshaped = datapath.attached(), datapath.port_counters()
+    found = []
+    for name, link in sorted(links.links().items()):
+        if link.kind == "loopback":
+            continue
+        port = ports.get(name)
+        item: dict[str, Any] = {
+            "name": name,
+            "index": link.index,
+            "kind": link.kind,
+            "mac": link.mac,
+            "mtu": link.mtu,
+            "up": link.up,
+            "carrier": link.carrier,
+            "speed_bps": speed_bps(name),
+            "tx_queues": link.tx_queues,
+            "addresses": sorted(addresses.get(link.index, ())),
+            "qdisc": link.qdisc,
+            "shaper": _shaper(port, decisions.get(name)),
+            "unshaped_packets": unshaped[name].packets if name in unshaped else {},
+        }
+        item.update(link.counters)
+        found.append(item)
+    return found
+
+
+def system() -> dict[str, Any]:
+    """Figures of the machine, and of this process."""
+    return {**system_figures(), "agent_rss_bytes": resident_bytes()}
+
+
+def _shaper(port: Port | None, decision: Decision | None) -> dict[str, Any] | None:
+    if port is None:
+        return None
+    return {
+        "mode": port.mode,
+        "reason": decision.reason if decision else "",
+        "hook": port.hook,
+        "alive": port.alive,
+        "xdp": port.xdp,
+    }
