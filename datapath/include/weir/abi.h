@@ -80,8 +80,8 @@ struct weir_counters {
 #define WEIR_V4_UNIT 0x3fffffffU
 #define WEIR_V4_SLOT 0x01ffffffU
 #define WEIR_V4_DEPTH_SHIFT 25
-#define WEIR_V4_ROOT 65536 /* entries of the first level, per domain */
 #define WEIR_V4_UNIT_WORDS 16
+#define WEIR_V4_ROOT_UNITS 4096 /* the first level of domain d is in units d * 4096 and following */
 #define WEIR_V4_RUNS_AT 9 /* word of a packed node where its runs begin */
 #define WEIR_V4_PACKED_MAX 55 /* runs; a node with more is plain */
 
@@ -103,7 +103,7 @@ struct weir_v4_unit {
 #define WEIR_TAG_FREE 0U
 #define WEIR_TAG_DEAD 1U
 #define WEIR_TAG_LIVE 0x01000000U /* | domain << 8 | length */
-#define WEIR_PROBES 64
+#define WEIR_PROBES 128 /* tables are at most half full: a cluster this long is a 1e-11 event */
 #define WEIR_V6_LENGTHS 32
 
 struct weir_prefix {
@@ -123,6 +123,8 @@ enum weir_role {
 	WEIR_ROLE_L3 = 8, /* no Ethernet header */
 };
 
+enum weir_hook { WEIR_HOOK_NONE = 0, WEIR_HOOK_TCX = 1, WEIR_HOOK_CLSACT = 2 };
+
 #define WEIR_PORTS 1024 /* power of two; entry = (ifindex + probe) % WEIR_PORTS */
 #define WEIR_PORT_PROBES 8
 #define WEIR_IFNAMSIZ 16
@@ -135,15 +137,15 @@ struct weir_port {
 	__s32 overhead_bytes; /* added to each packet's IP length */
 	__u32 target_slot; /* class of an interface target, 0 = none */
 	__u32 burst_min; /* least burst on this port (policing), 16 ns */
-	__u32 reserved[3];
+	__u32 hook; /* enum weir_hook: how the programs are attached */
+	__u32 reserved[2];
 	char name[WEIR_IFNAMSIZ];
 	__u64 reserved2[2];
 };
 
-/* Why a packet went through unshaped; counted per port. */
+/* Why a packet left a shaping port unshaped; counted per port. */
 enum weir_reason {
-	WEIR_SEEN = 0, /* all packets of the port, for the share */
-	WEIR_NO_CLASS, /* IP, but in no queue */
+	WEIR_NO_CLASS = 0, /* IP, but in no queue */
 	WEIR_NOT_IP, /* ARP, LLDP, PPP control, ... */
 	WEIR_SHORT, /* truncated header */
 	WEIR_BAD_HEADER, /* version or header length wrong */
@@ -165,13 +167,13 @@ struct weir_lengths {
 struct weir_meta {
 	__u32 abi;
 	__u32 slots;
-	__u32 prefix_entries; /* per family, power of two */
+	__u32 prefixes; /* per family at most */
+	__u32 prefix_entries; /* of each table; power of two, twice as many */
 	__u32 v4_units;
 	__u32 domains;
 	__u32 lengths_active; /* which of lengths[] packets use */
 	struct weir_lengths lengths[2];
 	__u32 updating; /* the v4 tree may lag behind the v4 prefixes: rebuild on open */
-	__u32 reserved0;
 	__u64 program; /* which build of the programs is attached */
 	__u64 reserved[8];
 };

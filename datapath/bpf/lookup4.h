@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * IPv4 longest-prefix match in at most three steps of 16, 8 and 8 bits (layout: weir/abi.h).
+ *
+ * The loader writes a changed node anew and publishes it by one store into its parent, and reuses a
+ * node's memory only after a grace period: a lookup sees the table before or after, never between.
+ */
+#ifndef WEIR_BPF_LOOKUP4_H
+#define WEIR_BPF_LOOKUP4_H
+
+#include "weir/abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set by the loader */
+	__type(key, __u32);
+	__type(value, struct weir_v4_unit);
+} weir_v4 SEC(".maps");
+
+static __always_inline __u32 weir_v4_word(__u32 unit, __u32 word)
+{
+	struct weir_v4_unit *place = bpf_map_lookup_elem(&weir_v4, &unit);
+
+	return place ? *(volatile __u32 *)&place->word[word % WEIR_V4_UNIT_WORDS] : 0;
+}
+
+static __always_inline __u32 weir_v4_child(__u32 node, __u32 index)
+{
+	__u32 unit = node & WEIR_V4_UNIT, word = index;
+
+	if (!(node & WEIR_V4_PLAIN)) {
+		struct weir_v4_unit *first = bpf_map_lookup_elem(&weir_v4, &unit);
+		__u64 starts;
+
+		if (!first)
+			return 0;
+		starts = first->starts[index / 64 % 4] & ~0ULL >> (63 - index % 64);
+		word = WEIR_V4_RUNS_AT - 1 + first->before[index / 64 % 4] + __builtin_popcountll(starts);
+	}
+	return weir_v4_word(unit + word / WEIR_V4_UNIT_WORDS, word);
+}
+
+static __always_inline __u32 weir_lookup4(__u32 domain, __u32 address)
+{
+	__u32 unit = domain * WEIR_V4_ROOT_UNITS + (address >> 20);
+	__u32 entry = weir_v4_word(unit, address >> 16);
+
+	if (entry & WEIR_V4_NODE)
+		entry = weir_v4_child(entry, address >> 8 & 0xff);
+	if (entry & WEIR_V4_NODE)
+		entry = weir_v4_child(entry, address & 0xff);
+	return entry & WEIR_V4_NODE ? 0 : entry & WEIR_V4_SLOT;
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From a frame to one IP address: Ethernet, up to two VLAN tags in the packet (another one may be in
+ * the skb), PPPoE session, IPv4 or IPv6. Only addresses classify, so IPv6 extension headers, IPv4
+ * options and fragments need no walking: every fragment carries both addresses.
+ */
+#ifndef WEIR_BPF_PARSE_H
+#define WEIR_BPF_PARSE_H
+
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+
+#include "weir/abi.h"
+
+#define WEIR_OK (-1) /* else: enum weir_reason */
+#define WEIR_VLAN_TAGS 2
+#define WEIR_PPP_IP 0x0021
+#define WEIR_PPP_IPV6 0x0057
+/* Ethernet, two tags, PPPoE and PPP, IPv6: all that is ever read. */
+#define WEIR_HEADERS_MAX (14 + 8 + 8 + 40)
+
+enum weir_end { WEIR_SOURCE, WEIR_DESTINATION };
+
+struct weir_packet {
+	__u64 high; /* IPv4: the address; host byte order */
+	__u64 low;
+	__u32 family; /* 4 or 6 */
+	__u32 l3_offset;
+};
+
+struct weir_vlan_header {
+	__be16 tag;
+	__be16 protocol;
+};
+
+struct weir_pppoe_header {
+	__u8 version_type;
+	__u8 code; /* 0: session data */
+	__be16 session;
+	__be16 length;
+	__be16 protocol;
+};
+
+static __always_inline int weir_parse_ipv4(void *header, void *end, enum weir_end which,
+					   struct weir_packet *packet)
+{
+	struct iphdr *ip = header;
+
+	if ((void *)(ip + 1) > end)
+		return WEIR_SHORT;
+	if (ip->version != 4 || ip->ihl < 5)
+		return WEIR_BAD_HEADER;
+	packet->family = 4;
+	packet->high = bpf_ntohl(which == WEIR_SOURCE ? ip->saddr : ip->daddr);
+	packet->low = 0;
+	return WEIR_OK;
+}
+
+static __always_inline int weir_parse_ipv6(void *header, void *end, enum weir_end which,
+					   struct weir_packet *packet)
+{
+	struct ipv6hdr *ip = header;
+	const __be32 *address;
+
+	if ((void *)(ip + 1) > end)
+		return WEIR_SHORT;
+	if (ip->version != 6)
+		return WEIR_BAD_HEADER;
+	address = which == WEIR_SOURCE ? ip->saddr.in6_u.u6_addr32 : ip->daddr.in6_u.u6_addr32;
+	packet->family = 6;
+	packet->high = (__u64)bpf_ntohl(address[0]) << 32 | bpf_ntohl(address[1]);
+	packet->low = (__u64)bpf_ntohl(address[2]) << 32 | bpf_ntohl(address[3]);
+	return WEIR_OK;
+}
+
+static __always_inline int weir_parse_ip(void *data, void *end, __be16 protocol, enum weir_end which,
+					 struct weir_packet *packet)
+{
+	if (protocol == bpf_htons(ETH_P_IP))
+		return weir_parse_ipv4(data + packet->l3_offset, end, which, packet);
+	if (protocol == bpf_htons(ETH_P_IPV6))
+		return weir_parse_ipv6(data + packet->l3_offset, end, which, packet);
+	return WEIR_NOT_IP;
+}
+
+static __always_inline int weir_parse_pppoe(void *data, void *end, enum weir_end which,
+					    struct weir_packet *packet)
+{
+	struct weir_pppoe_header *pppoe = data + packet->l3_offset;
+
+	if ((void *)(pppoe + 1) > end)
+		return WEIR_SHORT;
+	if (pppoe->version_type != 0x11 || pppoe->code)
+		return WEIR_BAD_HEADER;
+	packet->l3_offset += sizeof(*pppoe);
+	if (pppoe->protocol == bpf_htons(WEIR_PPP_IP))
+		return weir_parse_ipv4(data + packet->l3_offset, end, which, packet);
+	if (pppoe->protocol == bpf_htons(WEIR_PPP_IPV6))
+		return weir_parse_ipv6(data + packet->l3_offset, end, which, packet);
+	return WEIR_NOT_IP;
+}
+
+static __always_inline bool weir_is_vlan(__be16 protocol)
+{
+	return protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
+}
+
+/* An Ethernet frame from `data`. Returns WEIR_OK with the address at `which` end, or the reason. */
+static __always_inline int weir_parse_ethernet(void *data, void *end, enum weir_end which,
+					       struct weir_packet *packet)
+{
+	struct ethhdr *ethernet = data;
+	__be16 protocol;
+
+	if ((void *)(ethernet + 1) > end)
+		return WEIR_SHORT;
+	protocol = ethernet->h_proto;
+	packet->l3_offset = sizeof(*ethernet);
+#pragma unroll
+	for (int tag = 0; tag < WEIR_VLAN_TAGS; tag++) {
+		struct weir_vlan_header *vlan = data + packet->l3_offset;
+
+		if (!weir_is_vlan(protocol))
+			break;
+		if ((void *)(vlan + 1) > end)
+			return WEIR_SHORT;
+		protocol = vlan->protocol;
+		packet->l3_offset += sizeof(*vlan);
+	}
+	if (weir_is_vlan(protocol))
+		return WEIR_DEEP_TAGS;
+	if (protocol == bpf_htons(ETH_P_PPP_SES))
+		return weir_parse_pppoe(data, end, which, packet);
+	return weir_parse_ip(data, end, protocol, which, packet);
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Ports: how an interface is shaped, found by its index, and what it let through unshaped. */
+#ifndef WEIR_BPF_PORTS_H
+#define WEIR_BPF_PORTS_H
+
+#include "weir/abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WEIR_PORTS);
+	__type(key, __u32);
+	__type(value, struct weir_port);
+} weir_ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WEIR_PORTS);
+	__type(key, __u32);
+	__type(value, struct weir_port_counters);
+} weir_port_counts SEC(".maps");
+
+/* Open addressing by interface index: the first probe hits but for colliding indexes. */
+static __always_inline struct weir_port *weir_port_find(__u32 ifindex, __u32 *place)
+{
+	for (__u32 probe = 0; probe < WEIR_PORT_PROBES; probe++) {
+		__u32 index = (ifindex + probe) % WEIR_PORTS;
+		struct weir_port *port = bpf_map_lookup_elem(&weir_ports, &index);
+
+		if (port && port->ifindex == ifindex) {
+			*place = index;
+			return port;
+		}
+	}
+	return NULL;
+}
+
+static __always_inline void weir_port_count(__u32 place, __u32 reason, __u32 bytes)
+{
+	struct weir_port_counters *counters = bpf_map_lookup_elem(&weir_port_counts, &place);
+
+	if (!counters || reason >= WEIR_REASONS)
+		return;
+	counters->packets[reason]++;
+	counters->bytes[reason] += bytes;
+}
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The paced path. Two programs on every routed port, by tcx links (clsact where there is no tcx):
+ *
+ *   weir_ingress  classifies upload by source address, before NAT rewrites it, and leaves the class in
+ *                 the reserved bits of skb->mark (WEIR_MARK_MASK), which survive forwarding and NAT.
+ *   weir_egress   finds the class: download by destination, which NAT has restored by then; else the
+ *                 port's interface target; else the upload class in the mark. Then it charges the
+ *                 class and everything above it and, by the port's mode, paces (departure time for
+ *                 fq), polices (drops), or hands the packet to its HTB class.
+ *
+ * Maps: all pinned and owned by the loader; struct comments in weir/abi.h say who writes what.
+ * Concurrency: both run on any number of CPUs at once; the only shared writes are atomics on clocks
+ * and counters (clock.h), and per-CPU counters of ports.
+ * Return: TCX_NEXT (equal to TC_ACT_UNSPEC), so that other programs on the hook still run, or drop.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "weir/abi.h"
+
+#include "clock.h"
+#include "counters.h"
+#include "lookup4.h"
+#include "lookup6.h"
+#include "parse.h"
+#include "ports.h"
+
+#define WEIR_NEXT (-1) /* TCX_NEXT and TC_ACT_UNSPEC */
+
+/* What a packet weighs. A GSO packet leaves as `segments` packets with headers of their own. */
+struct weir_weight {
+	__u32 segments;
+	__u32 ip_bytes;
+};
+
+static __always_inline int weir_parse_once(struct __sk_buff *skb, const struct weir_port *port, enum weir_end which,
+					   struct weir_packet *packet)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (!(port->roles & WEIR_ROLE_L3))
+		return weir_parse_ethernet(data, end, which, packet);
+	packet->l3_offset = 0;
+	return weir_parse_ip(data, end, skb->protocol, which, packet);
+}
+
+/* Headers may lie in fragments: then make them linear and look again. */
+static __always_inline int weir_parse(struct __sk_buff *skb, const struct weir_port *port, enum weir_end which,
+				      struct weir_packet *packet)
+{
+	int reason = weir_parse_once(skb, port, which, packet);
+	__u32 linear = skb->data_end - skb->data, wanted = skb->len;
+
+	if (reason != WEIR_SHORT || linear >= wanted)
+		return reason;
+	if (wanted > WEIR_HEADERS_MAX)
+		wanted = WEIR_HEADERS_MAX;
+	if (bpf_skb_pull_data(skb, wanted))
+		return WEIR_SHORT;
+	return weir_parse_once(skb, port, which, packet);
+}
+
+static __always_inline __u32 weir_lookup(const struct weir_port *port, const struct weir_packet *packet)
+{
+	if (packet->family == 4)
+		return weir_lookup4(port->domain, packet->high);
+	return weir_lookup6(port->domain, packet->high, packet->low);
+}
+
+/* The qdisc layer sets wire_len to the length of all segments with their headers before this hook. */
+static __always_inline struct weir_weight weir_weigh(struct __sk_buff *skb, __u32 l3_offset)
+{
+	struct weir_weight weight = { .segments = 1 };
+	__u32 wire = skb->wire_len > skb->len ? skb->wire_len : skb->len;
+
+	if (skb->gso_segs > 1)
+		weight.segments = skb->gso_segs;
+	weight.ip_bytes = wire - weight.segments * l3_offset;
+	return weight;
+}
+
+static __always_inline __u32 weir_charged_bytes(const struct weir_weight *weight, __s32 overhead_bytes)
+{
+	__s64 bytes = weight->ip_bytes + (__s64)weight->segments * overhead_bytes;
+
+	if (bytes < 0)
+		return 0;
+	return bytes > WEIR_MAX_BYTES ? WEIR_MAX_BYTES : bytes;
+}
+
+static __always_inline void weir_set_departure(struct __sk_buff *skb, __u64 departure_ns)
+{
+	/* A local TCP sender paces by itself: the later of both. */
+	if (skb->tstamp_type == BPF_SKB_TSTAMP_DELIVERY_MONO && skb->tstamp >= departure_ns)
+		return;
+	bpf_skb_set_tstamp(skb, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+}
+
+static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
+				     const struct weir_weight *weight)
+{
+	bool police = port->mode == WEIR_POLICE;
+	struct weir_pace pace = {
+		.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT,
+		.limit_mask = police ? 0 : ~0ULL,
+		.burst_min = port->burst_min,
+		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
+	};
+	enum weir_conformance conformance = weir_conforms(index, &pace);
+	__u64 departure, delay_ns = 0;
+
+	if (conformance != WEIR_CONFORMS) {
+		weir_count_drop(index, weight->segments, weight->ip_bytes,
+				conformance == WEIR_ANCESTOR_OVER_LIMIT);
+		return TC_ACT_SHOT;
+	}
+	departure = weir_charge(index, &pace);
+	if (!police && weir_after(departure, pace.now_tk)) {
+		delay_ns = (departure - pace.now_tk) >> WEIR_TICK_SHIFT;
+		weir_set_departure(skb, departure >> WEIR_TICK_SHIFT);
+	}
+	weir_count_sent(index, weight->segments, weight->ip_bytes, delay_ns / 1000);
+	return WEIR_NEXT;
+}
+
+/* The line a leaving packet belongs to; 0 with *reason when none. */
+static __always_inline __u32 weir_classify_egress(struct __sk_buff *skb, const struct weir_port *port,
+						  const struct weir_packet *packet)
+{
+	__u32 slot = weir_lookup(port, packet);
+
+	if (!slot)
+		slot = port->target_slot;
+	if (slot)
+		return slot * 2 + WEIR_DOWNLOAD;
+	slot = (skb->mark & WEIR_MARK_SLOT) >> WEIR_MARK_SHIFT;
+	return slot ? slot * 2 + WEIR_UPLOAD : 0;
+}
+
+SEC("tc")
+int weir_ingress(struct __sk_buff *skb)
+{
+	struct weir_packet packet = {};
+	struct weir_port *port;
+	__u32 place, slot;
+
+	port = weir_port_find(skb->ifindex, &place);
+	if (!port || !(port->roles & WEIR_ROLE_CLASSIFY))
+		return WEIR_NEXT;
+	slot = 0;
+	if (weir_parse(skb, port, WEIR_SOURCE, &packet) == WEIR_OK) {
+		slot = weir_lookup(port, &packet);
+		if (!slot)
+			slot = port->target_slot;
+	}
+	skb->mark = (skb->mark & ~WEIR_MARK_MASK) | slot << WEIR_MARK_SHIFT;
+	return WEIR_NEXT;
+}
+
+SEC("tc")
+int weir_egress(struct __sk_buff *skb)
+{
+	struct weir_packet packet = {};
+	struct weir_weight weight;
+	struct weir_port *port;
+	struct weir_line *line;
+	__u32 place, index;
+	int reason;
+
+	port = weir_port_find(skb->ifindex, &place);
+	if (!port || !(port->roles & WEIR_ROLE_SHAPE) || port->mode == WEIR_NONE)
+		return WEIR_NEXT;
+	reason = weir_parse(skb, port, WEIR_DESTINATION, &packet);
+	if (reason != WEIR_OK) {
+		weir_port_count(place, reason, skb->len);
+		return WEIR_NEXT;
+	}
+	index = weir_classify_egress(skb, port, &packet);
+	line = weir_line(index);
+	if (!index || !line || !line->key) {
+		weir_port_count(place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS, skb->len);
+		return WEIR_NEXT;
+	}
+	weight = weir_weigh(skb, packet.l3_offset);
+	if (port->mode == WEIR_HTB) {
+		skb->priority = line->htb_classid;
+		weir_count_sent(index, weight.segments, weight.ip_bytes, 0);
+		return WEIR_NEXT;
+	}
+	return weir_pace(skb, port, index, &weight);
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Classes: written and read in mapped memory, without a system call. */
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define NS_TO_TIME(ns) ((ns) << WEIR_TICK_SHIFT >> WEIR_TIME_SHIFT)
+#define TIME_TO_NS(time) ((uint64_t)(time) << WEIR_TIME_SHIFT >> WEIR_TICK_SHIFT)
+#define TIME_MAX_NS TIME_TO_NS(UINT32_MAX)
+
+static uint64_t cost_of(uint64_t rate_bps)
+{
+	/* ticks per byte = 8e9 * 16 / rate, with WEIR_COST_SHIFT fractional bits, rounded */
+	const uint64_t second = 8000000000ULL << WEIR_TICK_SHIFT << WEIR_COST_SHIFT;
+
+	return rate_bps ? (second + rate_bps / 2) / rate_bps ?: 1 : 0;
+}
+
+static int check_class(struct weir *weir, const struct weir_class_spec *spec)
+{
+	uint32_t slots = weir_meta(weir)->slots;
+
+	if (!spec->slot || spec->slot >= slots)
+		return weir_fail(EINVAL, "class slot %u is not between 1 and %u", spec->slot, slots - 1);
+	if (!spec->key)
+		return weir_fail(EINVAL, "class %u has no key", spec->slot);
+	if (spec->parent_slot >= slots || spec->parent_slot == spec->slot)
+		return weir_fail(EINVAL, "class %u cannot have parent %u", spec->slot, spec->parent_slot);
+	if (spec->total_slot >= slots || spec->total_slot == spec->slot)
+		return weir_fail(EINVAL, "class %u cannot have %u for its total", spec->slot, spec->total_slot);
+	for (int i = 0; i < 2; i++) {
+		const struct weir_line_spec *line = &spec->line[i];
+
+		if (line->rate_bps && line->rate_bps < WEIR_MIN_RATE_BPS)
+			return weir_fail(EINVAL, "class %u: a rate of %llu bit/s is below the least of %u", spec->slot,
+					 (unsigned long long)line->rate_bps, WEIR_MIN_RATE_BPS);
+		if (line->burst_ns > TIME_MAX_NS || line->limit_ns > TIME_MAX_NS)
+			return weir_fail(EINVAL, "class %u: burst or limit is above %llu ns", spec->slot,
+					 (unsigned long long)TIME_MAX_NS);
+		if (line->priority > 8)
+			return weir_fail(EINVAL, "class %u: priority %u is not 1 to 8", spec->slot, line->priority);
+	}
+	return 0;
+}
+
+/* A cost that the share controller lent stays as long as the rate does. */
+static void line_store(struct weir_line *line, const struct weir_class_spec *spec, int direction)
+{
+	const struct weir_line_spec *from = &spec->line[direction];
+
+	weir_publish(&line->burst, (uint32_t)NS_TO_TIME(from->burst_ns));
+	weir_publish(&line->limit, (uint32_t)NS_TO_TIME(from->limit_ns));
+	if (line->rate_bps != from->rate_bps) {
+		weir_publish(&line->rate_bps, from->rate_bps);
+		weir_publish(&line->cost, cost_of(from->rate_bps));
+	}
+	weir_publish(&line->guarantee_bps, from->guarantee_bps);
+	weir_publish(&line->flags, from->priority & WEIR_LINE_PRIORITY);
+	weir_publish(&line->htb_classid, from->htb_classid);
+	weir_publish(&line->shared, spec->total_slot * 2);
+	weir_publish(&line->parent, spec->parent_slot ? spec->parent_slot * 2 + direction : 0);
+}
+
+static void line_clear(struct weir *weir, uint32_t index)
+{
+	struct weir_line *line = &weir_lines(weir)[index];
+
+	weir_publish(&line->key, 0);
+	memset(line, 0, sizeof(*line));
+	memset(&weir_counters(weir)[index], 0, sizeof(struct weir_counters));
+}
+
+int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, uint32_t count)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = check_class(weir, &specs[i]);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < count; i++) {
+		for (int direction = 0; direction < 2; direction++) {
+			uint32_t index = specs[i].slot * 2 + direction;
+			struct weir_line *line = &weir_lines(weir)[index];
+
+			if (line->key != specs[i].key)
+				line_clear(weir, index);
+			line_store(line, &specs[i], direction);
+			weir_publish(&line->key, specs[i].key);
+		}
+	}
+	return 0;
+}
+
+int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t capacity)
+{
+	uint32_t count = 0;
+
+	for (uint32_t slot = 1; slot < weir_meta(weir)->slots && count < capacity; slot++) {
+		const struct weir_line *lines = &weir_lines(weir)[slot * 2];
+		struct weir_class_spec *spec = &out[count];
+
+		if (!lines[0].key)
+			continue;
+		*spec = (struct weir_class_spec){
+			.slot = slot,
+			.parent_slot = lines[0].parent / 2,
+			.total_slot = lines[0].shared / 2,
+			.key = lines[0].key,
+		};
+		for (int direction = 0; direction < 2; direction++)
+			spec->line[direction] = (struct weir_line_spec){
+				.rate_bps = lines[direction].rate_bps,
+				.burst_ns = TIME_TO_NS(lines[direction].burst),
+				.limit_ns = TIME_TO_NS(lines[direction].limit),
+				.guarantee_bps = lines[direction].guarantee_bps,
+				.htb_classid = lines[direction].htb_classid,
+				.priority = lines[direction].flags & WEIR_LINE_PRIORITY,
+			};
+		count++;
+	}
+	return count;
+}
+
+int weir_class_clear(struct weir *weir, uint32_t slot)
+{
+	if (!slot || slot >= weir_meta(weir)->slots)
+		return weir_fail(EINVAL, "there is no class slot %u", slot);
+	line_clear(weir, slot * 2);
+	line_clear(weir, slot * 2 + 1);
+	return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of libweir share. Nothing here is seen by callers. */
+#ifndef WEIR_INTERNAL_H
+#define WEIR_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weir.h"
+#include "weir/abi.h"
+
+enum weir_map {
+	WEIR_MAP_LINES,
+	WEIR_MAP_COUNTERS,
+	WEIR_MAP_PREFIX4,
+	WEIR_MAP_PREFIX6,
+	WEIR_MAP_V4,
+	WEIR_MAP_PORTS,
+	WEIR_MAP_PORT_COUNTERS,
+	WEIR_MAP_META, /* last: its pin says that all others are there */
+	WEIR_MAPS,
+};
+
+enum weir_program { WEIR_INGRESS, WEIR_EGRESS, WEIR_PROGRAMS };
+
+/* A growing array of fixed-size items; `items` is freed by weir_list_free. */
+struct weir_list {
+	void *items;
+	size_t count, capacity, size;
+};
+
+/* The hash table of one family, with what the loader knows about it and the kernel does not. */
+struct weir_table {
+	struct weir_prefix *entries;
+	uint32_t mask;
+	uint32_t live, limit;
+	uint8_t *state; /* per entry: WEIR_ENTRY_* */
+	struct weir_list dead; /* uint32_t: entries that wait for a grace period */
+};
+
+#define WEIR_ENTRY_QUARANTINED 1
+#define WEIR_ENTRY_ADDED 2 /* by the change in progress */
+
+struct weir_tree {
+	struct weir_v4_unit *units;
+	uint32_t count, used, next, domains;
+	uint8_t *state; /* per unit: 0 free, WEIR_UNIT_* */
+	struct weir_list retired; /* struct weir_span: wait for a grace period */
+};
+
+struct weir {
+	char *pin_dir; /* NULL: nothing pinned */
+	int lock_fd;
+	int map_fd[WEIR_MAPS];
+	void *map[WEIR_MAPS]; /* mapped memory; NULL for the per-CPU one */
+	size_t map_bytes[WEIR_MAPS];
+	int program_fd[WEIR_PROGRAMS];
+	int (*link_fd)[WEIR_PROGRAMS]; /* by port place; held only without pins */
+	bool no_tcx;
+	struct weir_table table[2]; /* v4, v6 */
+	struct weir_tree tree;
+	uint32_t length_count[129]; /* v6 prefixes by length */
+	bool lengths_retired; /* the inactive list may still be read */
+};
+
+static inline struct weir_line *weir_lines(struct weir *weir)
+{
+	return weir->map[WEIR_MAP_LINES];
+}
+
+static inline struct weir_counters *weir_counters(struct weir *weir)
+{
+	return weir->map[WEIR_MAP_COUNTERS];
+}
+
+static inline struct weir_port *weir_port_table(struct weir *weir)
+{
+	return weir->map[WEIR_MAP_PORTS];
+}
+
+static inline struct weir_meta *weir_meta(struct weir *weir)
+{
+	return weir->map[WEIR_MAP_META];
+}
+
+/* A store that packets see at once and whole. */
+#define weir_publish(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
+
+/* error.c: keep the sentence, return -error */
+int weir_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* list.c */
+void *weir_list_add(struct weir_list *list, size_t size); /* NULL: no memory */
+void weir_list_free(struct weir_list *list);
+
+/* maps.c */
+extern const char *const weir_map_names[WEIR_MAPS];
+int weir_maps_open(struct weir *weir, const struct weir_options *options, bool *reused);
+void weir_maps_close(struct weir *weir);
+int weir_pin_path(const struct weir *weir, const char *name, char *path, size_t size);
+void weir_unpin(const struct weir *weir, const char *name);
+
+/* programs.c */
+int weir_programs_open(struct weir *weir, bool reused, bool *replaced);
+
+/* attach.c */
+int weir_links_update(struct weir *weir); /* make every link run program_fd[] */
+
+/* grace.c: wait until no packet uses what was taken out before, then make it free */
+void weir_grace(struct weir *weir);
+
+/* table.c */
+int weir_table_open(struct weir_table *table, struct weir_prefix *entries, uint32_t count, uint32_t limit);
+void weir_table_close(struct weir_table *table);
+struct weir_prefix *weir_table_find(struct weir_table *table, uint64_t high, uint64_t low, uint32_t tag);
+/* NULL: no place (a grace period may help) */
+struct weir_prefix *weir_table_insert(struct weir_table *table, const struct weir_prefix *prefix);
+int weir_table_remove(struct weir_table *table, struct weir_prefix *prefix);
+void weir_table_restore(struct weir_table *table, struct weir_prefix *prefix, uint32_t tag);
+void weir_table_after_grace(struct weir_table *table);
+
+/* tree4.c */
+struct weir_change4 { /* sorted by domain, address, length; each prefix once */
+	uint32_t address;
+	uint16_t domain;
+	uint8_t length;
+	bool remove;
+	uint32_t leaf; /* entry for this prefix, or of the prefix that covers a removed one */
+};
+
+int weir_tree_open(struct weir_tree *tree, struct weir_v4_unit *units, uint32_t count, uint32_t domains);
+void weir_tree_close(struct weir_tree *tree);
+/* -ENOSPC: nothing has changed; a grace period may help. `afresh`: as if the tree were empty before. */
+int weir_tree_change(struct weir_tree *tree, const struct weir_change4 *changes, size_t count, bool afresh);
+void weir_tree_after_grace(struct weir_tree *tree);
+uint32_t weir_tree_lookup(const struct weir_tree *tree, uint32_t domain, uint32_t address);
+
+static inline uint32_t weir_leaf(uint32_t slot, uint32_t length)
+{
+	return slot | (length + 1) << WEIR_V4_DEPTH_SHIFT;
+}
+
+/* prefixes.c */
+int weir_prefixes_open(struct weir *weir);
+void weir_prefixes_close(struct weir *weir);
+
+#endif

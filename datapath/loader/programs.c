@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The programs: loaded onto the maps, pinned, and replaced when this build's differ from the pinned.
+ *
+ * An upgrade loads the new programs onto the old maps, so clocks, counters and tables go on, and then
+ * updates each link in one step (BPF_LINK_UPDATE): every packet runs the old program or the new one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "internal.h"
+#include "weir_tc.skel.h"
+
+static const char *const program_names[WEIR_PROGRAMS] = { "weir_ingress", "weir_egress" };
+
+static _Thread_local char verifier_words[160];
+
+/* Keep libbpf's first warning for the error sentence instead of printing to somebody's stderr. */
+static int keep_warning(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	if (level == LIBBPF_WARN && !verifier_words[0]) {
+		vsnprintf(verifier_words, sizeof(verifier_words), format, arguments);
+		verifier_words[strcspn(verifier_words, "\n")] = 0;
+	}
+	return 0;
+}
+
+/* FNV-1a over the ELF file: which build this is. */
+static uint64_t build_id(void)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+	const uint8_t *bytes;
+	size_t size;
+
+	bytes = weir_tc__elf_bytes(&size);
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+static int use_maps(struct weir *weir, struct weir_tc *skeleton)
+{
+	struct bpf_map *map;
+	int error = 0;
+
+	skeleton->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	for (enum weir_map i = 0; i < WEIR_MAPS && !error; i++) {
+		map = bpf_object__find_map_by_name(skeleton->obj, weir_map_names[i]);
+		if (map)
+			error = bpf_map__reuse_fd(map, weir->map_fd[i]);
+	}
+	return error;
+}
+
+static int pin_program(struct weir *weir, enum weir_program program)
+{
+	char fresh[512], path[512], name[64];
+	int error;
+
+	snprintf(name, sizeof(name), "%s-fresh", program_names[program]);
+	error = weir_pin_path(weir, name, fresh, sizeof(fresh));
+	error = error ?: weir_pin_path(weir, program_names[program], path, sizeof(path));
+	if (error)
+		return error;
+	unlink(fresh);
+	if (bpf_obj_pin(weir->program_fd[program], fresh) || rename(fresh, path))
+		return weir_fail(errno, "%s cannot be pinned: %s", path, strerror(errno));
+	return 0;
+}
+
+static int load_programs(struct weir *weir)
+{
+	struct weir_tc *skeleton;
+	struct bpf_program *program;
+	int error;
+
+	verifier_words[0] = 0;
+	libbpf_set_print(keep_warning);
+	skeleton = weir_tc__open();
+	if (!skeleton)
+		return weir_fail(errno, "the programs cannot be opened: %s", verifier_words);
+	error = use_maps(weir, skeleton) ?: weir_tc__load(skeleton);
+	if (error) {
+		error = weir_fail(-error, "the kernel refuses the programs: %s (%s)", strerror(-error), verifier_words);
+		goto cleanup;
+	}
+	for (enum weir_program i = 0; i < WEIR_PROGRAMS && !error; i++) {
+		program = bpf_object__find_program_by_name(skeleton->obj, program_names[i]);
+		weir->program_fd[i] = fcntl(bpf_program__fd(program), F_DUPFD_CLOEXEC, 0);
+		if (weir->program_fd[i] < 0)
+			error = weir_fail(errno, "no descriptor for %s", program_names[i]);
+		else if (weir->pin_dir)
+			error = pin_program(weir, i);
+	}
+cleanup:
+	weir_tc__destroy(skeleton);
+	return error;
+}
+
+static bool take_programs(struct weir *weir)
+{
+	char path[512];
+
+	for (enum weir_program i = 0; i < WEIR_PROGRAMS; i++) {
+		if (weir_pin_path(weir, program_names[i], path, sizeof(path)))
+			return false;
+		weir->program_fd[i] = bpf_obj_get(path);
+		if (weir->program_fd[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+int weir_programs_open(struct weir *weir, bool reused, bool *replaced)
+{
+	uint64_t id = build_id();
+	int error;
+
+	*replaced = false;
+	if (reused && weir_meta(weir)->program == id && take_programs(weir))
+		return 0;
+	error = load_programs(weir);
+	if (!error && reused)
+		error = weir_links_update(weir);
+	if (error)
+		return error;
+	*replaced = reused;
+	weir_meta(weir)->program = id;
+	return 0;
+}
+
+int weir_program_fd(struct weir *weir, const char *name)
+{
+	for (enum weir_program i = 0; i < WEIR_PROGRAMS; i++)
+		if (!strcmp(name, program_names[i]))
+			return fcntl(weir->program_fd[i], F_DUPFD_CLOEXEC, 0);
+	return weir_fail(ENOENT, "there is no program %s", name);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Errors as sentences, growing lists, and grace periods. */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+static _Thread_local char weir_error_text[512];
+
+const char *weir_error(void)
+{
+	return weir_error_text;
+}
+
+int weir_fail(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(weir_error_text, sizeof(weir_error_text), format, arguments);
+	va_end(arguments);
+	return -error;
+}
+
+void *weir_list_add(struct weir_list *list, size_t size)
+{
+	if (list->count == list->capacity) {
+		size_t capacity = list->capacity ? list->capacity * 2 : 64;
+		void *items = realloc(list->items, capacity * size);
+
+		if (!items)
+			return NULL;
+		list->items = items;
+		list->capacity = capacity;
+		list->size = size;
+	}
+	return (char *)list->items + list->count++ * size;
+}
+
+void weir_list_free(struct weir_list *list)
+{
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
+
+/*
+ * The programs run under RCU, and MEMBARRIER_CMD_GLOBAL is synchronize_rcu(). Kernels with nohz_full
+ * CPUs refuse it; a program runs for microseconds, so a tenth of a second serves there.
+ */
+static void weir_synchronize(void)
+{
+	struct timespec pause = { .tv_nsec = 100000000 };
+
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+		return;
+	while (nanosleep(&pause, &pause) && errno == EINTR)
+		;
+}
+
+void weir_grace(struct weir *weir)
+{
+	weir_synchronize();
+	weir_table_after_grace(&weir->table[0]);
+	weir_table_after_grace(&weir->table[1]);
+	weir_tree_after_grace(&weir->tree);
+	weir->lengths_retired = false;
+}

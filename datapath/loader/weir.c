@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A handle on the datapath: maps, then programs, then what is known about the tables. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+static struct weir *weir_new(const char *pin_dir)
+{
+	struct weir *weir = calloc(1, sizeof(*weir));
+
+	if (!weir)
+		return NULL;
+	weir->link_fd = calloc(WEIR_PORTS, sizeof(*weir->link_fd));
+	weir->pin_dir = pin_dir ? strdup(pin_dir) : NULL;
+	weir->lock_fd = -1;
+	memset(weir->map_fd, -1, sizeof(weir->map_fd));
+	memset(weir->program_fd, -1, sizeof(weir->program_fd));
+	if (!weir->link_fd || (pin_dir && !weir->pin_dir)) {
+		free(weir->link_fd);
+		free(weir->pin_dir);
+		free(weir);
+		return NULL;
+	}
+	memset(weir->link_fd, -1, WEIR_PORTS * sizeof(*weir->link_fd));
+	return weir;
+}
+
+int weir_open(const char *pin_dir, const struct weir_options *options, struct weir **out, int *reused)
+{
+	struct weir *weir = weir_new(pin_dir);
+	bool maps_reused = false, replaced = false;
+	int error;
+
+	*out = NULL;
+	if (!weir)
+		return weir_fail(ENOMEM, "no memory for a handle");
+	weir->no_tcx = options->no_tcx;
+	error = weir_maps_open(weir, options, &maps_reused);
+	if (error)
+		goto cleanup;
+	/* An earlier loader may have taken entries out just now. */
+	if (maps_reused)
+		weir_grace(weir);
+	error = weir_prefixes_open(weir);
+	if (error)
+		goto cleanup;
+	error = weir_programs_open(weir, maps_reused, &replaced);
+	if (error)
+		goto cleanup;
+	*reused = replaced ? 2 : maps_reused;
+	*out = weir;
+	weir = NULL;
+cleanup:
+	weir_close(weir);
+	return error;
+}
+
+void weir_close(struct weir *weir)
+{
+	if (!weir)
+		return;
+	for (uint32_t place = 0; place < WEIR_PORTS; place++)
+		for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
+			if (weir->link_fd[place][program] >= 0)
+				close(weir->link_fd[place][program]);
+	for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
+		if (weir->program_fd[program] >= 0)
+			close(weir->program_fd[program]);
+	weir_prefixes_close(weir);
+	weir_maps_close(weir);
+	free(weir->link_fd);
+	free(weir->pin_dir);
+	free(weir);
+}
