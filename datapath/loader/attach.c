@@ -246,7 +246,7 @@ static bool has_ethernet_header(const char *name)
 	struct ifreq request = {};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), error;
 
-	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
+	memcpy(request.ifr_name, name, WEIR_IFNAMSIZ);
 	error = fd < 0 || ioctl(fd, SIOCGIFHWADDR, &request);
 	if (fd >= 0)
 		close(fd);

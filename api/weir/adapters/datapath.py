@@ -33,7 +33,7 @@ from weir.adapters.datapath_records import (
     unpack_prefixes,
 )
 
-REASONS = ("seen", "no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class")
+REASONS = ("no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class")
 HOOKS = ("none", "tcx", "clsact")
 XDP_MODES = ("none", "native", "generic")
 
@@ -156,7 +156,7 @@ class Datapath:
         return {_text(spec): _port(spec) for spec in self._ports()}
 
     def port_counters(self) -> dict[str, PortCounters]:
-        """What passed unshaped, by reason and port (index `seen` counts every packet of shaping ports)."""
+        """What left shaping ports unshaped, by reason and port."""
         return {
             _text(spec): PortCounters(
                 dict(zip(REASONS, spec.packets, strict=False)), dict(zip(REASONS, spec.bytes, strict=False))
