@@ -10,6 +10,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from weir.http import problems, security, ui
 from weir.http.context import Context
 from weir.http.endpoint import Area, Operation
+from weir.http.rendering import pending_answer
 from weir.http.resources import (
     auth,
     candidate,
@@ -24,7 +25,7 @@ from weir.http.resources import (
 )
 from weir.http.schemas.problem import Problem
 from weir.http.settings import Settings
-from weir.service import Service
+from weir.service import Principal, Service
 from weir.service.imports import ImportService
 from weir.service.stats import StatsService
 
@@ -45,6 +46,7 @@ AREAS: tuple[Area, ...] = (
     system.area,
     documentation.area,
 )
+SAMPLER = Principal(0, "statistics", "read", "local", "sampler", "local", 0)
 DESCRIPTION = """The router's configuration and figures.
 
 Every number's name carries its unit (`_bps` bit/s, `_ms`, `_bytes`). Pairs are upload and download as seen
@@ -125,6 +127,11 @@ def create_app(settings: Settings, parts: Context | None = None) -> Flask:
 def open_parts(settings: Settings) -> Context:
     """Open the store and start the sampler. Raises Unavailable."""
     service = Service.open(settings.database, settings.agent_socket)
-    stats = StatsService(service, settings.statistics_database, settings.max_streams)
+    stats = StatsService(
+        service.agent,
+        settings.statistics_database,
+        settings.max_streams,
+        lambda: pending_answer(service, SAMPLER),
+    )
     stats.start()
     return Context(settings, service, stats, ImportService(service))

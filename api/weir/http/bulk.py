@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weir.http.context import me, service
@@ -16,21 +15,6 @@ from weir.service import ANYTHING, Edit
 
 MAX_ITEMS = 10_000
 MAX_FINDINGS = 1000
-_NUMBERED = re.compile(r"q([0-9]{1,12})")
-
-
-class _Ids:
-    """Ids for new queues: the next free number, and then on from there."""
-
-    def __init__(self) -> None:
-        self._next = 0
-
-    def take(self) -> str:
-        if not self._next:
-            match = _NUMBERED.fullmatch(service().config.new_queue_id(me()))
-            self._next = int(match[1]) if match else 1
-        self._next += 1
-        return f"q{self._next - 1}"
 
 
 def read_edits(body: Mapping[str, Any]) -> list[Edit]:
@@ -39,10 +23,12 @@ def read_edits(body: Mapping[str, Any]) -> list[Edit]:
     if unknown:
         raise Invalid(f"{sorted(unknown)[0]!r} is not a field of a bulk request.", code="unknown-field")
     findings: list[Finding] = []
-    ids = _Ids()
+    upserts = _items(body, "upsert")
+    unnamed = sum(1 for item in upserts if isinstance(item, dict) and item.get("id") is None)
+    ids = iter(service().config.new_ids(me(), "queue", unnamed) if unnamed else ())
     edits = [
         edit
-        for index, item in enumerate(_items(body, "upsert"))
+        for index, item in enumerate(upserts)
         if (edit := _upsert(index, item, ids, findings)) is not None
     ]
     for index, queue_id in enumerate(_items(body, "delete")):
@@ -68,14 +54,14 @@ def _items(body: Mapping[str, Any], name: str) -> list[Any]:
     return found
 
 
-def _upsert(index: int, item: Any, ids: _Ids, findings: list[Finding]) -> Edit | None:
+def _upsert(index: int, item: Any, ids: Iterator[str], findings: list[Finding]) -> Edit | None:
     where = f"upsert[{index}]"
     if not isinstance(item, dict):
         findings.append(_finding(where, "bad-object", "must be a queue, a JSON object"))
         return None
     expects = item.get("etag", ANYTHING)
     given = writable(item)
-    given["id"] = given.get("id") or ids.take()
+    given["id"] = next(ids) if given.get("id") is None else given["id"]
     if "position" not in given:
         given["position"] = _position(given["id"], given.get("parent"))
     try:

@@ -1,1 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The router's health in one answer: what is well, what is not, and what to do about it."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import weir
+from weir.http.context import Context
+from weir.http.rendering import moment
+from weir.service import Listing, Principal
+
+Json = dict[str, Any]
+MAX_LISTED = 1000
+
+
+def system_json(context: Context, by: Principal) -> Json:
+    """The body of `GET /system`."""
+    router = context.stats.router
+    status: Json = router.status or {}
+    system = router.system_answer
+    config = context.service.config
+    warned = config.warned_ids(by)
+    checks = [*_agent_checks(context, by), *_shaping_checks(status, len(warned))]
+    states = {check["state"] for check in checks}
+    return {
+        "version": weir.__version__,
+        "hostname": system.get("hostname"),
+        "kernel": system.get("kernel") or status.get("kernel"),
+        "uptime_s": system.get("uptime_s"),
+        "health": "failed" if "failed" in states else "warning" if "warning" in states else "ok",
+        "checks": checks,
+        "agent": _agent(context, status),
+        "revision": config.revision(by),
+        "queue_count": config.page(by, Listing("queue", limit=1)).total,
+        "warning_count": len(warned),
+        "capabilities": [
+            {"id": str(item["id"]), "available": bool(item["available"]), "reason": item.get("reason")}
+            for item in status.get("capabilities", ())[:MAX_LISTED]
+        ],
+        "shapers": [
+            {"interface": name, "mode": str(item["mode"]), "reason": item.get("reason")}
+            for name, item in sorted(status.get("shapers", {}).items())[:MAX_LISTED]
+        ],
+        "drift": [_drift(item) for item in status.get("drift", ())[:MAX_LISTED]],
+    }
+
+
+def _agent(context: Context, status: Json) -> Json:
+    router = context.stats.router
+    if router.lost_at is not None or router.status is None:
+        return {
+            "connected": False,
+            "state": "down",
+            "version": status.get("version"),
+            "revision": status.get("revision"),
+            "since": router.lost_at,
+        }
+    return {
+        "connected": True,
+        "state": status.get("state", "ok"),
+        "version": status.get("version"),
+        "revision": status.get("revision"),
+        "since": status["started_at"] / 1000 if status.get("started_at") else None,
+    }
+
+
+def _drift(item: Json) -> Json:
+    return {
+        "at": moment(item.get("at_ms")),
+        "part": str(item.get("part", "")),
+        "what": str(item.get("text", "")),
+        "repaired": bool(item.get("repaired")),
+    }
+
+
+def _check(name: str, state: str, message: str) -> Json:
+    return {"id": name, "state": state, "message": message}
+
+
+def _agent_checks(context: Context, by: Principal) -> list[Json]:
+    router = context.stats.router
+    if router.lost_at is not None or router.status is None:
+        reason = router.lost_reason or "it was not asked yet"
+        return [
+            _check("agent", "failed", f"The agent does not answer: {reason}. Forwarding and shaping go on.")
+        ]
+    status = router.status
+    state = str(status.get("state", "ok"))
+    head = context.service.config.revision(by)
+    checks = [_check("agent", *_AGENT_STATES.get(state, ("warning", f"The agent says {state!r}.")))]
+    if status.get("revision") == head:
+        checks.append(_check("revision", "ok", f"The kernel runs revision {head}."))
+    else:
+        running = status.get("revision")
+        message = f"The kernel runs revision {running}, the configuration is at {head}."
+        checks.append(_check("revision", "warning", message))
+    return checks
+
+
+_AGENT_STATES = {
+    "ok": ("ok", "The agent answers and the kernel agrees with the configuration."),
+    "applying": ("ok", "The agent is applying a change."),
+    "starting": ("warning", "The agent is starting."),
+    "drift": ("warning", "Somebody changed the kernel; the agent is repairing it."),
+    "failed": ("failed", "The agent could not bring the kernel to the configuration; see its log."),
+}
+
+
+def _shaping_checks(status: Json, warned: int) -> list[Json]:
+    checks = []
+    fallbacks = sorted(
+        name
+        for name, item in status.get("shapers", {}).items()
+        if item.get("mode") in ("police", "none") and item.get("reason")
+    )
+    if fallbacks:
+        names = ", ".join(fallbacks[:5])
+        message = f"{names}: shaped by a fallback, see the capabilities for the reason."
+        checks.append(_check("shapers", "warning", message))
+    elif status:
+        checks.append(_check("shapers", "ok", "Every shaped interface uses the method it was asked for."))
+    if warned:
+        noun = "object has" if warned == 1 else "objects have"
+        checks.append(_check("warnings", "warning", f"{warned} {noun} warnings."))
+    return checks

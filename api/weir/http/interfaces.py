@@ -1,1 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces as the configuration and the kernel have them, in one list."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weir.http import editing
+from weir.http.context import Context, me
+from weir.http.rendering import findings_json, object_json, read_number
+from weir.model import codec
+from weir.model.objects import Interface
+from weir.model.problem import NotFound
+from weir.service import Listing, Stored
+
+Json = dict[str, Any]
+MAX_INTERFACES = 1000
+
+
+def interface_page(context: Context, query: Mapping[str, Any]) -> Json:
+    """Configured interfaces and those that only the kernel has, by name."""
+    listing = Listing("interface", limit=MAX_INTERFACES, sort="id")
+    configured = {stored.id: stored for stored in context.service.config.page(me(), listing).items}
+    kernel = context.stats.router.kernel_interfaces()
+    names = sorted({*configured, *kernel})
+    start, limit = read_number(query["cursor"]) or 0, query["limit"]
+    return {
+        "items": [
+            _interface(context, name, configured.get(name), kernel.get(name))
+            for name in names[start : start + limit]
+        ],
+        "next_cursor": str(start + limit) if start + limit < len(names) else None,
+        "total": len(names),
+    }
+
+
+def interface_json(context: Context, name: str, *, staged: bool) -> tuple[Stored | None, Json]:
+    """One interface. Raises NotFound when neither the configuration nor the kernel has it."""
+    stored = editing.find_or_none("interface", name, staged=staged)
+    kernel = context.stats.router.kernel_interfaces().get(name)
+    if stored is None and kernel is None:
+        raise NotFound(f"There is no interface {name!r}.", path=f"interface/{name}")
+    return stored, _interface(context, name, stored, kernel)
+
+
+def _interface(context: Context, name: str, stored: Stored | None, kernel: Json | None) -> Json:
+    if stored is not None:
+        body = object_json(stored)
+        warnings = findings_json(context.service.config.findings(me(), "interface", name))
+    else:
+        body = {**codec.to_json(Interface(name)), "etag": None}
+        warnings = []
+    return {
+        **body,
+        "configured": stored is not None,
+        "state": _state(kernel) if kernel is not None else None,
+        "warnings": warnings,
+    }
+
+
+def _state(kernel: Json) -> Json:
+    shaper = kernel.get("shaper") or {}
+    return {
+        "index": int(kernel.get("index", 0)),
+        "kind": str(kernel.get("kind") or "physical"),
+        "mac": kernel.get("mac"),
+        "mtu": int(kernel.get("mtu", 0)),
+        "up": bool(kernel.get("up")),
+        "speed_bps": kernel.get("speed_bps"),
+        "addresses": list(kernel.get("addresses", ())),
+        "qdisc": kernel.get("qdisc") or None,
+        "shaper": shaper.get("mode"),
+        "shaper_reason": shaper.get("reason") or None,
+    }

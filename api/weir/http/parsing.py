@@ -45,7 +45,7 @@ def read_object(raw: bytes) -> dict[str, Any]:
     return found
 
 
-class BodyParser(FlaskParser):  # type: ignore[misc]
+class BodyParser(FlaskParser):
     """webargs with our JSON reader, unknown parameters refused, and our errors."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {"json": None, "query": ma.RAISE}  # noqa: RUF012

@@ -111,7 +111,7 @@ def render_http(error: HTTPException) -> Response:
     """Errors of Flask and Werkzeug: no route, method, size, and so on."""
     status = error.code or 500
     if status < 400:
-        return Response(error.get_response(), status=status)
+        return Response(status=status, headers=error.get_headers())
     phrase = HTTPStatus(status).phrase
     response = _document(status, phrase.lower().replace(" ", "-"), error.description or phrase)
     for name, value in error.get_headers():

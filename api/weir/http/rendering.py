@@ -12,7 +12,17 @@ from weir.http.context import me, service
 from weir.model import codec
 from weir.model.document import Change
 from weir.model.problem import Finding, Invalid
-from weir.service import CandidateView, Committed, FieldChange, ObjectDiff, PendingView, Revision, Stored
+from weir.service import (
+    CandidateView,
+    Committed,
+    FieldChange,
+    ObjectDiff,
+    PendingView,
+    Principal,
+    Revision,
+    Service,
+    Stored,
+)
 
 Item = TypeVar("Item")
 
@@ -75,13 +85,21 @@ def pending_json(pending: PendingView | None) -> dict[str, Any] | None:
     }
 
 
+def pending_answer(services: Service, by: Principal) -> dict[str, Any]:
+    """The commit that waits for its confirmation, or null, and the running revision."""
+    return {
+        "pending": pending_json(services.config.pending(by)),
+        "revision": services.config.revision(by),
+    }
+
+
 def committed_json(committed: Committed) -> dict[str, Any]:
     pending = pending_json(service().config.pending(me())) if committed.confirm else None
     if pending is not None and committed.confirm is not None:
         pending["token"] = committed.confirm.token
     return {
         "revision": committed.revision,
-        "base_revision": committed.revision - 1,
+        "base_revision": committed.revision - (1 if committed.changes else 0),
         "counts": counts_json(committed.changes),
         "kernel": kernel_json(committed.applied),
         "findings": findings_json(committed.findings),

@@ -13,7 +13,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from weir.http.context import service
 from weir.http.endpoint import ADMIN, PUBLIC, READ, SIGNED_IN, WRITE, Operation
 from weir.http.problems import BadRequest, UnsupportedMediaType
-from weir.model.problem import Forbidden, Unauthenticated
+from weir.model.problem import Forbidden, Problem, Unauthenticated
 from weir.service import Principal
 
 SESSION_COOKIE = "weir_session"
@@ -57,6 +57,14 @@ def authenticate() -> Principal:
     if request.method not in SAFE_METHODS:
         service().auth.check_csrf(secret, request.headers.get("X-CSRF-Token", ""))
     return principal
+
+
+def still_permitted() -> bool:
+    """Whether the credential of a long request is still good: sessions and tokens can be revoked."""
+    try:
+        return permits(READ, authenticate().scope)
+    except Problem:
+        return False
 
 
 def permits(scope: str, held: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flask import Flask, Response, request, send_file
 from werkzeug.exceptions import MethodNotAllowed, NotFound
-from werkzeug.utils import safe_join
+from werkzeug.security import safe_join
 
 FOREVER = "public, max-age=31536000, immutable"
 NOT_BUILT = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates: changes that are collected, compared, and committed at once; and the confirmation of a commit."""
+"""Candidates: changes that are collected, compared and committed at once; and a commit's confirmation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weir.http.rendering import (
     diff_page,
     findings_json,
     kernel_json,
-    pending_json,
+    pending_answer,
 )
 from weir.http.schemas import changes, paging
 from weir.model import codec
@@ -146,12 +146,7 @@ def commit_candidate(body: dict[str, Any]) -> Response:
 @config.operation("GET", "/config/pending", scope=READ, answers=changes.PendingAnswer)
 def get_pending() -> Response:
     """The commit that waits for its confirmation, or null, and the running revision"""
-    return answer(
-        {
-            "pending": pending_json(service().config.pending(me())),
-            "revision": service().config.revision(me()),
-        }
-    )
+    return answer(pending_answer(service(), me()))
 
 
 @config.operation(

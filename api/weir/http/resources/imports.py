@@ -47,7 +47,7 @@ def import_file(query: dict[str, Any], format_name: str) -> Response:
     """
     files = uploads.read_files(format_name)
     report = context().imports.read(
-        me(), format_name, files, replace=query["replace"], preview=query["preview"]
+        me(), format_name, files, replace_all=query["replace"], preview=query["preview"]
     )
     return answer(report_json(report), 201)
 

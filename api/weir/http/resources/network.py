@@ -36,7 +36,9 @@ def with_warnings(stored: Stored) -> dict[str, Any]:
 
 
 def queue_type_json(stored: Stored) -> dict[str, Any]:
-    return {**with_warnings(stored), "used_by": service().config.used_by(me(), stored.kind, stored.id)}
+    with service().config.document(me()) as document:
+        used_by = len(document.queue_ids_by_type.get(stored.id, ()))
+    return {**with_warnings(stored), "used_by": used_by}
 
 
 def page_json(kind: Kind, query: dict[str, Any], render: editing.Render) -> dict[str, Any]:

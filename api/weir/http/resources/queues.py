@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Response
@@ -20,26 +21,54 @@ from weir.http.rendering import (
     staged_json,
 )
 from weir.http.schemas import changes, paging, queue
+from weir.model import tree
+from weir.model.document import Document
+from weir.model.enforcement import enforcement_of
+from weir.model.objects import Queue
 from weir.model.problem import Invalid
+from weir.model.rules import findings_of
 from weir.service import Listing, Stored
 
 area = Area("queues", "Simple queues: who, how fast up and down, under which parent.")
+LIVE_SORTS = {"rate_upload": "rate_upload", "rate_download": "rate_download", "drops": "drops"}
+MAX_RANKED = 5000
 QUEUE = "/queues/<string(maxlength=63):queue_id>"
 STAGED = {202: ("Staged in your candidate", changes.StagedAnswer)}
 
 
+def queue_rows(found: Sequence[Stored]) -> list[dict[str, Any]]:
+    """Queues with what is read-only: ancestors, children, what is in force, and findings."""
+    with service().config.document(me()) as document:
+        return [
+            {
+                **object_json(stored),
+                "path": ancestors_json(document, stored.id),
+                "child_count": len(document.children_of(stored.id)),
+                "enforcement": enforcement_json(stored),
+                "warnings": findings_json(findings_of(document, "queue", stored.id)),
+            }
+            for stored in found
+        ]
+
+
+def ancestors_json(document: Document, queue_id: str) -> list[dict[str, str]]:
+    """The path from the root of the tree down to the parent."""
+    queue = document.queue(queue_id)
+    above = list(tree.ancestors(document, queue)) if queue else []
+    return [{"id": item.id, "name": item.name} for item in reversed(above)]
+
+
+def enforcement_json(stored: Stored) -> list[dict[str, Any]]:
+    """The fields that are given and what becomes of them on this router."""
+    assert isinstance(stored.object, Queue)
+    return [
+        {"field": item.field, "enforced": item.enforced, "note": item.note}
+        for item in enforcement_of(stored.object)
+    ]
+
+
 def queue_json(stored: Stored) -> dict[str, Any]:
-    config = service().config
-    return {
-        **object_json(stored),
-        "path": [{"id": item.id, "name": item.name} for item in config.ancestors(me(), stored.id)],
-        "child_count": config.child_count(me(), stored.id),
-        "enforcement": [
-            {"field": item.field, "enforced": item.enforced, "note": item.note}
-            for item in config.enforcement(me(), stored)
-        ],
-        "warnings": findings_json(config.findings(me(), "queue", stored.id)),
-    }
+    return queue_rows([stored])[0]
 
 
 @area.operation("GET", "/queues", scope=READ, query=paging.QueueQuery, answers=queue.QueuePage)
@@ -48,38 +77,37 @@ def list_queues(query: dict[str, Any]) -> Response:
 
     `-` before the sort key means descending. Sorting by a live figure lists queues without one last.
     """
-    page = context().stats.sorted_page(me(), query) if is_live(query["sort"]) else None
-    if page is None:
-        page = service().config.page(me(), listing(query))
+    page = service().config.page(me(), listing(query))
     return answer(
         {
-            "items": [queue_json(stored) for stored in page.items],
+            "items": queue_rows(page.items),
             "next_cursor": page.next_cursor,
             "total": page.total,
         }
     )
 
 
-def is_live(sort: str) -> bool:
-    return sort.lstrip("-") in ("rate_upload", "rate_download", "drops")
-
-
 def listing(query: dict[str, Any]) -> Listing:
     """The service's question for a query string."""
     if query["cursor"] is not None and query["offset"] is not None:
         raise Invalid("Give a cursor or an offset, not both.", code="invalid-request", path="offset")
-    parent = {"parent": None if query["parent"] == "none" else query["parent"]} if query["parent"] else {}
+    parent = query["parent"] or "any"
+    sort, rank = query["sort"], None
+    if sort.lstrip("-") in LIVE_SORTS:
+        rank = context().stats.ranking(LIVE_SORTS[sort.lstrip("-")], MAX_RANKED)
+        sort = "position"
     return Listing(
         "queue",
         limit=query["limit"],
         cursor=query["cursor"],
-        offset=query["offset"],
-        sort=query["sort"],
+        offset=query["offset"] or 0,
+        sort=sort,
+        **({"rank": rank} if rank is not None else {}),
         text=query["q"] or "",
+        parent=None if parent == "none" else parent,
         disabled=query["disabled"],
         warned=query["warnings"],
         ids=query["ids"],
-        **parent,
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, stream_with_context
+from flask import Response, copy_current_request_context
 
 from weir.http.context import context, me, service
 from weir.http.endpoint import READ, Area, answer
 from weir.http.schemas import paging, stats
+from weir.http.security import still_permitted
+from weir.model.objects import Queue
 
 area = Area("stats", "Rates over the last second and minute, history, and a stream at 1 Hz.")
 
@@ -35,19 +37,22 @@ def queue_stats(query: dict[str, Any]) -> Response:
 def queue_history(query: dict[str, Any], queue_id: str) -> Response:
     """A queue's last two minutes, hour or day"""
     stored = service().config.get(me(), "queue", queue_id)
-    return answer(context().stats.history(stored.object, query["window"]))
+    assert isinstance(stored.object, Queue)
+    limit = stored.object.max_limit_bps
+    body = context().stats.history(queue_id, query["window"])
+    return answer({**body, "limit_bps": {"upload": limit.upload, "download": limit.download}})
 
 
 @area.operation("GET", "/stats/interfaces", scope=READ, answers=stats.InterfaceStatsAnswer)
 def interface_stats() -> Response:
     """Live figures of the interfaces"""
-    return answer(context().stats.interfaces())
+    return answer(context().stats.router.interfaces())
 
 
 @area.operation("GET", "/stats/system", scope=READ, answers=stats.SystemStats)
 def system_stats() -> Response:
     """CPU, memory and load of the router"""
-    return answer(context().stats.system())
+    return answer(context().stats.router.system())
 
 
 @area.operation(
@@ -65,8 +70,10 @@ def stream_stats(query: dict[str, Any]) -> Response:
     (no sample could be taken); the data is the member of that name in the schema. The number of streams
     is bounded (503 beyond it); close those of hidden tabs.
     """
-    frames = context().stats.stream(me(), query["topics"], query["ids"], query["top"])
-    response = Response(stream_with_context(frames), mimetype="text/event-stream")
+    frames = context().stats.stream(
+        query["topics"], query["ids"], query["top"], copy_current_request_context(still_permitted)
+    )
+    response = Response(frames, mimetype="text/event-stream")
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Accel-Buffering"] = "no"
     return response

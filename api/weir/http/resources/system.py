@@ -31,11 +31,12 @@ def get_liveness() -> Response:
     return answer({"ok": True})
 
 
-@area.operation("GET", "/system/audit", scope=ADMIN, query=paging.Page, answers=accounts.AuditPage)
+@area.operation("GET", "/system/audit", scope=ADMIN, query=paging.AuditQuery, answers=accounts.AuditPage)
 def list_audit(query: dict[str, Any]) -> Response:
     """Who did what from where, the newest first"""
     limit = query["limit"]
-    found = service().audit.list(me(), before=read_number(query["cursor"]), limit=limit)
+    before = read_number(query["cursor"])
+    found = service().audit.list(me(), before=before, limit=limit, text=query["q"] or "")
     items = [
         {
             "id": entry.id,

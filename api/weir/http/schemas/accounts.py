@@ -8,7 +8,7 @@ from marshmallow import fields, validate
 from weir.http.schemas.base import Answer, Flag, Input, Text, Whole, one_of
 
 SCOPES = ("read", "write", "admin")
-USERNAME_PATTERN = r"^[a-z_][a-z0-9_.@-]{0,62}$"
+USERNAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,31}$"
 
 
 class SignInInput(Input):
@@ -37,7 +37,7 @@ class UserPage(Answer):
 
 
 class UserCreateInput(Input):
-    username = Text(min_length=1, max_length=63, required=True, validate=[validate.Regexp(USERNAME_PATTERN)])
+    username = Text(min_length=1, max_length=32, required=True, validate=[validate.Regexp(USERNAME_PATTERN)])
     password = Text(
         min_length=1,
         max_length=1024,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import marshmallow as ma
 from marshmallow import fields, validate
@@ -30,7 +30,7 @@ class Text(fields.String):
         self.forbidden = limits.CONTROL_BUT_NEWLINE_OR_TAB if lines else limits.CONTROL_CHARACTER
 
     def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kw: Any) -> str:
-        text = cast(str, super()._deserialize(value, attr, data, **kw))
+        text = super()._deserialize(value, attr, data, **kw)
         if self.forbidden.search(text):
             raise self.make_error("control")
         return text
@@ -45,7 +45,7 @@ class Whole(fields.Integer):
     def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kw: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.make_error("invalid", input=value)
-        return cast(int, super()._deserialize(value, attr, data, **kw))
+        return super()._deserialize(value, attr, data, **kw)
 
 
 class Flag(fields.Boolean):

@@ -9,7 +9,7 @@ from weir.http.schemas.base import Answer, Input, Text, Whole, one_of
 from weir.http.schemas.problem import Finding
 
 KINDS = ("queue", "queue-type", "interface", "static-route", "firewall")
-CONFIRM_WITHIN_S = (5, 3600)
+CONFIRM_WITHIN_S = (1, 3600)
 
 
 class CommitInput(Input):

@@ -105,3 +105,7 @@ class StreamQuery(Query):
 
 class DiffQuery(Page):
     """Changes of a diff by the page; the kernel's part is computed for the whole."""
+
+
+class AuditQuery(Page):
+    q = Text(max_length=255, metadata={"description": "Part of actor, action, subject or source."})

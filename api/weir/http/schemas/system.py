@@ -33,9 +33,10 @@ class ShaperState(Answer):
 class Drift(Answer):
     """Something in the kernel that differs from the running revision."""
 
-    backend = fields.String()
+    at = fields.String(allow_none=True)
+    part = fields.String()
     what = fields.String()
-    state = fields.String()
+    repaired = fields.Boolean()
 
 
 class AgentState(Answer):

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How results are shown: tables and sentences for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from weir.model.units import format_rate
+
+Json = dict[str, Any]
+FATE_COLOURS = {"imported": "green", "changed": "yellow", "warning": "yellow", "left_out": "red"}
+
+
+def show_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
+    """Columns as wide as their content; `right` names the ones with numbers."""
+    cells = [list(heads), *([clean(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    for number, row in enumerate(cells):
+        parts = [
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        text = "  ".join(parts).rstrip()
+        click.echo(click.style(text, bold=True) if number == 0 else text)
+
+
+def clean(text: str) -> str:
+    """A cell on one line; control characters in a name must not reach the terminal."""
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def pair(rates: Json) -> str:
+    """`10M/50M`, upload first; `-` for unlimited."""
+    return "/".join(format_rate(value) if value else "-" for value in (rates["upload"], rates["download"]))
+
+
+def findings(found: Sequence[Json]) -> None:
+    """Warnings and errors on standard error."""
+    colours = {"error": "red", "warning": "yellow"}
+    for item in found:
+        where = "/".join(str(part) for part in (item["kind"], item["id"], item["field"]) if part)
+        label = click.style(item["severity"], fg=colours.get(item["severity"]))
+        click.echo(f"{label}: {clean(where)}: {clean(item['message'])}", err=True)
+
+
+def committed(answer: Json) -> None:
+    """What a commit did, and what it waits for."""
+    counts, kernel = answer["counts"], answer["kernel"]["counts"]
+    click.echo(f"Revision {answer['revision']}: {_changes(counts)}. Kernel entries: {_changes(kernel)}.")
+    findings(answer["findings"])
+    pending = answer.get("pending")
+    if pending:
+        click.echo(
+            f"It is rolled back in {pending['seconds_left']:.0f} s unless you run:\n"
+            f"  weir confirm {pending['revision']} --confirm-token {pending['token']}"
+        )
+
+
+def staged(answer: Json) -> None:
+    candidate = answer["candidate"]
+    click.echo(f"Staged; your candidate has {candidate['change_count']} changes. See weir diff, weir commit.")
+
+
+def _changes(counts: Json) -> str:
+    return f"{counts['added']} added, {counts['changed']} changed, {counts['removed']} removed"
+
+
+def diff(answer: Json) -> None:
+    """Objects and fields, then what it does to the kernel."""
+    for change in answer["changes"]:
+        sign, colour = {"add": ("+", "green"), "remove": ("-", "red")}.get(change["action"], ("~", "yellow"))
+        click.secho(f"{sign} {change['kind']} {change['id']} {clean(change['name'])}", fg=colour)
+        if change["action"] == "change":
+            for item in change["fields"]:
+                click.echo(f"    {item['field']}: {_short(item['old'])} -> {_short(item['new'])}")
+    left = answer["total"] - len(answer["changes"])
+    if left > 0:
+        click.echo(f"... and {left} more")
+    kernel = answer.get("kernel")
+    if kernel and kernel["available"]:
+        click.echo(f"Kernel entries: {_changes(kernel['counts'])}; no other queue is touched.")
+    elif kernel:
+        click.echo(f"Effect on the kernel unknown: {kernel['reason']}")
+    findings(answer.get("findings", ()))
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return clean(text if len(text) <= 80 else text[:77] + "...")

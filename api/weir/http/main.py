@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weir-api`: the API process. gunicorn with one worker of many threads; it holds no privilege.
+
+One worker, because the running document and the sampler live in memory; threads, because a stream
+occupies one. TLS and HTTP/2 are the reverse proxy's business.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+
+from weir.http.app import create_app
+from weir.http.settings import Settings
+from weir.model.problem import Problem
+
+log = logging.getLogger("weir.http")
+MAX_HEADER_BYTES = 16_384
+
+
+class Refused(Exception):
+    """The process cannot start; the message says why in one sentence."""
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn, configured here and nowhere else."""
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        self._settings = settings
+        self._listener = listener
+        super().__init__()
+
+    def load_config(self) -> None:
+        options: dict[str, Any] = {
+            "bind": [f"fd://{self._listener.fileno()}"],
+            "workers": 1,
+            "threads": self._settings.threads,
+            "worker_class": "gthread",
+            "worker_connections": 4 * self._settings.threads,
+            "timeout": 120,
+            "graceful_timeout": 5,
+            "keepalive": 30,
+            "limit_request_line": 8190,
+            "limit_request_field_size": MAX_HEADER_BYTES,
+            "forwarded_allow_ips": "",
+            "proc_name": "weir-api",
+            "loglevel": "warning",
+            "worker_tmp_dir": "/dev/shm" if os.access("/dev/shm", os.W_OK) else None,
+            "worker_exit": _close,
+        }
+        for name, value in options.items():
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        app = create_app(self._settings)
+        Server.loaded = app
+        return app
+
+    loaded: Flask | None = None
+
+
+def _close(_server: object, _worker: object) -> None:
+    """The worker ends: stop the sampler, end the streams, close the store."""
+    if Server.loaded is not None:
+        parts = Server.loaded.extensions["weir"]
+        parts.stats.stop()
+        parts.service.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run until a signal ends it; a reason not to start is one sentence on standard error."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    try:
+        settings = read_settings(arguments)
+        check(settings)
+        listener = listen(settings.listen)
+    except Refused as refused:
+        sys.exit(f"weir-api: {refused}")
+    Server(settings, listener).run()
+
+
+def read_settings(arguments: Sequence[str] | None) -> Settings:
+    """The environment, overridden by options."""
+    try:
+        settings = Settings.from_environment()
+    except ValueError as error:
+        raise Refused(f"a WEIR_ variable is not acceptable: {error}") from error
+    parser = argparse.ArgumentParser(prog="weir-api", description="Weir's REST API and user interface.")
+    parser.add_argument("--listen", default=settings.listen, help="ADDRESS:PORT (default %(default)s)")
+    parser.add_argument("--database", type=Path, default=settings.database)
+    parser.add_argument("--agent-socket", type=Path, default=settings.agent_socket)
+    parser.add_argument("--static-dir", type=Path, default=settings.static_dir, help="the built web UI")
+    parser.add_argument("--statistics-database", type=Path, default=settings.statistics_database)
+    parser.add_argument("--allow-root", action="store_true", default=settings.allow_root, help="for tests")
+    given = parser.parse_args(arguments)
+    return replace(settings, **vars(given))
+
+
+def check(settings: Settings) -> None:
+    """Look at what would fail later. Raises Refused."""
+    if os.geteuid() == 0 and not settings.allow_root:
+        raise Refused("it runs as root and must not: start it as an unprivileged user (or --allow-root).")
+    folder = settings.database.parent
+    if not folder.is_dir():
+        raise Refused(f"the folder of the database does not exist: {folder}")
+    target = settings.database if settings.database.exists() else folder
+    if not os.access(target, os.W_OK) or not os.access(folder, os.W_OK | os.X_OK):
+        raise Refused(f"the database cannot be written by uid {os.geteuid()}: {target}")
+    if not settings.agent_socket.exists():
+        log.warning(
+            "the agent's socket %s does not exist yet: nothing can be changed until the agent runs",
+            settings.agent_socket,
+        )
+    try:
+        create_probe(settings)
+    except Problem as problem:
+        raise Refused(problem.message) from problem
+
+
+def create_probe(settings: Settings) -> None:
+    """Open the database once in this process, so that a damaged one is told before the server forks."""
+    from weir.service import Service
+
+    Service.open(settings.database, settings.agent_socket).close()
+
+
+def listen(address: str) -> socket.socket:
+    """A listening socket for `ADDRESS:PORT` or `[V6]:PORT`. Raises Refused."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not host or not (port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise Refused(f"{address!r} is not ADDRESS:PORT")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, int(port)))
+        listener.listen(256)
+    except OSError as error:
+        listener.close()
+        raise Refused(f"cannot listen on {address}: {error.strerror or error}") from error
+    listener.set_inheritable(True)
+    return listener
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports: read a file, report what it would do, and commit exactly that as one revision.
+
+A report belongs to whoever made it and to the revision it was made on. It lives in memory for an
+hour; after a restart, or when the configuration moved on, the file is read again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from weir import formats
+from weir.formats import Line
+from weir.formats import csv as weir_csv
+from weir.formats import routeros as weir_routeros
+from weir.model.document import Document
+from weir.model.objects import ConfigObject
+from weir.model.problem import Conflict, Finding, Invalid, NotFound, Unavailable
+from weir.service import Service
+from weir.service.values import ABSENT, ANYTHING, CandidateView, Committed, Edit, Principal
+
+LIFETIME_S = 3600
+MAX_REPORTS = 8
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an import would do. `edits` are the differences from the running configuration."""
+
+    id: str
+    owner: str
+    format: str
+    file_names: tuple[str, ...]
+    created_at_ms: int
+    expires_at_ms: int
+    base_revision: int
+    summary: Mapping[str, int]
+    counts: Mapping[str, int]
+    lines: Sequence[Line]
+    edits: Sequence[Edit]
+    findings: Sequence[Finding]
+    preview: Json | None
+    preview_reason: str | None
+
+    @property
+    def can_commit(self) -> bool:
+        """False when it would change nothing or when validation found an error."""
+        return bool(self.edits) and not any(found.severity == "error" for found in self.findings)
+
+    def page(
+        self, limit: int, cursor: str | None, fate: str | None = None, text: str | None = None
+    ) -> tuple[list[Json], str | None, int]:
+        """Lines from an index on that have a fate and hold a text; how many there are in all."""
+        start = _index(cursor)
+        if fate is None and not text:
+            chosen: Sequence[Line] = self.lines
+        else:
+            chosen = list(self._matching(fate, (text or "").casefold()))
+        shown = [_line_json(line) for line in chosen[start : start + limit]]
+        more = start + limit < len(chosen)
+        return shown, str(start + limit) if more else None, len(chosen)
+
+    def _matching(self, fate: str | None, text: str) -> Iterator[Line]:
+        for line in self.lines:
+            if fate is not None and line.fate.replace("-", "_") != fate:
+                continue
+            if not text or text in line.source.casefold() or text in line.reason.casefold():
+                yield line
+
+
+class ImportService:
+    """Reports by their id. Thread-safe."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._lock = threading.Lock()
+        self._reports: dict[str, Report] = {}
+
+    def read(
+        self,
+        by: Principal,
+        format_name: str,
+        files: Mapping[str, bytes],
+        *,
+        replace_all: bool = False,
+        preview: bool = True,
+    ) -> Report:
+        """Make a report; nothing is changed. Raises Invalid when the files are not of that format."""
+        revision, document = self._snapshot(by)
+        found = formats.read(format_name, files, document)
+        objects: list[ConfigObject] = [*found.queue_types, *found.queues]
+        edits = list(_edits(document, objects, replace_all))
+        findings = self._service.config.check(by, edits) if edits else []
+        effect, reason = self._preview(by, edits) if preview else (None, "It was not asked for.")
+        now_ms = int(time.time() * 1000)
+        report = Report(
+            id=secrets.token_urlsafe(12),
+            owner=by.username,
+            format=format_name,
+            file_names=tuple(files),
+            created_at_ms=now_ms,
+            expires_at_ms=now_ms + LIFETIME_S * 1000,
+            base_revision=revision,
+            summary=found.summary,
+            counts=_counts(edits),
+            lines=found.lines,
+            edits=edits,
+            findings=findings,
+            preview=effect,
+            preview_reason=reason,
+        )
+        self._keep(report)
+        return report
+
+    def _snapshot(self, by: Principal) -> tuple[int, Document]:
+        """The running revision and a copy of its document: reading a file takes long, a lock must not."""
+        with self._service.config.document(by) as running:
+            revision = self._service.config.revision(by)
+            objects = list(running)
+        return revision, Document(objects)
+
+    def _preview(self, by: Principal, edits: Sequence[Edit]) -> tuple[Json | None, str | None]:
+        if not edits:
+            return {}, None
+        try:
+            return self._service.config.preview(by, edits), None
+        except (Unavailable, Invalid) as problem:
+            return None, problem.message
+
+    def _keep(self, report: Report) -> None:
+        with self._lock:
+            self._expire()
+            while len(self._reports) >= MAX_REPORTS:
+                self._reports.pop(next(iter(self._reports)))
+            self._reports[report.id] = report
+
+    def _expire(self) -> None:
+        now_ms = time.time() * 1000
+        for report in [found for found in self._reports.values() if found.expires_at_ms <= now_ms]:
+            del self._reports[report.id]
+
+    def get(self, by: Principal, report_id: str) -> Report:
+        """Raises NotFound for one that expired, was committed, or is somebody else's."""
+        with self._lock:
+            self._expire()
+            report = self._reports.get(report_id)
+        if report is None or report.owner != by.username:
+            message = f"There is no import report {report_id!r}; read the file again."
+            raise NotFound(message, path=f"import/{report_id}")
+        return report
+
+    def discard(self, by: Principal, report_id: str) -> None:
+        self.get(by, report_id)
+        with self._lock:
+            self._reports.pop(report_id, None)
+
+    def commit(self, by: Principal, report_id: str, message: str, confirm_within_s: int | None) -> Committed:
+        """One revision. Raises Conflict when the configuration changed since the report was made."""
+        report = self._ready(by, report_id)
+        committed = self._service.config.commit(
+            by, report.edits, message or _message(report), confirm_within_s
+        )
+        self.discard(by, report_id)
+        return committed
+
+    def stage(self, by: Principal, report_id: str) -> CandidateView:
+        """Put the report's changes into the caller's candidate."""
+        report = self._ready(by, report_id)
+        view = self._service.candidates.stage(by, report.edits)
+        self.discard(by, report_id)
+        return view
+
+    def _ready(self, by: Principal, report_id: str) -> Report:
+        report = self.get(by, report_id)
+        if not report.edits:
+            raise Conflict("The import would change nothing.", code="nothing-to-commit")
+        head = self._service.config.revision(by)
+        if head != report.base_revision:
+            raise Conflict(
+                f"The report was made on revision {report.base_revision}, and revision {head} runs now; "
+                "read the file again.",
+                code="report-outdated",
+            )
+        return report
+
+    def export(self, by: Principal, format_name: str) -> str:
+        """All queues as text of a format that can be written (`csv`, `routeros`)."""
+        _, document = self._snapshot(by)
+        if format_name == "csv":
+            return weir_csv.write(document)
+        if format_name == "routeros":
+            return weir_routeros.write(document)
+        raise Invalid(f"{format_name!r} cannot be exported.", code="unknown-format")
+
+
+def _edits(document: Document, objects: Sequence[ConfigObject], replace_all: bool) -> Iterator[Edit]:
+    """What turns the document's objects into these; with `replace_all` other queues go."""
+    for item in objects:
+        present = document.get(item.kind, item.id)
+        if present != item:
+            yield Edit(item.kind, item.id, item, ABSENT if present is None else ANYTHING)
+    if replace_all:
+        kept = {item.id for item in objects if item.kind == "queue"}
+        for queue_id in list(document.of_kind("queue")):
+            if queue_id not in kept:
+                yield Edit("queue", queue_id, None, ANYTHING)
+
+
+def _counts(edits: Sequence[Edit]) -> dict[str, int]:
+    counts = {"added": 0, "changed": 0, "removed": 0}
+    for edit in edits:
+        counts["removed" if edit.new is None else "added" if edit.expects == ABSENT else "changed"] += 1
+    return counts
+
+
+def _message(report: Report) -> str:
+    names = ", ".join(islice(report.file_names, 3))
+    return f"import {report.format}: {names}"
+
+
+def _line_json(line: Line) -> Json:
+    return {
+        "line": line.number,
+        "end_line": line.end,
+        "file": line.file,
+        "source": line.source,
+        "fate": line.fate.replace("-", "_"),
+        "code": line.code,
+        "reason": line.reason or None,
+        "object_id": line.object_id,
+    }
+
+
+def _index(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
+        raise Invalid(f"{cursor!r} is not a cursor of this list.", code="bad-cursor", path="cursor")
+    return int(cursor)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent says of the router, and the rates that follow from two of its answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+Json = dict[str, Any]
+_IDLE = ("idle", "iowait")
+_COUNTED = {"bytes": "bps", "packets": "packets_ps", "dropped": "drops_ps"}
+
+
+class Router:
+    """The agent's last answers. `at` is when they came, `lost_at` since when none came."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.at = 0.0
+        self.status: Json | None = None
+        self.lost_at: float | None = None
+        self.lost_reason: str | None = None
+        self.system_answer: Json = {}
+        self._clock = 0.0
+        self._interfaces: dict[str, Json] = {}
+        self._rates: dict[str, Json] = {}
+        self._cpu_busy: list[float] = []
+
+    def follow(self, status: Json, interfaces: Json, system: Json, now: float, clock: float) -> None:
+        """Take in one round of answers; `clock` is monotonic."""
+        listed: list[Json] = interfaces.get("value") or []
+        found = {item["name"]: item for item in listed}
+        with self._lock:
+            elapsed_s = clock - self._clock
+            self._rates = {
+                name: _rates(self._interfaces.get(name), item, elapsed_s) for name, item in found.items()
+            }
+            self._cpu_busy = _busy(self.system_answer.get("cpus", []), system.get("cpus", []))
+            self.status, self._interfaces, self.system_answer = status, found, system
+            self.at, self._clock = now, clock
+            self.lost_at = self.lost_reason = None
+
+    def lose(self, reason: str, now: float) -> None:
+        """The agent did not answer."""
+        with self._lock:
+            if self.lost_at is None:
+                self.lost_at = now
+            self.lost_reason = reason
+
+    def kernel_interfaces(self) -> dict[str, Json]:
+        """The agent's own words per interface, by name."""
+        with self._lock:
+            return dict(self._interfaces)
+
+    def interfaces(self) -> Json:
+        """The answer of `stats/interfaces`."""
+        with self._lock:
+            items = [
+                {
+                    "id": name,
+                    "up": bool(item.get("up")),
+                    "speed_bps": item.get("speed_bps"),
+                    **self._rates[name],
+                    "rx_bytes": int(item.get("rx_bytes", 0)),
+                    "tx_bytes": int(item.get("tx_bytes", 0)),
+                }
+                for name, item in self._interfaces.items()
+            ]
+            return {
+                "at": self.at,
+                "stale_since": self.lost_at,
+                "stale_reason": self.lost_reason,
+                "items": items,
+            }
+
+    def system(self) -> Json:
+        """The answer of `stats/system`."""
+        with self._lock:
+            memory: Mapping[str, Any] = self.system_answer.get("memory", {})
+            load = self.system_answer.get("load") or [0.0]
+            return {
+                "at": self.at,
+                "cpu_busy": self._cpu_busy,
+                "memory_total_bytes": int(memory.get("total_bytes", 0)),
+                "memory_available_bytes": int(memory.get("available_bytes", 0)),
+                "load_1m": float(load[0]),
+                "uptime_s": float(self.system_answer.get("uptime_s", 0.0)),
+            }
+
+
+def _rates(before: Json | None, now: Json, elapsed_s: float) -> Json:
+    rates: Json = {}
+    for way in ("rx", "tx"):
+        for what, shown in _COUNTED.items():
+            name = f"{way}_{what}"
+            delta = int(now.get(name, 0)) - int(before.get(name, 0)) if before else 0
+            per_s = max(delta, 0) / elapsed_s if elapsed_s > 0 else 0.0
+            rates[f"{way}_{shown}"] = round(per_s * 8) if what == "bytes" else round(per_s, 1)
+    return rates
+
+
+def _busy(before: list[Json], now: list[Json]) -> list[float]:
+    """The busy share of each CPU between two readings of its jiffies (the fields of /proc/stat)."""
+    shares = []
+    for index, cpu in enumerate(now):
+        old = before[index] if index < len(before) else {}
+        spent = {name: value - old.get(name, 0) for name, value in cpu.items()}
+        total = sum(spent.values())
+        idle = sum(spent.get(name, 0) for name in _IDLE)
+        share = (total - idle) / total if old and total > 0 else 0.0
+        shares.append(round(min(max(share, 0.0), 1.0), 4))
+    return shares

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sampler: once a second it reads the counters and asks the agent, then wakes the streams.
+
+Counters are read from mapped memory, so queue figures go on while the agent restarts; what only the
+agent knows (interfaces, CPU) then stands still and is marked stale.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weir.model.problem import Problem, Unavailable
+from weir.service.router import Router
+from weir.stats.archive import Archive
+from weir.stats.engine import Engine
+from weir.stats.fanout import Fanout
+from weir.stats.layout import Layout, MappedCounters, close_descriptors
+from weir.wire.client import AgentClient
+
+log = logging.getLogger("weir.stats")
+Json = dict[str, Any]
+TOPICS = ("queues", "interfaces", "system", "config")
+TICK_S = 1.0
+LATE_S = 5.0
+HEARTBEAT_S = 10.0
+RETRY_MS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one stream carries; equal ones share their frames."""
+
+    topics: tuple[str, ...]
+    ids: tuple[str, ...] | None
+    top: int | None
+
+
+class StatsService:
+    """Figures of now and of the recent past. `config_event` gives the data of the stream's `config` event."""
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        archive_path: Path | None,
+        max_streams: int,
+        config_event: Callable[[], Json],
+    ) -> None:
+        """Without an archive the day is empty. A database that cannot be written is reported in the log."""
+        self._agent = agent
+        self._engine = Engine(_open_archive(archive_path))
+        self.router = Router()
+        self._config_event = config_event
+        self._config: Json | None = None
+        self._fanout: Fanout[Wanted] = Fanout(max_streams)
+        self._counters: MappedCounters | None = None
+        self._generation = -1
+        self._slots: dict[str, int] = {}
+        self._config_changed = False
+        self._started_at: Any = None
+        self._last_tick = 0.0
+        self._tick = 0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # --- the sampler ---
+
+    def start(self) -> None:
+        """Begin to sample in a thread of its own."""
+        self._thread = threading.Thread(target=self._run, name="weir-sampler", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the sampler and all streams."""
+        self._stop.set()
+        self._fanout.close()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+        if self._counters is not None:
+            self._counters.close()
+            self._counters = None
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while not self._stop.is_set():
+            try:
+                self.tick()
+            except Problem as problem:
+                log.warning("no sample: %s", problem.message)
+            except Exception:
+                log.exception("the sampler failed; it goes on")
+            due = max(due + TICK_S, time.monotonic() - LATE_S)
+            self._stop.wait(max(due - time.monotonic(), 0))
+
+    def tick(self) -> None:
+        """Take one sample and publish it. The sampler's thread calls it; tests may instead."""
+        now, clock = time.time(), time.monotonic()
+        elapsed_s = clock - self._last_tick
+        self._ask_agent(now, clock)
+        if self._counters is not None:
+            if elapsed_s > LATE_S:
+                self._engine.forget_readings()
+                elapsed_s = TICK_S
+            self._engine.sample(self._counters, now, max(elapsed_s, 0.05))
+        self._last_tick = clock
+        self._tick += 1
+        self._publish()
+
+    def _ask_agent(self, now: float, clock: float) -> None:
+        try:
+            with self._agent.connection() as connection:
+                status = connection.call("status")
+                self.router.follow(
+                    status, connection.call("interfaces"), connection.call("system"), now, clock
+                )
+                if self._counters is None or status.get("started_at") != self._started_at:
+                    answer, descriptors = connection.call_for_fds("counters_fd")
+                    self._map(answer.get("layout", {}), descriptors)
+                    self._started_at = status.get("started_at")
+                answer = connection.call("slots", {"since": self._generation})
+            if self._counters is not None and answer["generation"] != self._generation:
+                self._follow_slots(answer, self._counters)
+        except Problem as problem:
+            self.router.lose(problem.message, now)
+
+    def _follow_slots(self, answer: Json, counters: MappedCounters) -> None:
+        """The agent tells what changed since the generation that we know, or everything (`full`)."""
+        if answer.get("full", True):
+            self._slots = dict(answer["slots"])
+        else:
+            for queue_id in answer.get("removed", ()):
+                self._slots.pop(queue_id, None)
+            self._slots.update(answer["slots"])
+        self._engine.set_slots(self._slots, counters)
+        self._generation = answer["generation"]
+
+    def _map(self, layout: Json, descriptors: list[int]) -> None:
+        """Take new maps into use (first contact, or the agent was restarted and may have made others)."""
+        if len(descriptors) != 2:
+            close_descriptors(descriptors)
+            raise Unavailable("the agent gave no counters", code="no-counters")
+        try:
+            found = Layout.read(layout)
+        except Unavailable:
+            close_descriptors(descriptors)
+            raise
+        counters = MappedCounters(found, descriptors[0], descriptors[1])
+        if self._counters is not None:
+            self._counters.close()
+        self._counters = counters
+        self._generation = -1
+
+    # --- requests ---
+
+    def _stale(self) -> tuple[float | None, str | None]:
+        """Since when and why the queues' figures are not fresh."""
+        if self._counters is not None and time.time() - self._engine.at < LATE_S:
+            return None, None
+        return self.router.lost_at or self._engine.at, self.router.lost_reason or "No sample was taken yet."
+
+    def queues(self, ids: Sequence[str]) -> Json:
+        """Figures of these queues, in this order."""
+        self._engine.watch(ids)
+        return self._queues(ids)
+
+    def _queues(self, ids: Sequence[str]) -> Json:
+        since, reason = self._stale()
+        return {
+            "at": self._engine.at,
+            "stale_since": since,
+            "stale_reason": reason,
+            "items": self._engine.figures(ids),
+        }
+
+    def top(self, count: int, by: str) -> Json:
+        """The busiest queues. `by` is one of `weir.stats.engine.ORDERS`."""
+        return self._queues(self._engine.ranking(by, count))
+
+    def ranking(self, by: str, count: int) -> list[str]:
+        """Ids of the busiest queues, the busiest first; those without traffic are not among them."""
+        return self._engine.ranking(by, count)
+
+    def history(self, queue_id: str, window: str) -> Json:
+        """Samples of the last `2m`, `1h` or `24h`, the oldest first."""
+        return {"id": queue_id, "window": window, **self._engine.recent(queue_id, window)}
+
+    # --- streams ---
+
+    def stream(
+        self,
+        topics: Sequence[str] | None,
+        ids: Sequence[str] | None,
+        top: int | None,
+        permitted: Callable[[], bool],
+    ) -> Iterator[bytes]:
+        """Server-sent events until the reader goes away. Raises Unavailable when there are too many."""
+        wanted = Wanted(
+            tuple(name for name in TOPICS if name in (topics or TOPICS)),
+            tuple(ids) if ids is not None else None,
+            top,
+        )
+        first = f"retry: {RETRY_MS}\n\n".encode() + self._frame(wanted, always=True)
+        return self._fanout.frames(wanted, first, HEARTBEAT_S, permitted)
+
+    def _publish(self) -> None:
+        try:
+            config = self._config_event()
+        except Problem as problem:
+            log.warning("no configuration event: %s", problem.message)
+            config = self._config or {}
+        self._config_changed = _without_clock(config) != _without_clock(self._config or {})
+        self._config = config
+        self._fanout.publish(self._frame)
+
+    def _frame(self, wanted: Wanted, always: bool = False) -> bytes:
+        """What one tick sends to the streams of a filter."""
+        events: list[tuple[str, Json]] = []
+        if "config" in wanted.topics and self._config and (always or self._config_changed):
+            events.append(("config", self._config))
+        since, reason = self._stale()
+        if since is not None or self.router.lost_at is not None:
+            at = since if since is not None else self.router.lost_at
+            why = reason or self.router.lost_reason
+            events.append(("stale", {"at": time.time(), "since": at, "reason": why}))
+        if "queues" in wanted.topics and since is None:
+            events.append(("queues", self._wanted_queues(wanted)))
+        if self.router.lost_at is None and self.router.at:
+            if "interfaces" in wanted.topics:
+                events.append(("interfaces", self.router.interfaces()))
+            if "system" in wanted.topics:
+                events.append(("system", self.router.system()))
+        return b"".join(_event(self._tick, name, data) for name, data in events)
+
+    def _wanted_queues(self, wanted: Wanted) -> Json:
+        if wanted.ids is not None:
+            return self.queues(wanted.ids)
+        return self.top(wanted.top or 10, "rate_download")
+
+
+def _without_clock(config: Json) -> Json:
+    """The event without what changes by itself each second."""
+    pending = config.get("pending")
+    kept = {name: value for name, value in pending.items() if name != "seconds_left"} if pending else None
+    return {**config, "pending": kept}
+
+
+def _event(tick: int, name: str, data: Json) -> bytes:
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f"id: {tick}\nevent: {name}\ndata: {text}\n\n".encode()
+
+
+def _open_archive(path: Path | None) -> Archive | None:
+    if path is None:
+        return None
+    import sqlite3
+
+    try:
+        return Archive(path)
+    except (sqlite3.Error, OSError) as error:
+        log.warning("statistics of the day are not kept: %s: %s", path, error)
+        return None

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole API over a fake agent with counters, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests.service.fake_agent import FakeAgent
+from tests.stats.maps import Maps
+from weir.http.app import create_app
+from weir.http.context import Context
+from weir.http.settings import Settings
+from weir.wire.server import AgentServer, Answer, Peer
+
+
+class Agent(FakeAgent):
+    """The fake agent with what the sampler asks; every queue it holds gets a slot."""
+
+    def __init__(self, socket: Path, database: Path, slots: int = 4096) -> None:
+        super().__init__(socket, database)
+        self.maps = Maps(slots)
+        self.started_at = int(time.time() * 1000)
+        self.interfaces = [_interface("lan0", 1), _interface("wan0", 2)]
+        self._slot_lock = threading.Lock()
+        self._server = AgentServer(
+            socket,
+            {
+                "status": self._status,
+                "apply": self._apply,
+                "settle": self._settle,
+                "preview": self._preview,
+                "explain": self._explain,
+                "counters_fd": self._counters_fd,
+                "slots": self._slots,
+                "interfaces": lambda _params, _peer: self.interfaces,
+                "system": self._system,
+            },
+            allowed_uids={os.getuid()},
+            on_close=self._closed,
+        )
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        self.maps.close()
+
+    def _status(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        return {
+            "version": "test",
+            "revision": self.revision,
+            "state": "ok",
+            "kernel": "6.12-test",
+            "capabilities": [{"id": "fq", "available": False, "reason": "the kernel has no fq"}],
+            "shapers": {"wan0": {"mode": "police", "reason": "no fq"}},
+            "drift": [{"at_ms": 1, "part": "tc", "text": "somebody ran tc", "repaired": True}],
+            "confirm": None,
+            "started_at": self.started_at,
+        }
+
+    def _counters_fd(self, _params: dict[str, Any], _peer: Peer) -> Answer:
+        return Answer({"layout": self.maps.layout(), "fds": ["counters", "class"]}, tuple(self.maps.fds))
+
+    def _slots(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        with self._slot_lock:
+            self._deal_slots()
+            if params.get("since") == self.maps.generation:
+                return {"generation": self.maps.generation, "full": False, "slots": {}, "removed": []}
+            return {"generation": self.maps.generation, "full": True, "slots": dict(self.maps.slots)}
+
+    def _deal_slots(self) -> None:
+        held = {object_id for kind, object_id in list(self.kernel) if kind == "queue"}
+        for queue_id in [name for name in self.maps.slots if name not in held]:
+            self.maps.free(queue_id)
+        used = set(self.maps.slots.values())
+        free = (slot for slot in range(1, self.maps.lines // 2) if slot not in used)
+        for queue_id in sorted(held - self.maps.slots.keys()):
+            self.maps.place(queue_id, next(free))
+
+    def _system(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        now = int(time.monotonic() * 100)
+        return {
+            "cpus": [{"user": now // 4, "idle": now - now // 4}] * 2,
+            "memory": {"total_bytes": 1 << 30, "available_bytes": 1 << 29},
+            "load": [0.5, 0.4, 0.3],
+            "uptime_s": 100.0,
+            "kernel": "6.12-test",
+            "hostname": "router",
+        }
+
+
+def _interface(name: str, index: int) -> dict[str, Any]:
+    counters = {f"{way}_{what}": 0 for way in ("rx", "tx") for what in ("bytes", "packets", "dropped")}
+    return {
+        "name": name,
+        "index": index,
+        "kind": "veth",
+        "mac": "02:00:00:00:00:01",
+        "mtu": 1500,
+        "up": True,
+        "speed_bps": 10**10,
+        "addresses": ["192.0.2.1/24"],
+        "qdisc": "mq",
+        "shaper": None,
+        **counters,
+    }
+
+
+class World:
+    """`app` over a store in `folder` and a fake agent; `token(scope)` gives credentials."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.database = folder / "weir.db"
+        self.socket = folder / "agent.sock"
+        self.settings = Settings(self.database, self.socket, **settings)
+        self.app: Flask = create_app(self.settings)
+        self.parts: Context = self.app.extensions["weir"]
+        self.agent = Agent(self.socket, self.database)
+        self.password = self.parts.service.auth.bootstrap()
+        self._tokens: dict[str, str] = {}
+
+    def __enter__(self) -> World:
+        self.agent.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.parts.stats.stop()
+        self.parts.service.close()
+        self.agent.__exit__(*exception)
+
+    def token(self, scope: str = "admin") -> str:
+        if scope not in self._tokens:
+            self._tokens[scope] = self.parts.service.auth.issue_local_token(f"test-{scope}", scope)
+        return self._tokens[scope]
+
+    def client(self, scope: str | None = "admin") -> Client:
+        return Client(self.app.test_client(), self.token(scope) if scope else None)
+
+
+class Client:
+    """A test client that sends a token and JSON."""
+
+    def __init__(self, http: FlaskClient, token: str | None) -> None:
+        self.http = http
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def __call__(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        headers = {**self.headers, **options.pop("headers", {})}
+        if (etag := options.pop("etag", None)) is not None:
+            headers["If-Match"] = f'"{etag}"'
+        if body is not None:
+            options["json"] = body
+        path = path if path.startswith("/api") else f"/api/v1{path}"
+        return self.http.open(path, method=method, headers=headers, **options)
