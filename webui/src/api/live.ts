@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useSyncExternalStore } from "react";
+import type { InterfaceStatsAnswer, Pending, QueueStats, QueueStatsAnswer, SystemStats } from "./types";
+
+/**
+ * One event stream for the whole page. Whoever shows a queue subscribes to it; the stream is asked
+ * for the union of what is on the screen, and the new stream is open before the old one closes.
+ * Measurements do not pass through React: a listener writes its own cell.
+ */
+
+export type Freshness = { state: "connecting" } | { state: "live"; at: number } | { state: "stale"; since: number | null; reason: string };
+
+interface ConfigEvent {
+  revision: number;
+  pending: Pending | null;
+}
+
+const STALE_AFTER_MS = 3_500;
+const ASK_AFTER_MS = 200;
+const RETRY_AFTER_MS = 2_000;
+export const MAX_WATCHED = 400;
+
+type QueueListener = (stats: QueueStats | null) => void;
+
+class Topic<T> {
+  value: T | null = null;
+  private readonly listeners = new Set<() => void>();
+  subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+  set(value: T): void {
+    this.value = value;
+    for (const listener of this.listeners) listener();
+  }
+}
+
+export class LiveFeed {
+  readonly freshness = new Topic<Freshness>();
+  readonly interfaces = new Topic<InterfaceStatsAnswer>();
+  readonly system = new Topic<SystemStats>();
+  readonly config = new Topic<ConfigEvent>();
+  readonly queuesAt = new Topic<number>();
+  private readonly queues = new Map<string, QueueStats>();
+  private readonly watchers = new Map<string, Set<QueueListener>>();
+  private source: EventSource | null = null;
+  private asked = "";
+  private askTimer: number | undefined;
+  private retryTimer: number | undefined;
+  private watchdog: number | undefined;
+  private running = false;
+  private lastAt: number | null = null;
+
+  start(): void {
+    if (this.running) return;
+    this.running = true;
+    this.freshness.set({ state: "connecting" });
+    document.addEventListener("visibilitychange", this.onVisibility);
+    this.open();
+  }
+
+  /** The router serves a bounded number of streams: a hidden tab gives its own back. */
+  private readonly onVisibility = (): void => {
+    if (document.hidden) this.close();
+    else if (this.source === null) {
+      this.freshness.set({ state: "connecting" });
+      this.open();
+    }
+  };
+
+  stop(): void {
+    this.running = false;
+    document.removeEventListener("visibilitychange", this.onVisibility);
+    this.close();
+  }
+
+  private close(): void {
+    this.source?.close();
+    this.source = null;
+    window.clearTimeout(this.askTimer);
+    window.clearTimeout(this.retryTimer);
+    window.clearTimeout(this.watchdog);
+  }
+
+  latest(id: string): QueueStats | null {
+    return this.queues.get(id) ?? null;
+  }
+
+  /** The listener is called at once with what is known, then with every measurement. */
+  watch(id: string, listener: QueueListener): () => void {
+    let listeners = this.watchers.get(id);
+    if (!listeners) {
+      listeners = new Set();
+      this.watchers.set(id, listeners);
+      this.askSoon();
+    }
+    listeners.add(listener);
+    listener(this.latest(id));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.watchers.get(id) === listeners) {
+        this.watchers.delete(id);
+        this.askSoon();
+      }
+    };
+  }
+
+  private askSoon(): void {
+    window.clearTimeout(this.askTimer);
+    this.askTimer = window.setTimeout(() => {
+      if (this.running && !document.hidden && this.address() !== this.asked) this.open();
+    }, ASK_AFTER_MS);
+  }
+
+  private address(): string {
+    const ids = [...this.watchers.keys()].sort().slice(0, MAX_WATCHED);
+    const query = new URLSearchParams({ topics: ids.length > 0 ? "queues,interfaces,system,config" : "interfaces,system,config" });
+    if (ids.length > 0) query.set("ids", ids.join(","));
+    return `/api/v1/stats/stream?${query.toString()}`;
+  }
+
+  private open(): void {
+    window.clearTimeout(this.retryTimer);
+    const previous = this.source;
+    this.asked = this.address();
+    const source = new EventSource(this.asked);
+    this.source = source;
+    const on = <T>(name: string, take: (data: T) => void) => {
+      source.addEventListener(name, (event: MessageEvent<string>) => {
+        if (this.source !== source) return;
+        previous?.close();
+        take(JSON.parse(event.data) as T);
+      });
+    };
+    on<QueueStatsAnswer>("queues", (data) => this.takeQueues(data));
+    on<InterfaceStatsAnswer>("interfaces", (data) => {
+      this.interfaces.set(data);
+      this.fresh(data.at, data.stale_since, data.stale_reason);
+    });
+    on<SystemStats>("system", (data) => this.system.set(data));
+    on<ConfigEvent>("config", (data) => this.config.set(data));
+    on<{ at: number; since: number; reason: string }>("stale", (data) => this.fresh(data.at, data.since, data.reason));
+    source.onerror = () => {
+      previous?.close();
+      if (this.source === source) this.lost(source);
+    };
+    this.armWatchdog();
+  }
+
+  private takeQueues(data: QueueStatsAnswer): void {
+    for (const item of data.items) {
+      this.queues.set(item.id, item);
+      const listeners = this.watchers.get(item.id);
+      if (listeners) for (const listener of listeners) listener(item);
+    }
+    this.queuesAt.set(data.at);
+    this.fresh(data.at, data.stale_since, data.stale_reason);
+  }
+
+  private fresh(at: number, staleSince: number | null, reason: string | null): void {
+    this.lastAt = staleSince ?? at;
+    if (staleSince !== null) this.freshness.set({ state: "stale", since: staleSince, reason: reason ?? "no new measurements" });
+    else this.freshness.set({ state: "live", at });
+    this.armWatchdog();
+  }
+
+  private armWatchdog(): void {
+    window.clearTimeout(this.watchdog);
+    this.watchdog = window.setTimeout(() => this.freshness.set({ state: "stale", since: this.lastAt, reason: "reconnecting" }), STALE_AFTER_MS);
+  }
+
+  /** The browser retries a broken stream by itself, but gives up on an answer other than 200. */
+  private lost(source: EventSource): void {
+    if (source.readyState !== EventSource.CLOSED || !this.running) return;
+    this.retryTimer = window.setTimeout(() => this.open(), RETRY_AFTER_MS);
+  }
+}
+
+export const live = new LiveFeed();
+
+export const useFreshness = (): Freshness => useSyncExternalStore(live.freshness.subscribe, () => live.freshness.value) ?? { state: "connecting" };
+export const useLiveInterfaces = (): InterfaceStatsAnswer | null => useSyncExternalStore(live.interfaces.subscribe, () => live.interfaces.value);
+export const useLiveSystem = (): SystemStats | null => useSyncExternalStore(live.system.subscribe, () => live.system.value);
+/** Changes with every batch of queue measurements; for the few places that show them through React. */
+export const useQueuesAt = (): number | null => useSyncExternalStore(live.queuesAt.subscribe, () => live.queuesAt.value);

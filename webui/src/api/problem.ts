@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Finding, ProblemDocument } from "./types";
+
+/** Every failure of a request, in one shape: RFC 9457 as the API sends it, or no answer at all. */
+export class ApiProblem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly path: string | null;
+  readonly findings: readonly Finding[];
+  readonly retryAfterS: number | null;
+
+  constructor(document: Pick<ProblemDocument, "status" | "code" | "detail" | "path" | "findings">, retryAfterS: number | null = null) {
+    super(document.detail);
+    this.name = "ApiProblem";
+    this.status = document.status;
+    this.code = document.code;
+    this.path = document.path;
+    this.findings = document.findings;
+    this.retryAfterS = retryAfterS;
+  }
+}
+
+const isDocument = (body: unknown): body is ProblemDocument => typeof body === "object" && body !== null && "detail" in body && "code" in body;
+
+export function problemOf(body: unknown, response: Response): ApiProblem {
+  const retry = Number(response.headers.get("Retry-After"));
+  const retryAfterS = Number.isFinite(retry) && retry > 0 ? retry : null;
+  if (isDocument(body)) return new ApiProblem({ ...body, findings: Array.isArray(body.findings) ? body.findings : [] }, retryAfterS);
+  const detail = response.status >= 500 ? "The router's API is not running or is restarting. Nothing was changed; forwarding and shaping go on." : `The router answered ${response.status} ${response.statusText}.`;
+  return new ApiProblem({ status: response.status, code: `http-${response.status}`, detail, path: null, findings: [] }, retryAfterS);
+}
+
+export const unreachable = (): ApiProblem => new ApiProblem({ status: 0, code: "unreachable", detail: "The router does not answer. Check the connection; forwarding and shaping do not depend on it.", path: null, findings: [] });
+
+export function asProblem(error: unknown): ApiProblem {
+  if (error instanceof ApiProblem) return error;
+  return new ApiProblem({ status: 0, code: "unexpected", detail: error instanceof Error ? error.message : String(error), path: null, findings: [] });
+}
+
+/** Messages by field of the object being edited; what belongs to no field is under "". */
+export function messagesByField(problem: ApiProblem): Record<string, string> {
+  const messages: Record<string, string> = {};
+  for (const finding of problem.findings) {
+    if (finding.severity !== "error") continue;
+    const field = (finding.field ?? "").replace(/^changes\.\d+\.new\./, "");
+    messages[field] ??= finding.message;
+  }
+  if (Object.keys(messages).length === 0) {
+    const field = problem.path?.split("/")[2] ?? "";
+    messages[field] = problem.message;
+  }
+  return messages;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import { say } from "@/ui/toast";
+import { api, need } from "./client";
+import { ApiProblem, asProblem } from "./problem";
+import type { Kind } from "./types";
+
+/**
+ * Cache keys and errors, once. Whatever follows from the configuration lies under "config" and is
+ * fetched again after every commit, ours or another browser's.
+ */
+export const CONFIG = ["config"] as const;
+export const CANDIDATE = ["config", "candidate"] as const;
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache(),
+  mutationCache: new MutationCache({
+    onError: (error, _variables, _context, mutation) => {
+      if (mutation.meta?.["inline"] !== true) say("error", asProblem(error).message);
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      refetchOnWindowFocus: true,
+      retry: (failures, error) => failures < 2 && !(error instanceof ApiProblem && error.status >= 400 && error.status < 500),
+    },
+    mutations: { retry: false },
+  },
+});
+
+export const refreshConfig = (): Promise<void> => queryClient.invalidateQueries({ queryKey: CONFIG });
+
+export type QueueSort = "position" | "name" | "id" | "max_limit_upload" | "max_limit_download" | "rate_upload" | "rate_download" | "drops";
+
+export interface QueueFilter {
+  q?: string;
+  sort?: QueueSort | `-${QueueSort}`;
+  parent?: string;
+  disabled?: boolean;
+  warnings?: boolean;
+}
+
+const filterQuery = (filter: QueueFilter) => ({ q: filter.q ?? undefined, sort: filter.sort, parent: filter.parent, disabled: filter.disabled, warnings: filter.warnings });
+
+export const QUEUE_PAGE = 200;
+
+export const meQuery = queryOptions({ queryKey: ["me"], queryFn: () => need(api.GET("/api/v1/auth/me")), staleTime: Infinity, retry: false });
+
+export const systemQuery = queryOptions({ queryKey: ["system"], queryFn: () => need(api.GET("/api/v1/system")), refetchInterval: 5_000, staleTime: 2_000 });
+
+/** One window of the queue list, by offset, so that a scroll bar can jump. */
+export const queueWindowQuery = (filter: QueueFilter, window: number) =>
+  queryOptions({
+    queryKey: [...CONFIG, "queues", "window", filter, window],
+    queryFn: ({ signal }) => need(api.GET("/api/v1/queues", { params: { query: { ...filterQuery(filter), offset: window * QUEUE_PAGE, limit: QUEUE_PAGE } }, signal })),
+    staleTime: 30_000,
+  });
+
+/** All children of one queue (`none`: the roots), page by page. */
+export const childrenQuery = (parent: string, most = 5_000) =>
+  queryOptions({
+    queryKey: [...CONFIG, "queues", "children", parent],
+    queryFn: async ({ signal }) => {
+      const items = [];
+      for (let offset = 0; offset < most; ) {
+        const page = await need(api.GET("/api/v1/queues", { params: { query: { parent, sort: "position", offset, limit: 1000 } }, signal }));
+        items.push(...page.items);
+        offset += page.items.length;
+        if (page.items.length === 0 || offset >= page.total) break;
+      }
+      return items;
+    },
+    staleTime: 30_000,
+  });
+
+export const queueSearchQuery = (q: string, limit = 12) =>
+  queryOptions({
+    queryKey: [...CONFIG, "queues", "search", q, limit],
+    queryFn: ({ signal }) => need(api.GET("/api/v1/queues", { params: { query: { q, limit } }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
+export const queueQuery = (id: string) =>
+  queryOptions({ queryKey: [...CONFIG, "queue", id], queryFn: () => need(api.GET("/api/v1/queues/{queue_id}", { params: { path: { queue_id: id } } })) });
+
+export const explainQuery = (id: string) =>
+  queryOptions({ queryKey: [...CONFIG, "explain", id], queryFn: () => need(api.GET("/api/v1/queues/{queue_id}/explain", { params: { path: { queue_id: id } } })), refetchInterval: 15_000 });
+
+export const objectHistoryQuery = (id: string) =>
+  queryOptions({ queryKey: [...CONFIG, "history", id], queryFn: () => need(api.GET("/api/v1/queues/{queue_id}/history", { params: { path: { queue_id: id }, query: { limit: 50 } } })) });
+
+export const queueStatsHistoryQuery = (id: string, window: "2m" | "1h" | "24h") =>
+  queryOptions({
+    queryKey: ["stats", "history", id, window],
+    queryFn: () => need(api.GET("/api/v1/stats/queues/{queue_id}/history", { params: { path: { queue_id: id }, query: { window } } })),
+    refetchInterval: window === "2m" ? 30_000 : window === "1h" ? 10_000 : 60_000,
+  });
+
+export type TopBy = "rate_download" | "rate_upload" | "rate_total" | "drops";
+export const topQueuesQuery = (by: TopBy, top = 10) =>
+  queryOptions({ queryKey: ["stats", "top", by, top], queryFn: () => need(api.GET("/api/v1/stats/queues", { params: { query: { by, top } } })), refetchInterval: 2_000, placeholderData: keepPreviousData });
+
+export const queuesByIdQuery = (ids: readonly string[]) =>
+  queryOptions({
+    queryKey: [...CONFIG, "queues", "ids", ids],
+    queryFn: async () => (ids.length === 0 ? [] : (await need(api.GET("/api/v1/queues", { params: { query: { ids: ids.join(","), limit: Math.min(1000, ids.length) } } }))).items),
+    placeholderData: keepPreviousData,
+  });
+
+export const queueTypesQuery = queryOptions({ queryKey: [...CONFIG, "queue-types"], queryFn: () => need(api.GET("/api/v1/queue-types", { params: { query: { limit: 1000 } } })) });
+export const interfacesQuery = queryOptions({ queryKey: [...CONFIG, "interfaces"], queryFn: () => need(api.GET("/api/v1/interfaces", { params: { query: { limit: 1000 } } })), refetchInterval: 10_000 });
+export const routesQuery = queryOptions({ queryKey: [...CONFIG, "routes"], queryFn: () => need(api.GET("/api/v1/static-routes", { params: { query: { limit: 1000 } } })) });
+export const firewallQuery = queryOptions({ queryKey: [...CONFIG, "firewall"], queryFn: () => need(api.GET("/api/v1/firewall")) });
+
+export const candidateQuery = queryOptions({ queryKey: CANDIDATE, queryFn: async () => (await need(api.GET("/api/v1/candidate"))).candidate, refetchInterval: 30_000 });
+export const candidateDiffQuery = (limit: number) => queryOptions({ queryKey: [...CANDIDATE, "diff", limit], queryFn: () => need(api.GET("/api/v1/candidate/diff", { params: { query: { limit } } })) });
+export const pendingQuery = queryOptions({ queryKey: [...CONFIG, "pending"], queryFn: () => need(api.GET("/api/v1/config/pending")), refetchInterval: 5_000 });
+
+export const revisionDiffQuery = (from: number, to: number) =>
+  queryOptions({ queryKey: [...CONFIG, "revisions", "diff", from, to], queryFn: () => need(api.GET("/api/v1/revisions/{from_number}/diff/{to_number}", { params: { path: { from_number: from, to_number: to }, query: { limit: 200 } } })), staleTime: Infinity });
+
+export const usersQuery = queryOptions({ queryKey: ["accounts", "users"], queryFn: () => need(api.GET("/api/v1/users", { params: { query: { limit: 1000 } } })) });
+export const tokensQuery = queryOptions({ queryKey: ["accounts", "tokens"], queryFn: () => need(api.GET("/api/v1/tokens", { params: { query: { limit: 1000 } } })) });
+
+export const importReportQuery = (id: string) => queryOptions({ queryKey: ["import", id], queryFn: () => need(api.GET("/api/v1/import/reports/{report_id}", { params: { path: { report_id: id } } })), staleTime: Infinity, retry: false });
+
+export const KIND_WORD: Record<Kind, readonly [string, string]> = {
+  queue: ["queue", "queues"],
+  "queue-type": ["queue type", "queue types"],
+  interface: ["interface", "interfaces"],
+  "static-route": ["route", "routes"],
+  firewall: ["firewall policy", "firewall policies"],
+};
+export const sessionsQuery = queryOptions({ queryKey: ["accounts", "sessions"], queryFn: () => need(api.GET("/api/v1/auth/sessions")) });

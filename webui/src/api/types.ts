@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Short names for the generated types. Nothing is declared by hand that the API's document declares. */
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type Queue = Schemas["Queue"];
+export type QueueInput = Schemas["QueueInput"];
+export type QueueType = Schemas["QueueType"];
+export type QueueTypeInput = Schemas["QueueTypeInput"];
+export type Interface = Schemas["Interface"];
+export type InterfaceInput = Schemas["InterfaceInput"];
+export type StaticRoute = Schemas["StaticRoute"];
+export type StaticRouteInput = Schemas["StaticRouteInput"];
+export type Firewall = Schemas["Firewall"];
+export type FirewallInput = Schemas["FirewallInput"];
+export type Finding = Schemas["Finding"];
+export type ProblemDocument = Schemas["Problem"];
+export type Candidate = Schemas["Candidate"];
+export type CandidateDiff = Schemas["CandidateDiff"];
+export type Change = Schemas["Change"];
+export type ChangeInput = Schemas["ChangeInput"];
+export type Counts = Schemas["Counts"];
+export type FieldChange = Schemas["FieldChange"];
+export type KernelEffect = Schemas["KernelEffect"];
+export type Pending = Schemas["Pending"];
+export type CommitAnswer = Schemas["CommitAnswer"];
+export type Revision = Schemas["Revision"];
+export type ObjectVersion = Schemas["ObjectVersion"];
+export type Explain = Schemas["Explain"];
+export type QueueStats = Schemas["QueueStats"];
+export type QueueStatsAnswer = Schemas["QueueStatsAnswer"];
+export type QueueHistory = Schemas["QueueHistory"];
+export type InterfaceStats = Schemas["InterfaceStats"];
+export type InterfaceStatsAnswer = Schemas["InterfaceStatsAnswer"];
+export type SystemStats = Schemas["SystemStats"];
+export type System = Schemas["System"];
+export type Me = Schemas["Me"];
+export type Session = Schemas["Session"];
+export type User = Schemas["User"];
+export type Token = Schemas["Token"];
+export type AuditEntry = Schemas["AuditEntry"];
+export type ImportReport = Schemas["ImportReport"];
+export type ImportLine = Schemas["ImportLine"];
+export type Kind = Change["kind"];
+export type Scope = Me["scope"];
+
+/** One value per direction, as seen by the target. */
+export interface Pair<T> {
+  upload: T;
+  download: T;
+}

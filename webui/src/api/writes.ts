@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { say } from "@/ui/toast";
+import { api, need } from "./client";
+import { CANDIDATE, candidateDiffQuery, candidateQuery, queryClient, refreshConfig } from "./queries";
+import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
+
+/**
+ * Every edit in the browser is staged first: it joins the user's pending changes and touches
+ * nothing until it is committed from the bar at the bottom of the page.
+ */
+
+const STAGE_BATCH = 2_000;
+
+export async function stageChanges(changes: readonly ChangeInput[]): Promise<void> {
+  for (let at = 0; at < changes.length; at += STAGE_BATCH) {
+    await need(api.PUT("/api/v1/candidate/changes", { body: { changes: changes.slice(at, at + STAGE_BATCH) } }));
+  }
+  await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+}
+
+/** `inline`: the caller shows the problem at its fields, so no message is raised elsewhere. */
+export const useStage = (inline = false) => useMutation({ mutationFn: stageChanges, meta: { inline } });
+
+export const useUnstage = () =>
+  useMutation({
+    mutationFn: async (change: Pick<Change, "kind" | "id">) => {
+      await need(api.DELETE("/api/v1/candidate/changes/{kind}/{object_id}", { params: { path: { kind: change.kind, object_id: change.id } } }));
+      await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+    },
+  });
+
+export const useDiscard = () =>
+  useMutation({
+    mutationFn: async () => {
+      await need(api.DELETE("/api/v1/candidate"));
+      await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+    },
+    onSuccess: () => say("notice", "The pending changes were discarded."),
+  });
+
+export const useResolve = () =>
+  useMutation({
+    mutationFn: async (keep: "mine" | "theirs") => {
+      await need(api.POST("/api/v1/candidate/resolve", { body: { keep } }));
+      await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+    },
+  });
+
+export interface CommitOptions {
+  message: string;
+  confirm_within_s: number | null;
+}
+
+/** The confirmation token of a commit made in this tab: it lets this tab confirm even after a new sign-in. */
+const TOKEN_KEY = "weir.confirm";
+
+export function rememberConfirmation(answer: CommitAnswer): void {
+  if (answer.pending?.token) sessionStorage.setItem(TOKEN_KEY, JSON.stringify({ revision: answer.revision, token: answer.pending.token }));
+}
+
+function confirmationToken(revision: number): string | null {
+  const kept = JSON.parse(sessionStorage.getItem(TOKEN_KEY) ?? "null") as { revision: number; token: string } | null;
+  return kept?.revision === revision ? kept.token : null;
+}
+
+async function committed(answer: CommitAnswer): Promise<CommitAnswer> {
+  rememberConfirmation(answer);
+  await refreshConfig();
+  return answer;
+}
+
+export const committedText = (answer: CommitAnswer): string => {
+  const ms = answer.kernel.apply_ms;
+  return `Revision ${answer.revision} is running${ms === null ? "" : `, applied in ${ms.toFixed(1)} ms`}.`;
+};
+
+export const useCommit = () =>
+  useMutation({
+    mutationFn: async (options: CommitOptions) => committed(await need(api.POST("/api/v1/candidate/commit", { body: options }))),
+    onSuccess: (answer) => {
+      if (!answer.pending) say("ok", committedText(answer));
+    },
+    meta: { inline: true },
+  });
+
+export const useRestore = () =>
+  useMutation({
+    mutationFn: async ({ revision, ...body }: CommitOptions & { revision: number }) => committed(await need(api.POST("/api/v1/revisions/{number}/restore", { params: { path: { number: revision } }, body }))),
+    onSuccess: (answer) => say("ok", committedText(answer)),
+    meta: { inline: true },
+  });
+
+export const useConfirm = () =>
+  useMutation({
+    mutationFn: async (revision: number) => {
+      await need(api.POST("/api/v1/config/confirm", { body: { revision, token: confirmationToken(revision) } }));
+      await refreshConfig();
+    },
+    onSuccess: () => say("ok", "Kept. The change is permanent now."),
+  });
+
+export const useRevert = () =>
+  useMutation({
+    mutationFn: async () => {
+      await need(api.POST("/api/v1/config/revert"));
+      await refreshConfig();
+    },
+    onSuccess: () => say("notice", "Reverted. The router runs as before the change."),
+  });
+
+/** What may be sent back of a queue that was read. */
+export function queueInput(queue: Queue): QueueInput {
+  const { id: _id, etag: _etag, path: _path, child_count: _children, enforcement: _enforcement, warnings: _warnings, ...input } = queue;
+  return input;
+}
+
+const OVERLAY_LIMIT = 500;
+
+/** The user's pending changes by `kind/id`, to show them in lists before they run. */
+export function useStagedChanges(kind: Kind): ReadonlyMap<string, Change> {
+  const candidate = useQuery(candidateQuery).data;
+  const some = (candidate?.change_count ?? 0) > 0;
+  const diff = useQuery({ ...candidateDiffQuery(OVERLAY_LIMIT), enabled: some }).data;
+  return useMemo(() => new Map((some ? (diff?.changes ?? []) : []).filter((change) => change.kind === kind).map((change) => [change.id, change])), [some, diff, kind]);
+}

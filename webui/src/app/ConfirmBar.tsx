@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button } from "@mantine/core";
+import { IconClockExclamation } from "@tabler/icons-react";
+import { useEffect, useRef, useState } from "react";
+import { refreshConfig } from "@/api/queries";
+import type { Pending } from "@/api/types";
+import { useConfirm, useRevert } from "@/api/writes";
+import { say } from "@/ui/toast";
+import classes from "./PendingBar.module.css";
+
+/** Seconds left by this browser's clock, from the seconds that the router said were left. */
+function useCountdown(pending: Pending | null): number {
+  const [now, setNow] = useState(() => Date.now());
+  const deadline = useRef({ key: "", at: 0 });
+  const key = pending ? `${pending.revision}:${pending.seconds_left}` : "";
+  if (pending && deadline.current.key !== key) deadline.current = { key, at: Date.now() + pending.seconds_left * 1000 };
+  useEffect(() => {
+    if (!pending) return;
+    const timer = window.setInterval(() => setNow(Date.now()), 250);
+    return () => window.clearInterval(timer);
+  }, [pending]);
+  return pending ? Math.max(0, (deadline.current.at - Math.max(now, 0)) / 1000) : 0;
+}
+
+const clock = (seconds: number): string => `${Math.floor(Math.ceil(seconds) / 60)}:${String(Math.ceil(seconds) % 60).padStart(2, "0")}`;
+
+/** Says what became of a confirmation that went away without this tab having asked for it. */
+function useOutcome(pending: Pending | null, left: number, decided: boolean): void {
+  const last = useRef<{ pending: Pending; left: number } | null>(null);
+  useEffect(() => {
+    const before = last.current;
+    if (before && !pending && !decided && before.left < 3) say("warning", `Revision ${before.pending.revision} was not kept in time: the router rolled back to revision ${before.pending.base_revision}.`);
+    last.current = pending ? { pending, left } : null;
+  }, [pending, left, decided]);
+}
+
+export function ConfirmBar({ pending }: { pending: Pending | null }) {
+  const left = useCountdown(pending);
+  const keep = useConfirm();
+  const revert = useRevert();
+  const expired = pending !== null && left === 0;
+  useOutcome(pending, left, keep.isSuccess || revert.isSuccess || keep.isPending || revert.isPending);
+  useEffect(() => {
+    if (!expired) return;
+    const timer = window.setInterval(() => void refreshConfig(), 1_000);
+    return () => window.clearInterval(timer);
+  }, [expired]);
+  useEffect(() => {
+    if (pending) {
+      keep.reset();
+      revert.reset();
+    }
+    // A new confirmation starts with a clean slate.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [pending?.revision]);
+  if (!pending) return null;
+  return (
+    <section className={`${classes.bar} ${classes.confirm}`} aria-label="Confirmation">
+      <IconClockExclamation size={18} className="warn" aria-hidden="true" />
+      <span className={classes.clock} role="timer" aria-label={`${Math.ceil(left)} seconds left`}>
+        {clock(left)}
+      </span>
+      <span className={classes.text}>
+        <strong>Revision {pending.revision}</strong> {expired ? "is being rolled back" : "rolls back by itself unless it is kept"}
+        <span className="dim">
+          {" "}
+          by {pending.author}
+          {pending.message ? `: ${pending.message}` : ""}
+        </span>
+      </span>
+      <Button variant="filled" loading={keep.isPending} disabled={expired} onClick={() => keep.mutate(pending.revision)}>
+        Keep
+      </Button>
+      <Button loading={revert.isPending} disabled={expired} onClick={() => revert.mutate()}>
+        Revert now
+      </Button>
+    </section>
+  );
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Outlet, useNavigate } from "@tanstack/react-router";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { useEffect, useRef, useState } from "react";
+import { live, useFreshness } from "@/api/live";
+import { refreshConfig } from "@/api/queries";
+import { clockText } from "@/ui/format";
+import classes from "./Frame.module.css";
+import { KeyboardHelp } from "./KeyboardHelp";
+import { useKeys } from "./keyboard";
+import { ALL_NAV } from "./nav";
+import { NavBar } from "./NavBar";
+import { PendingBar } from "./PendingBar";
+import { SearchDialog } from "./SearchDialog";
+import { SessionGate } from "./SessionGate";
+import { TopBar } from "./TopBar";
+
+/** What is on every page: navigation, search, lamp, and the bar of pending changes. */
+export function Frame() {
+  return (
+    <SessionGate>
+      <SignedInFrame />
+    </SessionGate>
+  );
+}
+
+/** Another browser's commit, a confirmation or a roll-back shows here at once. */
+function useConfigEvents(): void {
+  useEffect(() => {
+    live.start();
+    let known: string | null = null;
+    const stop = live.config.subscribe(() => {
+      const event = live.config.value;
+      const now = event ? `${event.revision}/${event.pending?.revision ?? "-"}` : null;
+      if (known !== null && now !== known) void refreshConfig();
+      known = now;
+    });
+    return () => {
+      stop();
+      live.stop();
+    };
+  }, []);
+}
+
+function StaleLine() {
+  const freshness = useFreshness();
+  if (freshness.state !== "stale") return null;
+  return (
+    <div className={classes.stale} role="status">
+      <IconAlertTriangle size={16} className="warn" aria-hidden="true" />
+      <span>
+        {freshness.since === null ? "No live data yet" : `No live data since ${clockText(freshness.since)}`}, {freshness.reason}. The numbers shown are the last ones.
+      </span>
+    </div>
+  );
+}
+
+function SignedInFrame() {
+  const [navOpen, setNavOpen] = useState(false);
+  const [search, setSearch] = useState(false);
+  const [help, setHelp] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const navigate = useNavigate();
+  const freshness = useFreshness();
+  useConfigEvents();
+  useKeys([
+    { keys: "ctrl+k", label: "Search everything", run: () => setSearch(true) },
+    { keys: "/", label: "Search", run: () => setSearch(true) },
+    { keys: "?", label: "Show the keys", run: () => setHelp(true) },
+    ...ALL_NAV.map((item) => ({ keys: item.keys, label: `Go to ${item.label}`, run: () => void navigate({ to: item.to }) })),
+  ]);
+  return (
+    <div className={classes.frame}>
+      <button type="button" className={classes.skip} onClick={() => main.current?.focus()}>
+        Skip to the page
+      </button>
+      <TopBar onSearch={() => setSearch(true)} onMenu={() => setNavOpen(!navOpen)} onHelp={() => setHelp(true)} menuOpen={navOpen} />
+      <NavBar open={navOpen} onClose={() => setNavOpen(false)} />
+      <main ref={main} className={classes.main} tabIndex={-1} data-stale={freshness.state === "stale"}>
+        <StaleLine />
+        <Outlet />
+      </main>
+      <div className={classes.bar}>
+        <PendingBar />
+      </div>
+      {search ? <SearchDialog onClose={() => setSearch(false)} /> : null}
+      {help ? <KeyboardHelp onClose={() => setHelp(false)} /> : null}
+    </div>
+  );
+}

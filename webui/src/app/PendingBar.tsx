@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { IconPencil } from "@tabler/icons-react";
+import { useState } from "react";
+import { candidateQuery, KIND_WORD, pendingQuery } from "@/api/queries";
+import type { Candidate, Kind } from "@/api/types";
+import { useDiscard } from "@/api/writes";
+import { plural } from "@/ui/format";
+import { AskOnce } from "./AskOnce";
+import { CommitDialog } from "./CommitDialog";
+import { ConfirmBar } from "./ConfirmBar";
+import { useKeys } from "./keyboard";
+import classes from "./PendingBar.module.css";
+
+/** "3 changes: 2 queues, 1 route" */
+export function candidateText(candidate: Pick<Candidate, "change_count" | "kinds">): string {
+  const kinds = Object.entries(candidate.kinds).map(([kind, count]) => plural(count, ...KIND_WORD[kind as Kind]));
+  return `${plural(candidate.change_count, "change")}: ${kinds.join(", ")}`;
+}
+
+type Dialog = "diff" | "commit" | "timer";
+
+export function PendingBar() {
+  const candidate = useQuery(candidateQuery).data ?? null;
+  const pending = useQuery(pendingQuery).data?.pending ?? null;
+  const [dialog, setDialog] = useState<Dialog | null>(null);
+  const count = candidate?.change_count ?? 0;
+  useKeys(count > 0 && !pending ? [{ keys: "c", label: "Commit the pending changes", run: () => setDialog("commit") }] : []);
+  return (
+    <>
+      <ConfirmBar pending={pending} />
+      {candidate && count > 0 ? <StagedBar candidate={candidate} blocked={pending !== null} onDialog={setDialog} /> : null}
+      {dialog && candidate && count > 0 ? <CommitDialog candidate={candidate} mode={dialog} onClose={() => setDialog(null)} /> : null}
+    </>
+  );
+}
+
+function StagedBar({ candidate, blocked, onDialog }: { candidate: Candidate; blocked: boolean; onDialog: (dialog: Dialog) => void }) {
+  const discard = useDiscard();
+  const [asking, setAsking] = useState(false);
+  return (
+    <section className={classes.bar} aria-label="Pending changes">
+      <IconPencil size={16} className={classes.icon} aria-hidden="true" />
+      <span className={classes.text}>
+        <strong>{candidateText(candidate)}</strong> <span className="dim">{candidate.conflict_count > 0 ? `${candidate.conflict_count} in conflict` : "not in force yet"}</span>
+      </span>
+      <Button onClick={() => onDialog("diff")}>Diff</Button>
+      <Button onClick={() => setAsking(true)}>Discard</Button>
+      <Button variant="filled" disabled={blocked} onClick={() => onDialog("commit")}>
+        Commit
+      </Button>
+      <Button variant="filled" disabled={blocked} onClick={() => onDialog("timer")}>
+        Commit with timer
+      </Button>
+      {asking ? (
+        <AskOnce
+          title={`Discard ${plural(candidate.change_count, "pending change")}?`}
+          action="Discard"
+          busy={discard.isPending}
+          onClose={() => setAsking(false)}
+          onDo={() => discard.mutate(undefined, { onSettled: () => setAsking(false) })}
+        >
+          They were never in force, so history does not hold them.
+        </AskOnce>
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { api, need } from "@/api/client";
+import { asProblem } from "@/api/problem";
+import { meQuery, queryClient } from "@/api/queries";
+import { setSession } from "@/api/session";
+import { Note } from "@/ui/blocks";
+
+export function SignInForm({ username, onDone }: { username?: string; onDone: () => void }) {
+  const [name, setName] = useState(username ?? "");
+  const [password, setPassword] = useState("");
+  const signIn = useMutation({
+    mutationFn: () => need(api.POST("/api/v1/auth/sign-in", { body: { username: name, password } })),
+    onSuccess: async (answer) => {
+      setSession("unknown", answer.csrf_token);
+      await queryClient.fetchQuery({ ...meQuery, staleTime: 0 });
+      setSession("in");
+      onDone();
+    },
+    meta: { inline: true },
+  });
+  const problem = signIn.error ? asProblem(signIn.error) : null;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!signIn.isPending) signIn.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="stack">
+      <TextInput size="sm" label="User name" autoComplete="username" autoCapitalize="none" spellCheck={false} required value={name} disabled={username !== undefined} onChange={(event) => setName(event.currentTarget.value)} data-autofocus={username === undefined || undefined} autoFocus={username === undefined} />
+      <PasswordInput size="sm" label="Password" autoComplete="current-password" required value={password} onChange={(event) => setPassword(event.currentTarget.value)} data-autofocus={username !== undefined || undefined} />
+      {problem ? (
+        <Note severity="error" live>
+          {problem.message}
+          {problem.retryAfterS !== null && problem.status === 429 ? ` Try again in ${problem.retryAfterS} s.` : null}
+        </Note>
+      ) : null}
+      <Button type="submit" size="sm" variant="filled" loading={signIn.isPending}>
+        Sign in
+      </Button>
+    </form>
+  );
+}

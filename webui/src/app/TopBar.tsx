@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+import { ActionIcon, Menu, useMantineColorScheme } from "@mantine/core";
+import { IconDeviceDesktop, IconKeyboard, IconLogout, IconMenu2, IconMoon, IconSearch, IconSun, IconUser } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { api, need } from "@/api/client";
+import { meQuery, queryClient, systemQuery } from "@/api/queries";
+import { setSession } from "@/api/session";
+import classes from "./Frame.module.css";
+import { Lamp } from "./Lamp";
+
+interface TopBarProps {
+  onSearch: () => void;
+  onMenu: () => void;
+  onHelp: () => void;
+  menuOpen: boolean;
+}
+
+export function TopBar({ onSearch, onMenu, onHelp, menuOpen }: TopBarProps) {
+  const system = useQuery(systemQuery).data;
+  return (
+    <header className={classes.top}>
+      <ActionIcon className={classes.burger} variant="subtle" color="gray" aria-label="Menu" aria-expanded={menuOpen} onClick={onMenu}>
+        <IconMenu2 size={18} />
+      </ActionIcon>
+      <Link to="/" className={classes.brand} aria-label={`Weir on ${system?.hostname ?? "this router"}, overview`}>
+        <img src="/weir.svg" alt="" />
+        <span className={classes.host}>{system?.hostname ?? "Weir"}</span>
+      </Link>
+      <button type="button" className={classes.search} onClick={onSearch} aria-label="Search everything" aria-keyshortcuts="Control+K">
+        <IconSearch size={15} aria-hidden="true" />
+        <span>Search</span>
+        <kbd>Ctrl K</kbd>
+      </button>
+      <Lamp />
+      <UserMenu onHelp={onHelp} />
+    </header>
+  );
+}
+
+function UserMenu({ onHelp }: { onHelp: () => void }) {
+  const me = useQuery(meQuery).data;
+  const navigate = useNavigate();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const signOut = async () => {
+    await need(api.POST("/api/v1/auth/sign-out")).catch(() => undefined);
+    setSession("out", null);
+    queryClient.clear();
+    sessionStorage.clear();
+    await navigate({ to: "/sign-in" });
+  };
+  return (
+    <Menu position="bottom-end" width={210}>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={`Account: ${me?.username ?? ""}`}>
+          <IconUser size={18} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {me?.username} ({me?.scope})
+        </Menu.Label>
+        <Menu.Item leftSection={<IconUser size={15} />} onClick={() => void navigate({ to: "/account" })}>
+          Account and password
+        </Menu.Item>
+        <Menu.Item leftSection={<IconKeyboard size={15} />} onClick={onHelp}>
+          Keyboard
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>Colours</Menu.Label>
+        {([["light", "Light", IconSun], ["dark", "Dark", IconMoon], ["auto", "As the system", IconDeviceDesktop]] as const).map(([value, label, Icon]) => (
+          <Menu.Item key={value} leftSection={<Icon size={15} />} rightSection={colorScheme === value ? "✓" : null} onClick={() => setColorScheme(value)}>
+            {label}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconLogout size={15} />} onClick={() => void signOut()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useEffect, useRef } from "react";
+
+/** One place listens to the keyboard; pages add their keys while they are on the screen. */
+export interface Binding {
+  /** `j`, `ctrl+k`, or a sequence such as `g q`. */
+  keys: string;
+  label: string;
+  run: () => void;
+}
+
+type Scope = { current: readonly Binding[] };
+const scopes: Scope[] = [];
+let prefix = "";
+let prefixTimer: number | undefined;
+
+export const activeBindings = (): Binding[] => scopes.flatMap((scope) => [...scope.current]);
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button"].includes(target.type);
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable;
+}
+
+function nameOf(event: KeyboardEvent): string {
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  return event.ctrlKey || event.metaKey ? `ctrl+${key}` : key;
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.altKey) return;
+  const key = nameOf(event);
+  const modified = key.startsWith("ctrl+");
+  if (isTyping(event.target) && !modified) return;
+  if (document.querySelector("[aria-modal=true]") && !modified) return;
+  const wanted = prefix ? `${prefix} ${key}` : key;
+  const bindings = activeBindings().reverse();
+  window.clearTimeout(prefixTimer);
+  prefix = "";
+  const found = bindings.find((binding) => binding.keys === wanted);
+  if (found) {
+    event.preventDefault();
+    found.run();
+  } else if (bindings.some((binding) => binding.keys.startsWith(`${wanted} `))) {
+    prefix = wanted;
+    prefixTimer = window.setTimeout(() => (prefix = ""), 1_500);
+  }
+}
+
+/** Makes the bindings work while the caller is mounted; later callers come first. */
+export function useKeys(bindings: readonly Binding[]): void {
+  const scope = useRef(bindings);
+  useEffect(() => {
+    scope.current = bindings;
+  });
+  useEffect(() => {
+    if (scopes.length === 0) window.addEventListener("keydown", onKey);
+    scopes.push(scope);
+    return () => {
+      scopes.splice(scopes.indexOf(scope), 1);
+      if (scopes.length === 0) window.removeEventListener("keydown", onKey);
+    };
+  }, []);
+}

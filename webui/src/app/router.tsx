@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from "@tanstack/react-router";
+import { ErrorScreen, NotFoundScreen } from "./ErrorScreen";
+import { Frame } from "./Frame";
+import * as search from "./search";
+import { SignInPage } from "./SignInPage";
+
+/** Every state of a page that a colleague might want to see is in its address: see search.ts. */
+const root = createRootRoute({ component: Outlet, errorComponent: ErrorScreen, notFoundComponent: NotFoundScreen });
+const signIn = createRoute({ getParentRoute: () => root, path: "/sign-in", component: SignInPage, validateSearch: search.signIn });
+const frame = createRoute({ getParentRoute: () => root, id: "frame", component: Frame });
+
+const overview = createRoute({ getParentRoute: () => frame, path: "/", component: lazyRouteComponent(() => import("@/pages/overview/OverviewPage")) });
+const queues = createRoute({ getParentRoute: () => frame, path: "/queues", validateSearch: search.queues, component: lazyRouteComponent(() => import("@/pages/queues/QueuesPage")) });
+const queue = createRoute({ getParentRoute: () => frame, path: "/queues/$id", validateSearch: search.queue, component: lazyRouteComponent(() => import("@/pages/queue/QueuePage")) });
+const queueTypes = createRoute({ getParentRoute: () => frame, path: "/queue-types", validateSearch: search.edit, component: lazyRouteComponent(() => import("@/pages/QueueTypesPage")) });
+const importRoute = createRoute({ getParentRoute: () => frame, path: "/import", validateSearch: search.importReport, component: lazyRouteComponent(() => import("@/pages/import/ImportPage")) });
+const interfaces = createRoute({ getParentRoute: () => frame, path: "/interfaces", validateSearch: search.edit, component: lazyRouteComponent(() => import("@/pages/InterfacesPage")) });
+const routes = createRoute({ getParentRoute: () => frame, path: "/routes", validateSearch: search.edit, component: lazyRouteComponent(() => import("@/pages/RoutesPage")) });
+const firewall = createRoute({ getParentRoute: () => frame, path: "/firewall", component: lazyRouteComponent(() => import("@/pages/FirewallPage")) });
+const history = createRoute({ getParentRoute: () => frame, path: "/history", validateSearch: search.history, component: lazyRouteComponent(() => import("@/pages/HistoryPage")) });
+const users = createRoute({ getParentRoute: () => frame, path: "/users", validateSearch: search.users, component: lazyRouteComponent(() => import("@/pages/users/UsersPage")) });
+const diagnostics = createRoute({ getParentRoute: () => frame, path: "/diagnostics", component: lazyRouteComponent(() => import("@/pages/DiagnosticsPage")) });
+const about = createRoute({ getParentRoute: () => frame, path: "/about", component: lazyRouteComponent(() => import("@/pages/AboutPage")) });
+const account = createRoute({ getParentRoute: () => frame, path: "/account", component: lazyRouteComponent(() => import("@/pages/AccountPage")) });
+
+export const router = createRouter({
+  routeTree: root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, diagnostics, about, account])]),
+  defaultPreload: "intent",
+  defaultErrorComponent: ErrorScreen,
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

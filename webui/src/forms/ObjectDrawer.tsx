@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button } from "@mantine/core";
+import { useState, type ReactNode } from "react";
+import { asProblem, messagesByField } from "@/api/problem";
+import type { Kind } from "@/api/types";
+import { useStage } from "@/api/writes";
+import { Note } from "@/ui/blocks";
+import { Panel } from "@/ui/Panel";
+import { say } from "@/ui/toast";
+import { useDraft } from "./draft";
+import type { Messages } from "./queueValues";
+
+interface ObjectDrawerProps<Values> {
+  kind: Kind;
+  /** null: a new object, whose id `read` or the router chooses. */
+  id: string | null;
+  title: string;
+  initial: Values;
+  read: (values: Values) => { id?: string; input: object; messages: Messages };
+  onClose: () => void;
+  removable?: boolean;
+  children: (values: Values, set: (change: Partial<Values>) => void, messages: Messages) => ReactNode;
+}
+
+/** The drawer of the short forms: types what is typed, stages what is asked, shows errors at their fields. */
+export function ObjectDrawer<Values extends object>({ kind, id, title, initial, read, onClose, removable, children }: ObjectDrawerProps<Values>) {
+  const [values, setValues, forget, touched] = useDraft(`${kind}.${id ?? "new"}`, initial);
+  const [messages, setMessages] = useState<Messages>({});
+  const stage = useStage(true);
+  const send = (objectId: string | null, input: object | null, said: string) =>
+    stage.mutate([{ kind, id: objectId, new: input as Record<string, unknown> | null }], {
+      onSuccess: () => {
+        forget();
+        say("notice", said);
+        onClose();
+      },
+      onError: (error) => setMessages(messagesByField(asProblem(error))),
+    });
+  const save = () => {
+    const result = read(values);
+    setMessages(result.messages);
+    if (Object.keys(result.messages).length === 0) send(id ?? result.id ?? null, result.input, "Pending until it is committed.");
+  };
+  return (
+    <Panel
+      title={title}
+      onClose={onClose}
+      onSubmit={save}
+      footer={
+        <>
+          <Button variant="filled" loading={stage.isPending} onClick={save}>
+            Stage the change
+          </Button>
+          {touched ? <Button onClick={forget}>Undo typing</Button> : <Button onClick={onClose}>Close</Button>}
+          {removable && id !== null ? (
+            <Button color="red" variant="subtle" ml="auto" onClick={() => send(id, null, `The removal of ${id} is pending.`)}>
+              Delete
+            </Button>
+          ) : null}
+        </>
+      }
+    >
+      <div className="stack">
+        {messages[""] ? <Note severity="error" live>{messages[""]}</Note> : null}
+        {children(values, (change) => setValues({ ...values, ...change }), messages)}
+      </div>
+    </Panel>
+  );
+}

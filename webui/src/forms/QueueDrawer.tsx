@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { asProblem, messagesByField } from "@/api/problem";
+import { queueQuery } from "@/api/queries";
+import type { Change, Queue } from "@/api/types";
+import { queueInput, useStage } from "@/api/writes";
+import { Note, Skeleton } from "@/ui/blocks";
+import { Panel } from "@/ui/Panel";
+import { say } from "@/ui/toast";
+import { useDraft } from "./draft";
+import { QueueForm } from "./QueueForm";
+import { EMPTY_QUEUE, readQueue, valuesOf, type Messages } from "./queueValues";
+
+interface QueueDrawerProps {
+  /** A queue's id, or `new`. */
+  id: string;
+  staged: ReadonlyMap<string, Change>;
+  parent?: string | null;
+  onClose: () => void;
+}
+
+export function QueueDrawer({ id, staged, parent, onClose }: QueueDrawerProps) {
+  const isNew = id === "new";
+  const change = staged.get(id);
+  const stored = useQuery({ ...queueQuery(id), enabled: !isNew && change?.action !== "add" });
+  if (isNew) return <Editor key="new" queue={null} parent={parent ?? null} onClose={onClose} />;
+  const base = stored.data ?? null;
+  if (change?.new) return <Editor key={`${id} staged`} id={id} queue={{ ...NO_EXTRAS, ...base, ...(change.new as Partial<Queue>), id } as Queue} parent={null} onClose={onClose} />;
+  if (base) return <Editor key={`${id} ${base.etag}`} id={id} queue={base} parent={null} onClose={onClose} />;
+  return (
+    <Panel title="Queue" onClose={onClose}>
+      {stored.isError ? <Note severity="error">{asProblem(stored.error).message}</Note> : <Skeleton lines={8} />}
+    </Panel>
+  );
+}
+
+const NO_EXTRAS = { enforcement: [], warnings: [], path: [], child_count: 0, etag: "" };
+
+interface EditorProps {
+  id?: string;
+  queue: Queue | null;
+  parent: string | null;
+  onClose: () => void;
+}
+
+function Editor({ id, queue, parent, onClose }: EditorProps) {
+  const initial = useMemo(() => (queue ? valuesOf(queue) : { ...EMPTY_QUEUE, parent }), [queue, parent]);
+  const [values, setValues, forget, touched] = useDraft(`queue.${id ?? "new"}`, initial);
+  const [messages, setMessages] = useState<Messages>({});
+  const stage = useStage(true);
+
+  const save = () => {
+    const read = readQueue(values, queue ? queueInput(queue) : null);
+    setMessages(read.messages);
+    if (Object.keys(read.messages).length > 0 || stage.isPending) return;
+    stage.mutate([{ kind: "queue", id: id ?? null, new: { ...read.input } }], {
+      onSuccess: () => {
+        forget();
+        say("notice", `${values.name}: pending until it is committed.`);
+        onClose();
+      },
+      onError: (error) => setMessages(messagesByField(asProblem(error))),
+    });
+  };
+  const remove = () => {
+    if (!id || !queue) return;
+    stage.mutate([{ kind: "queue", id, new: null }], {
+      onSuccess: () => {
+        forget();
+        say("notice", `${queue.name}: its removal is pending.`);
+        onClose();
+      },
+      onError: (error) => setMessages(messagesByField(asProblem(error))),
+    });
+  };
+
+  return (
+    <Panel
+      title={queue ? queue.name : "New queue"}
+      onClose={onClose}
+      onSubmit={save}
+      footer={
+        <>
+          <Button variant="filled" loading={stage.isPending} onClick={save}>
+            {queue ? "Stage the change" : "Stage the queue"}
+          </Button>
+          {touched ? <Button onClick={forget}>Undo typing</Button> : <Button onClick={onClose}>Close</Button>}
+          {id && queue ? (
+            <Button color="red" variant="subtle" ml="auto" onClick={remove}>
+              Delete
+            </Button>
+          ) : null}
+        </>
+      }
+    >
+      {messages[""] ? (
+        <Note severity="error" live>
+          {messages[""]}
+        </Note>
+      ) : null}
+      <QueueForm values={values} onChange={setValues} messages={messages} queue={queue} />
+    </Panel>
+  );
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Checkbox, NativeSelect, Textarea, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { queueTypesQuery } from "@/api/queries";
+import type { Queue } from "@/api/types";
+import { Note } from "@/ui/blocks";
+import { limitWords, parseDuration } from "@/ui/rates";
+import classes from "./forms.module.css";
+import { ParentField } from "./ParentField";
+import { DAYS, longestBurstS, optionalRate, splitTargets, type Messages, type QueueValues } from "./queueValues";
+import { PairField, RatePair, understoodRate } from "./RatePair";
+import { SoldHint } from "./SoldHint";
+import { TargetHint } from "./TargetHint";
+
+interface QueueFormProps {
+  values: QueueValues;
+  onChange: (values: QueueValues) => void;
+  messages: Messages;
+  /** The queue being edited, or null for a new one. */
+  queue: Queue | null;
+}
+
+function Fold({ title, summary, open, children }: { title: string; summary: string; open: boolean; children: ReactNode }) {
+  return (
+    <details className={classes.fold} open={open || undefined}>
+      <summary>
+        {title} <span>{summary}</span>
+      </summary>
+      <div className="stack">{children}</div>
+    </details>
+  );
+}
+
+const pairText = (pair: { upload: string; download: string }, none: string): string => (pair.upload || pair.download ? `${pair.upload || none} / ${pair.download || none}` : none);
+const hasError = (messages: Messages, ...fields: string[]): boolean => Object.keys(messages).some((name) => fields.some((field) => name.startsWith(field)));
+
+function BurstHint({ values }: { values: QueueValues }) {
+  const words = (["upload", "download"] as const).map((direction) => {
+    const limit = optionalRate(values.burst_limit_bps[direction]);
+    const threshold = optionalRate(values.burst_threshold_bps[direction]);
+    const time = parseDuration(values.burst_time_ms[direction] || "0");
+    if (!limit.ok || !threshold.ok || !time.ok || limit.value === 0) return null;
+    const seconds = longestBurstS(limit.value, threshold.value, time.value);
+    return seconds === 0 ? `${direction} never bursts: threshold and time must not be 0` : `longest ${direction} burst from idle: ${seconds.toFixed(seconds < 10 ? 1 : 0).replace(/\.0$/, "")} s at ${limitWords(limit.value)}`;
+  });
+  const said = words.filter((word) => word !== null);
+  return said.length > 0 ? <>{said.join("; ")}</> : <>Above the limit for a short time, while the average stays under the threshold.</>;
+}
+
+/** The fields of a queue: name, target and limits first, the rest folded. */
+export function QueueForm({ values, onChange, messages, queue }: QueueFormProps) {
+  const set = (change: Partial<QueueValues>) => onChange({ ...values, ...change });
+  const types = useQuery(queueTypesQuery).data?.items ?? [];
+  const typeNames = [...new Set([values.queue_type.upload, values.queue_type.download, "default-small", ...types.map((type) => type.id)])];
+  const notes = queue?.enforcement.filter((item) => !item.enforced) ?? [];
+  return (
+    <div className="stack">
+      <TextInput label="Name" required data-autofocus value={values.name} error={messages["name"]} onChange={(event) => set({ name: event.currentTarget.value })} />
+      <Textarea
+        label="Target"
+        description="Whose traffic: addresses, prefixes or interfaces, one per line."
+        rows={Math.min(6, Math.max(2, values.target.split("\n").length))}
+        styles={{ input: { fontFamily: "var(--mono)" } }}
+        spellCheck={false}
+        value={values.target}
+        error={messages["target"]}
+        onChange={(event) => set({ target: event.currentTarget.value })}
+      />
+      <TargetHint targets={splitTargets(values.target)} ownId={queue?.id ?? null} />
+      <RatePair label="Limit" field="max_limit_bps" none="unlimited" placeholder="10M" value={values.max_limit_bps} messages={messages} onChange={(max_limit_bps) => set({ max_limit_bps })} />
+      <ParentField value={values.parent} ownId={queue?.id ?? null} error={messages["parent"]} onChange={(parent) => set({ parent })} />
+      {values.parent ? <SoldHint parent={values.parent} ownId={queue?.id ?? null} limits={values.max_limit_bps} /> : null}
+      {notes.map((note) => (
+        <Note key={note.field} severity="notice">
+          {note.field}: {note.note}
+        </Note>
+      ))}
+      <Fold title="Guarantee and priority" summary={`${pairText(values.limit_at_bps, "none")}, priority ${values.priority.upload} / ${values.priority.download}`} open={hasError(messages, "limit_at_bps", "priority")}>
+        <RatePair label="Guaranteed rate" field="limit_at_bps" none="no guarantee" value={values.limit_at_bps} messages={messages} onChange={(limit_at_bps) => set({ limit_at_bps })} />
+        <PairField label="Priority for what is left, 1 (first) to 8" field="priority" value={values.priority} messages={messages} onChange={(priority) => set({ priority })} />
+      </Fold>
+      <Fold title="Burst" summary={pairText(values.burst_limit_bps, "none")} open={hasError(messages, "burst")}>
+        <RatePair label="Burst rate" field="burst_limit_bps" none="no burst" value={values.burst_limit_bps} messages={messages} onChange={(burst_limit_bps) => set({ burst_limit_bps })} />
+        <RatePair label="Threshold" field="burst_threshold_bps" none="none" value={values.burst_threshold_bps} messages={messages} onChange={(burst_threshold_bps) => set({ burst_threshold_bps })} />
+        <PairField label="Time over which the average is taken" field="burst_time_ms" placeholder="8s" value={values.burst_time_ms} messages={messages} onChange={(burst_time_ms) => set({ burst_time_ms })}>
+          <BurstHint values={values} />
+        </PairField>
+      </Fold>
+      <Fold title="Schedule" summary={values.scheduled ? `${values.start} to ${values.end}, ${values.days.join(" ")}` : "always"} open={hasError(messages, "time")}>
+        <Checkbox label="Only at certain hours" checked={values.scheduled} onChange={(event) => set({ scheduled: event.currentTarget.checked })} />
+        {values.scheduled ? <ScheduleFields values={values} set={set} messages={messages} /> : null}
+      </Fold>
+      <Fold title="Queueing and order" summary={`${values.queue_type.upload} / ${values.queue_type.download}`} open={hasError(messages, "queue_type", "bucket", "dst", "position", "total")}>
+        {(["upload", "download"] as const).map((direction) => (
+          <NativeSelect key={direction} label={`Queue type, ${direction}`} data={typeNames} value={values.queue_type[direction]} error={messages[`queue_type.${direction}`] ?? messages["queue_type"]} onChange={(event) => set({ queue_type: { ...values.queue_type, [direction]: event.currentTarget.value } })} />
+        ))}
+        <PairField label="Bucket size (time at the limit)" field="bucket_size_ms" value={values.bucket_size_ms} messages={messages} onChange={(bucket_size_ms) => set({ bucket_size_ms })} />
+        <TextInput label="Total limit" description={understoodRate(values.total_max_limit_bps, "no limit for both directions together")} value={values.total_max_limit_bps} error={messages["total.max_limit_bps"]} onChange={(event) => set({ total_max_limit_bps: event.currentTarget.value })} />
+        <TextInput label="Destination" description="Only traffic to this prefix or interface." value={values.dst} error={messages["dst"]} onChange={(event) => set({ dst: event.currentTarget.value })} />
+        <TextInput label="Position" description="The list is read from low to high; the first match wins." inputMode="numeric" value={values.position} error={messages["position"]} onChange={(event) => set({ position: event.currentTarget.value })} />
+      </Fold>
+      <Textarea label="Comment" rows={2} value={values.comment} error={messages["comment"]} onChange={(event) => set({ comment: event.currentTarget.value })} />
+      <Checkbox label="Disabled: keeps its place, limits nothing" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
+    </div>
+  );
+}
+
+function ScheduleFields({ values, set, messages }: { values: QueueValues; set: (change: Partial<QueueValues>) => void; messages: Messages }) {
+  return (
+    <>
+      <div className={classes.pair}>
+        <TextInput type="time" label="From" value={values.start} error={messages["time.start"]} onChange={(event) => set({ start: event.currentTarget.value })} />
+        <TextInput type="time" label="To" value={values.end} error={messages["time.end"] ?? messages["time"]} onChange={(event) => set({ end: event.currentTarget.value })} />
+      </div>
+      <Checkbox.Group label="Days" value={values.days} error={messages["time.days"]} onChange={(days) => set({ days })}>
+        <div className="row">
+          {DAYS.map((day) => (
+            <Checkbox key={day} value={day} label={day} />
+          ))}
+        </div>
+      </Checkbox.Group>
+    </>
+  );
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useQuery } from "@tanstack/react-query";
+import { asProblem } from "@/api/problem";
+import { systemQuery } from "@/api/queries";
+import type { System } from "@/api/types";
+import { SimpleTable, type Column } from "@/table/SimpleTable";
+import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
+import { agoText } from "@/ui/format";
+
+type Capability = System["capabilities"][number];
+type Shaper = System["shapers"][number];
+type Check = System["checks"][number];
+
+const CAPABILITY_COLUMNS: readonly Column<Capability>[] = [
+  { id: "id", title: "What", render: (item) => item.id },
+  { id: "available", title: "Available", render: (item) => (item.available ? <Tag tone="ok">✓ yes</Tag> : <Tag tone="warn">no</Tag>) },
+  { id: "reason", title: "Why, and what is used instead", wide: true, render: (item) => item.reason },
+];
+
+const SHAPER_COLUMNS: readonly Column<Shaper>[] = [
+  { id: "interface", title: "Interface", render: (item) => <span className="mono">{item.interface}</span> },
+  { id: "mode", title: "Shaper", render: (item) => item.mode },
+  { id: "reason", title: "Why", wide: true, render: (item) => item.reason },
+];
+
+const CHECK_SEVERITY = { ok: "ok", warning: "warning", failed: "error" } as const;
+const CHECK_COLUMNS: readonly Column<Check>[] = [
+  { id: "id", title: "Check", render: (check) => <span className="row nowrap"><SeverityIcon severity={CHECK_SEVERITY[check.state]} /> {check.id}</span> },
+  { id: "state", title: "State", render: (check) => check.state },
+  { id: "message", title: "What it says", wide: true, render: (check) => check.message },
+];
+
+/** What the router can do on this kernel, what it chose and why, and what is not as it should be. */
+export default function DiagnosticsPage() {
+  const query = useQuery(systemQuery);
+  const system = query.data;
+  return (
+    <Page title="Diagnostics">
+      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
+      {system ? <Report system={system} /> : query.isPending ? <Skeleton lines={10} /> : null}
+    </Page>
+  );
+}
+
+function Report({ system }: { system: System }) {
+  return (
+    <>
+      {system.drift.map((item) => (
+        <Note key={`${item.backend} ${item.what}`} severity="warning">
+          {item.what} ({item.backend}, {item.state})
+        </Note>
+      ))}
+      <Columns>
+        <Section title="Checks" flush>
+          <SimpleTable caption="Checks" columns={CHECK_COLUMNS} rows={system.checks} rowKey={(check) => check.id} />
+        </Section>
+        <Section title="Agent and kernel">
+          <Facts
+            items={[
+              ["Agent", system.agent.connected ? system.agent.state : "not connected"],
+              ["Version", system.agent.version ?? "unknown"],
+              ["Since", system.agent.since === null ? "unknown" : agoText(system.agent.since)],
+              ["Revision in the kernel", system.agent.revision ?? "unknown"],
+              ["Running revision", system.revision],
+              ["Drift", system.drift.length === 0 ? "none: the kernel holds what was committed" : `${system.drift.length} differences`],
+            ]}
+          />
+        </Section>
+      </Columns>
+      <Section title="What this kernel can do" flush>
+        <SimpleTable caption="Capabilities" columns={CAPABILITY_COLUMNS} rows={system.capabilities} rowKey={(item) => item.id} />
+      </Section>
+      <Section title="Shaper of each interface" flush>
+        <SimpleTable caption="Shapers" columns={SHAPER_COLUMNS} rows={system.shapers} rowKey={(item) => item.interface} />
+      </Section>
+    </>
+  );
+}

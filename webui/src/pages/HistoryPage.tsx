@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, need } from "@/api/client";
+import { asProblem } from "@/api/problem";
+import { CONFIG, revisionDiffQuery } from "@/api/queries";
+import type { Revision } from "@/api/types";
+import { useRestore } from "@/api/writes";
+import { WINDOWS } from "@/app/CommitDialog";
+import { SimpleTable, type Column } from "@/table/SimpleTable";
+import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
+import { countsText, DiffView, Findings } from "@/ui/DiffView";
+import { agoText, plural, stampText } from "@/ui/format";
+
+const useRevisions = () =>
+  useInfiniteQuery({
+    queryKey: [...CONFIG, "revisions"],
+    queryFn: ({ pageParam }) => need(api.GET("/api/v1/revisions", { params: { query: { limit: 50, cursor: pageParam } } })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+  });
+
+const stateTag = (revision: Revision) => {
+  if (revision.state === "running") return <Tag tone="ok">✓ running</Tag>;
+  if (revision.state === "pending") return <Tag tone="warn">to be kept</Tag>;
+  return revision.kind === "rollback" ? <Tag>rolled back</Tag> : revision.kind === "restore" ? <Tag>restore</Tag> : null;
+};
+
+/** Who, when, why, how much; any two compared; any one restored. */
+export default function HistoryPage() {
+  const search = useSearch({ from: "/frame/history" });
+  const navigate = useNavigate({ from: "/history" });
+  const query = useRevisions();
+  const revisions = query.data?.pages.flatMap((page) => page.items) ?? [];
+  const head = revisions[0]?.revision ?? 0;
+  const to = search.to ?? head;
+  const from = search.from ?? Math.max(0, to - 1);
+  const go = (change: { from?: number; to?: number; restore?: number }) => void navigate({ search: (before) => ({ ...before, ...change }), replace: change.restore === undefined });
+  const columns: readonly Column<Revision>[] = [
+    {
+      id: "compare", title: "From, to",
+      render: ({ revision }) => (
+        <span className="row nowrap">
+          <input type="radio" name="from" aria-label={`Compare from revision ${revision}`} checked={from === revision} onChange={() => go({ from: revision, to })} />
+          <input type="radio" name="to" aria-label={`Compare to revision ${revision}`} checked={to === revision} onChange={() => go({ to: revision, from })} />
+        </span>
+      ),
+    },
+    { id: "revision", title: "Revision", numeric: true, render: (revision) => revision.revision },
+    { id: "when", title: "When", render: (revision) => <span className="nowrap" title={stampText(revision.created_at)}>{agoText(revision.created_at)}</span> },
+    { id: "who", title: "Who", render: (revision) => revision.author },
+    { id: "why", title: "Why", wide: true, render: (revision) => revision.message || <span className="dim">no message</span> },
+    { id: "much", title: "Objects", numeric: true, render: (revision) => revision.change_count },
+    { id: "state", title: "State", render: stateTag },
+    {
+      id: "do", title: "Do",
+      render: (revision) => (
+        <span className="row nowrap">
+          <Button size="compact-xs" onClick={() => go({ from: revision.revision - 1, to: revision.revision })}>Show</Button>
+          {revision.revision === head ? null : (
+            <Button size="compact-xs" onClick={() => go({ restore: revision.revision })}>
+              Restore<span className="hidden-text"> revision {revision.revision}</span>
+            </Button>
+          )}
+        </span>
+      ),
+    },
+  ];
+  return (
+    <Page title="History">
+      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
+      <Section title="Revisions" flush>
+        {query.isPending ? <Skeleton /> : revisions.length === 0 ? (
+          <Empty title="Nothing was committed yet">
+            <p className="dim">Every commit is kept here with its author and reason, and can be compared and restored.</p>
+          </Empty>
+        ) : (
+          <SimpleTable caption="Revisions" columns={columns} rows={revisions} rowKey={(revision) => String(revision.revision)} rowCurrent={({ revision }) => revision === to} />
+        )}
+      </Section>
+      {query.hasNextPage ? (
+        <div className="row">
+          <Button loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Older revisions</Button>
+        </div>
+      ) : null}
+      {head > 0 ? <Comparison from={from} to={to} /> : null}
+      {search.restore !== undefined && head > 0 ? <RestoreDialog revision={search.restore} head={head} onClose={() => go({ restore: undefined })} /> : null}
+    </Page>
+  );
+}
+
+function Comparison({ from, to }: { from: number; to: number }) {
+  const diff = useQuery({ ...revisionDiffQuery(from, to), enabled: from !== to });
+  return (
+    <Section title={`From revision ${from} to ${to}`} aside={diff.data ? <span className="dim">{plural(diff.data.total, "object")}: {countsText(diff.data.counts)}</span> : null}>
+      {from === to ? <p className="dim">Choose two different revisions.</p> : diff.data ? <DiffView changes={diff.data.changes} total={diff.data.total} /> : diff.isError ? <Note severity="error">{asProblem(diff.error).message}</Note> : <Skeleton />}
+    </Section>
+  );
+}
+
+function RestoreDialog({ revision, head, onClose }: { revision: number; head: number; onClose: () => void }) {
+  const diff = useQuery(revisionDiffQuery(head, revision));
+  const restore = useRestore();
+  const [message, setMessage] = useState(`Restore of revision ${revision}`);
+  const [window, setWindow] = useState("60");
+  const problem = restore.error ? asProblem(restore.error) : null;
+  const run = () => restore.mutate({ revision, message, confirm_within_s: window === "0" ? null : Number(window) }, { onSuccess: onClose });
+  return (
+    <Modal opened onClose={onClose} title={`Restore revision ${revision}`} size="xl">
+      <div className="stack">
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            run();
+          }}
+        >
+          <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
+          <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
+          {problem ? <Note severity="error" live>{problem.message} Nothing was changed.</Note> : null}
+          {problem ? <Findings findings={problem.findings} /> : null}
+          <div className="row">
+            <Button type="submit" variant="filled" loading={restore.isPending} disabled={!diff.data || diff.data.total === 0}>Restore</Button>
+            <Button onClick={onClose}>Cancel</Button>
+          </div>
+        </form>
+        {diff.data ? <DiffView changes={diff.data.changes} total={diff.data.total} /> : diff.isError ? <Note severity="error">{asProblem(diff.error).message}</Note> : <Skeleton />}
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { useDebouncedCallback, useMediaQuery } from "@mantine/hooks";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, need } from "@/api/client";
+import { asProblem } from "@/api/problem";
+import { refreshConfig } from "@/api/queries";
+import type { ImportReport } from "@/api/types";
+import { committedText, rememberConfirmation } from "@/api/writes";
+import { WINDOWS } from "@/app/CommitDialog";
+import { Note } from "@/ui/blocks";
+import { countsText, Findings, KernelText } from "@/ui/DiffView";
+import { countText } from "@/ui/format";
+import { say } from "@/ui/toast";
+import classes from "./Import.module.css";
+import { LineTable } from "./LineTable";
+import { FATE_WORD, type Fate } from "./upload";
+
+const FATES: readonly Fate[] = ["imported", "changed", "warning", "left_out"];
+const TONE: Record<Fate, string> = { imported: "ok", changed: "dim", warning: "warn", left_out: "warn" };
+
+export function ReportView({ report }: { report: ImportReport }) {
+  const search = useSearch({ from: "/frame/import" });
+  const navigate = useNavigate({ from: "/import" });
+  const [asking, setAsking] = useState(false);
+  const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
+  const setFate = (fate: Fate | undefined) => void navigate({ search: (before) => ({ ...before, fate }), replace: true });
+  const setQuery = useDebouncedCallback((q: string) => void navigate({ search: (before) => ({ ...before, q: q || undefined }), replace: true }), 200);
+  const nothing = report.counts.added + report.counts.changed + report.counts.removed === 0;
+  const errors = report.findings.filter((finding) => finding.severity === "error");
+  return (
+    <>
+      <div className={classes.summary}>
+        <span className="grow">
+          <strong>{report.file_names.join(", ")}</strong>{" "}
+          <span className="dim">{nothing ? "changes nothing: everything in it is already so" : `${countsText(report.counts)} of the configuration's objects`}</span>
+        </span>
+        <Button variant="filled" disabled={!report.can_commit || nothing} onClick={() => setAsking(true)}>
+          Commit this import
+        </Button>
+      </div>
+      {errors.length > 0 ? <Findings findings={errors} /> : null}
+      <div className={classes.fates} role="group" aria-label="Filter by fate">
+        <button type="button" aria-pressed={search.fate === undefined} onClick={() => setFate(undefined)}>
+          <strong>{countText(report.total_lines)}</strong> statements
+        </button>
+        {FATES.map((fate) => (
+          <button key={fate} type="button" aria-pressed={search.fate === fate} onClick={() => setFate(search.fate === fate ? undefined : fate)}>
+            <strong className={report.summary[fate] > 0 ? TONE[fate] : "dim"}>{countText(report.summary[fate])}</strong> {FATE_WORD[fate]}
+          </button>
+        ))}
+        <TextInput aria-label="Search the lines" type="search" placeholder="Search the lines" defaultValue={search.q ?? ""} onChange={(event) => setQuery(event.currentTarget.value)} />
+      </div>
+      <LineTable report={report.id} fate={search.fate} q={search.q} cards={cards} />
+      {asking ? <CommitImport report={report} onClose={() => setAsking(false)} /> : null}
+    </>
+  );
+}
+
+function CommitImport({ report, onClose }: { report: ImportReport; onClose: () => void }) {
+  const navigate = useNavigate();
+  const [message, setMessage] = useState(`Import of ${report.file_names.join(", ")}`);
+  const [window, setWindow] = useState("60");
+  const commit = useMutation({
+    mutationFn: (candidate: boolean) => need(api.POST("/api/v1/import/reports/{report_id}/commit", { params: { path: { report_id: report.id } }, body: { message, confirm_within_s: candidate || window === "0" ? null : Number(window), candidate } })),
+    onSuccess: async (answer) => {
+      if ("revision" in answer) {
+        rememberConfirmation(answer);
+        say("ok", committedText(answer));
+      } else say("notice", "The import is among your pending changes.");
+      await refreshConfig();
+      onClose();
+      await navigate({ to: "/queues" });
+    },
+    meta: { inline: true },
+  });
+  const problem = commit.error ? asProblem(commit.error) : null;
+  return (
+    <Modal opened onClose={onClose} title={`Import ${report.file_names.join(", ")}`} size="lg">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          commit.mutate(false);
+        }}
+      >
+        <p>
+          {countsText(report.counts)}. {report.summary.left_out > 0 ? <span className="warn">{countText(report.summary.left_out)} statements are left out.</span> : null}
+        </p>
+        <KernelText kernel={report.kernel} />
+        <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
+        <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
+        {problem ? <Note severity="error" live>{problem.message} Nothing was changed.</Note> : null}
+        {problem ? <Findings findings={problem.findings} /> : null}
+        <div className="row">
+          <Button type="submit" variant="filled" loading={commit.isPending}>
+            {window === "0" ? "Commit" : "Commit with timer"}
+          </Button>
+          <Button disabled={commit.isPending} onClick={() => commit.mutate(true)}>
+            Add to my pending changes
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { asProblem } from "@/api/problem";
+import { systemQuery } from "@/api/queries";
+import type { System } from "@/api/types";
+import { Columns, Note, Page, Section, SeverityIcon, Skeleton } from "@/ui/blocks";
+import { countText, spanText } from "@/ui/format";
+import { CpuSection } from "./CpuSection";
+import { InterfaceSection } from "./InterfaceSection";
+import classes from "./Overview.module.css";
+import { BusiestSection, FullSection, SufferingSection } from "./TopQueues";
+
+/** In this order: is it healthy, is anything full, who uses it, who suffers? */
+export default function OverviewPage() {
+  const query = useQuery(systemQuery);
+  const system = query.data;
+  return (
+    <Page title="Overview">
+      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
+      {system ? <Health system={system} /> : query.isPending ? <Skeleton /> : null}
+      {system?.queue_count === 0 ? <FirstSteps /> : null}
+      <InterfaceSection />
+      {system && system.queue_count > 0 ? (
+        <Columns>
+          <FullSection />
+          <BusiestSection />
+          <SufferingSection />
+        </Columns>
+      ) : null}
+      <CpuSection />
+    </Page>
+  );
+}
+
+function Health({ system }: { system: System }) {
+  const bad = system.checks.filter((check) => check.state !== "ok");
+  const agreed = system.agent.connected && system.drift.length === 0 && system.agent.revision === system.revision;
+  return (
+    <>
+      <div className={classes.tiles}>
+        <Link to="/diagnostics" className={classes.tile}>
+          <span className="dim">Health</span>
+          <strong className={classes.state}>
+            <SeverityIcon severity={system.health === "ok" ? "ok" : system.health === "failed" ? "error" : "warning"} />
+            {system.health === "ok" ? "All is well" : bad.length === 1 ? "1 thing to look at" : `${bad.length} things to look at`}
+          </strong>
+        </Link>
+        <Link to="/diagnostics" className={classes.tile}>
+          <span className="dim">In the kernel</span>
+          <strong className={classes.state}>
+            <SeverityIcon severity={agreed ? "ok" : system.agent.connected ? "warning" : "error"} />
+            {system.agent.connected ? (agreed ? `revision ${system.revision}, agreed` : system.agent.state) : "agent not connected"}
+          </strong>
+        </Link>
+        <Link to="/queues" className={classes.tile}>
+          <span className="dim">Queues</span>
+          <strong>{countText(system.queue_count)}</strong>
+        </Link>
+        <Link to="/queues" search={{ warnings: true }} className={classes.tile}>
+          <span className="dim">Queues with warnings</span>
+          <strong className={system.warning_count > 0 ? "warn" : undefined}>{countText(system.warning_count)}</strong>
+        </Link>
+        <Link to="/about" className={classes.tile}>
+          <span className="dim">Up for</span>
+          <strong>{system.uptime_s === null ? "unknown" : spanText(system.uptime_s)}</strong>
+        </Link>
+      </div>
+      {bad.map((check) => (
+        <Note key={check.id} severity={check.state === "failed" ? "error" : "warning"}>
+          {check.message}
+        </Note>
+      ))}
+    </>
+  );
+}
+
+function FirstSteps() {
+  return (
+    <Section title="Nothing is limited yet">
+      <ol className={classes.steps}>
+        <li>
+          Say which <Link to="/interfaces">interfaces</Link> face the customers (LAN) and the internet (WAN).
+        </li>
+        <li>
+          <Link to="/import">Import</Link> a RouterOS export or LibreQoS files, or make the <Link to="/queues" search={{ edit: "new" }}>first queue</Link> by hand.
+        </li>
+        <li>Commit from the bar that appears at the bottom, with a timer if you may lock yourself out.</li>
+      </ol>
+    </Section>
+  );
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { queuesByIdQuery, topQueuesQuery, type TopBy } from "@/api/queries";
+import type { Queue, QueueStats } from "@/api/types";
+import { StaticBar } from "@/table/RateBar";
+import { Section } from "@/ui/blocks";
+import classes from "./Overview.module.css";
+
+interface Entry {
+  queue: Queue;
+  stats: QueueStats;
+}
+
+/** The busiest queues with their limits; names and limits are fetched only when the set changes. */
+function useTop(by: TopBy, top: number): { entries: Entry[]; ready: boolean } {
+  const stats = useQuery(topQueuesQuery(by, top)).data;
+  const items = stats?.items ?? [];
+  const ids = items.map((item) => item.id).sort();
+  const queues = useQuery({ ...queuesByIdQuery(ids), enabled: ids.length > 0 }).data ?? [];
+  const byId = new Map(queues.map((queue) => [queue.id, queue]));
+  const entries = items.flatMap((item) => {
+    const queue = byId.get(item.id);
+    return queue ? [{ queue, stats: item }] : [];
+  });
+  return { entries, ready: stats !== undefined };
+}
+
+const Name = ({ queue }: { queue: Queue }) => (
+  <Link to="/queues/$id" params={{ id: queue.id }} title={queue.name}>
+    {queue.name}
+  </Link>
+);
+
+function Bars({ entry }: { entry: Entry }) {
+  return (
+    <>
+      <StaticBar rateBps={entry.stats.rate_bps.upload} limitBps={entry.queue.max_limit_bps.upload} />
+      <StaticBar rateBps={entry.stats.rate_bps.download} limitBps={entry.queue.max_limit_bps.download} />
+    </>
+  );
+}
+
+function List({ title, aside, entries, ready, none, two, render }: { title: string; aside: ReactNode; entries: readonly Entry[]; ready: boolean; none: string; two?: boolean; render: (entry: Entry) => ReactNode }) {
+  return (
+    <Section title={title} aside={aside} flush>
+      {entries.length > 0 ? (
+        <ul className={classes.list}>
+          {entries.map((entry) => (
+            <li key={entry.queue.id} data-two={two}>
+              <Name queue={entry.queue} />
+              {render(entry)}
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p className="dim" style={{ padding: "10px 12px" }}>{ready ? none : " "}</p>
+      )}
+    </Section>
+  );
+}
+
+export function loadOf(queue: Queue, stats: QueueStats): number {
+  return Math.max(...(["upload", "download"] as const).map((direction) => (queue.max_limit_bps[direction] > 0 ? stats.rate_bps[direction] / queue.max_limit_bps[direction] : 0)));
+}
+
+const FULL = 0.75;
+const LOOKED_AT = 100;
+const SHOWN = 8;
+
+const upDown = <span className="dim"><span className="up">↑</span> <span className="down">↓</span> rate / limit</span>;
+
+/** Queues that are at three quarters of their limit or more; those with children first: they hold others back. */
+export function FullSection() {
+  const { entries, ready } = useTop("rate_total", LOOKED_AT);
+  const full = entries.filter((entry) => loadOf(entry.queue, entry.stats) >= FULL).sort((a, b) => b.queue.child_count - a.queue.child_count || loadOf(b.queue, b.stats) - loadOf(a.queue, a.stats));
+  return <List title="Full now" aside={full.length > SHOWN ? <span className="dim">{full.length} queues</span> : upDown} entries={full.slice(0, SHOWN)} ready={ready} none="Nothing is at its limit." render={(entry) => <Bars entry={entry} />} />;
+}
+
+export function BusiestSection() {
+  const { entries, ready } = useTop("rate_download", SHOWN);
+  const busy = entries.filter((entry) => entry.stats.rate_bps.download + entry.stats.rate_bps.upload > 0);
+  return <List title="Who uses it" aside={<Link to="/queues" search={{ sort: "-rate_download" }}>All by download</Link>} entries={busy} ready={ready} none="No traffic in any queue." render={(entry) => <Bars entry={entry} />} />;
+}
+
+export function SufferingSection() {
+  const { entries, ready } = useTop("drops", SHOWN);
+  const suffering = entries.filter((entry) => entry.stats.drops_ps.upload + entry.stats.drops_ps.download > 0);
+  return (
+    <List
+      title="Who suffers"
+      aside={<Link to="/queues" search={{ sort: "-drops" }}>All by drops</Link>}
+      entries={suffering}
+      ready={ready}
+      none="Nothing is being dropped."
+      two
+      render={(entry) => <span className="num">{Math.round(entry.stats.drops_ps.upload + entry.stats.drops_ps.download)} drops/s</span>}
+    />
+  );
+}

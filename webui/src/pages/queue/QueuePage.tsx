@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, SegmentedControl } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import { asProblem } from "@/api/problem";
+import { queueQuery } from "@/api/queries";
+import type { Queue } from "@/api/types";
+import { useStagedChanges } from "@/api/writes";
+import { useKeys } from "@/app/keyboard";
+import { QueueDrawer } from "@/forms/QueueDrawer";
+import { Columns, Empty, Facts, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
+import { durationText, limitWords } from "@/ui/rates";
+import { useGraphData, type Window } from "./graphData";
+import { ExplainTable } from "./ExplainTable";
+import { LiveFacts } from "./LiveFacts";
+import { PathToRoot } from "./PathToRoot";
+import { QueueChanges } from "./QueueChanges";
+import classes from "./Queue.module.css";
+
+const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
+
+export default function QueuePage() {
+  const { id } = useParams({ from: "/frame/queues/$id" });
+  const search = useSearch({ from: "/frame/queues/$id" });
+  const navigate = useNavigate({ from: "/queues/$id" });
+  const query = useQuery(queueQuery(id));
+  const staged = useStagedChanges("queue");
+  const setEdit = (edit: boolean) => void navigate({ search: (before) => ({ ...before, edit: edit || undefined }) });
+  useKeys([{ keys: "e", label: "Edit this queue", run: () => setEdit(true) }]);
+  const queue = query.data;
+  return (
+    <div className={classes.layout}>
+      <div className={classes.content}>
+        <Page title={queue?.name ?? "Queue"} heading={queue ? <Heading queue={queue} staged={staged.has(id)} /> : "Queue"} actions={queue ? <Button onClick={() => setEdit(true)}>Edit</Button> : null}>
+          {queue ? <Details queue={queue} window={search.window ?? "2m"} onWindow={(window) => void navigate({ search: (before) => ({ ...before, window: window === "2m" ? undefined : window }), replace: true })} /> : query.isError ? <Missing error={query.error} /> : <Skeleton lines={10} />}
+        </Page>
+      </div>
+      {search.edit ? <QueueDrawer id={id} staged={staged} onClose={() => setEdit(false)} /> : null}
+    </div>
+  );
+}
+
+function Heading({ queue, staged }: { queue: Queue; staged: boolean }) {
+  return (
+    <span className="row">
+      {queue.name}
+      {queue.disabled ? <Tag>disabled</Tag> : null}
+      {staged ? <Tag tone="accent">change pending</Tag> : null}
+    </span>
+  );
+}
+
+function Missing({ error }: { error: unknown }) {
+  const problem = asProblem(error);
+  if (problem.status !== 404) return <Note severity="error" live>{problem.message}</Note>;
+  return (
+    <Empty title="There is no such queue">
+      <p className="dim">It may have been removed; the history knows when and by whom.</p>
+      <div className="row">
+        <Link to="/queues">Queues</Link>
+        <Link to="/history">History</Link>
+      </div>
+    </Empty>
+  );
+}
+
+const pair = (values: { upload: number; download: number }, text: (value: number) => string) => (
+  <span>
+    <span className="up" aria-label="upload">↑</span> {text(values.upload)} <span className="down" aria-label="download">↓</span> {text(values.download)}
+  </span>
+);
+
+function configuredFacts(queue: Queue): (readonly [string, React.ReactNode])[] {
+  const items: (readonly [string, React.ReactNode])[] = [["Limit", pair(queue.max_limit_bps, limitWords)]];
+  const some = (values: { upload: number; download: number }) => values.upload > 0 || values.download > 0;
+  if (some(queue.limit_at_bps)) items.push(["Guarantee", pair(queue.limit_at_bps, (bps) => (bps === 0 ? "none" : limitWords(bps)))]);
+  if (some(queue.burst_limit_bps)) {
+    items.push(["Burst", pair(queue.burst_limit_bps, (bps) => (bps === 0 ? "none" : limitWords(bps)))]);
+    items.push(["Burst threshold", pair(queue.burst_threshold_bps, (bps) => (bps === 0 ? "none" : limitWords(bps)))]);
+    items.push(["Burst time", pair(queue.burst_time_ms, durationText)]);
+  }
+  items.push(["Priority", pair(queue.priority, String)]);
+  items.push(["Queue type", queue.queue_type.upload === queue.queue_type.download ? queue.queue_type.upload : `${queue.queue_type.upload} / ${queue.queue_type.download}`]);
+  if (queue.time) items.push(["Only", `${queue.time.start} to ${queue.time.end}, ${queue.time.days.join(" ")}`]);
+  if (queue.total.max_limit_bps > 0) items.push(["Total limit", limitWords(queue.total.max_limit_bps)]);
+  if (queue.dst) items.push(["Destination", <span className="mono">{queue.dst}</span>]);
+  items.push(["Id, position", <span className="mono">{queue.id}, {queue.position}</span>]);
+  if (queue.comment) items.push(["Comment", queue.comment]);
+  return items;
+}
+
+function Details({ queue, window, onWindow }: { queue: Queue; window: Window; onWindow: (window: Window) => void }) {
+  const { data, error } = useGraphData(queue.id, window);
+  return (
+    <>
+      {queue.warnings.map((finding) => (
+        <Note key={`${finding.code} ${finding.field ?? ""}`} severity={finding.severity}>{finding.message}</Note>
+      ))}
+      <PathToRoot queue={queue} />
+      <Section
+        title="Rate"
+        aside={<SegmentedControl aria-label="Time shown" data={[{ value: "2m", label: "2 min" }, { value: "1h", label: "1 h" }, { value: "24h", label: "24 h" }]} value={window} onChange={(value) => onWindow(value as Window)} />}
+      >
+        <LiveFacts queue={queue} />
+        {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
+        <Suspense fallback={<div className={classes.graphSpace} />}>
+          {data ? <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} /> : <div className={classes.graphSpace} />}
+        </Suspense>
+        <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped.</p>
+      </Section>
+      <Columns>
+        <Section title="As configured">
+          <Facts items={configuredFacts(queue)} />
+          {queue.enforcement.filter((item) => !item.enforced).map((item) => (
+            <p key={item.field} className="warn">{item.field} is kept but not enforced: {item.note}</p>
+          ))}
+        </Section>
+        <Section title="Addresses" aside={<span className="dim">{queue.target.length}</span>}>
+          {queue.target.length > 0 ? (
+            <ul className={`${classes.addresses} mono`}>
+              {queue.target.map((target) => (
+                <li key={target}>{target}</li>
+              ))}
+            </ul>
+          ) : (
+            <p className="dim">No target: it holds what its children hold.</p>
+          )}
+          {queue.child_count > 0 ? (
+            <Link to="/queues" search={{ parent: queue.id }}>
+              {queue.child_count} queues in it
+            </Link>
+          ) : null}
+        </Section>
+      </Columns>
+      <ExplainTable id={queue.id} />
+      <QueueChanges id={queue.id} />
+    </>
+  );
+}

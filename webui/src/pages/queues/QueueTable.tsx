@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useKeys } from "@/app/keyboard";
+import type { QueuesSearch } from "@/app/search";
+import type { Queue } from "@/api/types";
+import { LiveRate } from "@/table/LiveCell";
+import { VirtualGrid } from "@/table/VirtualGrid";
+import { chosenColumns, QueueName, type CellContext } from "./columns";
+import classes from "./Queues.module.css";
+import type { QueueRow, Rows } from "./rows";
+import { TableHead } from "./TableHead";
+
+const ROW_PX = 28;
+const CARD_PX = 86;
+
+export interface Selection {
+  has: (id: string) => boolean;
+  toggle: (queue: Queue) => void;
+  toggleAll: () => void;
+  all: boolean;
+}
+
+interface QueueTableProps {
+  rows: Rows;
+  search: QueuesSearch;
+  onSearch: (change: Partial<QueuesSearch>) => void;
+  selection: Selection;
+  onToggle: (id: string) => void;
+  onHold: (hold: boolean) => void;
+  cards: boolean;
+}
+
+export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold, cards }: QueueTableProps) {
+  const navigate = useNavigate();
+  const [cursor, setCursor] = useState(-1);
+  const [editing, setEditing] = useState<string | null>(null);
+  const columns = chosenColumns(search.cols);
+  const at = rows.get(cursor);
+  const step = (by: number) => setCursor(Math.max(0, Math.min(rows.count - 1, cursor + by)));
+  const isOpen = (row: QueueRow) => row.staged !== "add";
+  useKeys([
+    { keys: "j", label: "Next row", run: () => step(1) },
+    { keys: "k", label: "Row before", run: () => step(-1) },
+    { keys: "x", label: "Select the row", run: () => at && selection.toggle(at.queue) },
+    { keys: "e", label: "Edit the row", run: () => at && onSearch({ edit: at.queue.id }) },
+    { keys: "Enter", label: "Edit the limit in place", run: () => at && setEditing(at.queue.id) },
+    { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
+    { keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) },
+  ]);
+  const context = (row: QueueRow): CellContext => ({ editing: editing === row.queue.id, onToggle, onEdit: setEditing });
+  const check = (row: QueueRow) => (
+    <input type="checkbox" className={classes.check} tabIndex={-1} aria-label={`Select ${row.queue.name}`} checked={selection.has(row.queue.id)} onChange={() => selection.toggle(row.queue)} onClick={(event) => event.stopPropagation()} />
+  );
+  const renderRow = (index: number) => {
+    const row = rows.get(index);
+    if (!row) return <span role="gridcell" className={classes.blank}>…</span>;
+    if (cards) return <QueueCard row={row} check={check(row)} onToggle={onToggle} />;
+    return (
+      <>
+        <span role="gridcell">{check(row)}</span>
+        {columns.map((column) => (
+          <span key={column.id} role="gridcell" className={column.numeric ? "num" : undefined} onDoubleClick={column.id === "limits" ? undefined : () => onSearch({ edit: row.queue.id })}>
+            {column.render(row, context(row))}
+          </span>
+        ))}
+      </>
+    );
+  };
+  return (
+    <div className={classes.table}>
+      <VirtualGrid
+        label="Queues"
+        rowCount={rows.count}
+        rowHeight={cards ? CARD_PX : ROW_PX}
+        columnCount={columns.length + 1}
+        template={`18px ${columns.map((column) => column.width).join(" ")}`}
+        head={<TableHead columns={columns} sort={search.sort} sortable={search.view !== "tree"} onSort={(sort) => onSearch({ sort })} allSelected={selection.all} onSelectAll={selection.toggleAll} />}
+        cursor={cursor}
+        onCursor={setCursor}
+        onRange={rows.onRange}
+        onPointer={onHold}
+        isSelected={(index) => selection.has(rows.get(index)?.queue.id ?? "")}
+        renderRow={renderRow}
+        rowKey={(index) => rows.get(index)?.queue.id ?? `blank-${index}`}
+        cards={cards}
+        dimmed={rows.stale}
+        onKey={(event) => {
+          const row = rows.get(cursor);
+          if (!row) return;
+          if (event.key === " ") {
+            event.preventDefault();
+            selection.toggle(row.queue);
+          }
+          if ((event.key === "ArrowRight" && row.expanded === false) || (event.key === "ArrowLeft" && row.expanded)) onToggle(row.queue.id);
+        }}
+      />
+    </div>
+  );
+}
+
+/** The row on a phone: the same things in the same order, one above the other. */
+function QueueCard({ row, check, onToggle }: { row: QueueRow; check: React.ReactNode; onToggle: (id: string) => void }) {
+  const { queue } = row;
+  return (
+    <div role="gridcell" className={classes.card}>
+      <span className={classes.cardCheck}>{check}</span>
+      <span className={classes.cardName}>
+        <QueueName row={row} onToggle={onToggle} />
+      </span>
+      <span className={`${classes.cardTarget} mono`}>{queue.target.join(" ") || "–"}</span>
+      <span className={classes.cardRates}>
+        {(["upload", "download"] as const).map((direction) => (
+          <span key={direction} className={classes.cardRate}>
+            <span className={direction === "upload" ? "up" : "down"} aria-label={direction} role="img">
+              {direction === "upload" ? "↑" : "↓"}
+            </span>
+            <LiveRate queueId={queue.id} direction={direction} limitBps={queue.max_limit_bps[direction]} />
+          </span>
+        ))}
+      </span>
+    </div>
+  );
+}

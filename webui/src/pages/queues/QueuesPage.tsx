@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { api, need } from "@/api/client";
+import { asProblem } from "@/api/problem";
+import type { QueueFilter } from "@/api/queries";
+import type { Queue } from "@/api/types";
+import { useStagedChanges } from "@/api/writes";
+import { useKeys } from "@/app/keyboard";
+import type { QueuesSearch } from "@/app/search";
+import { QueueDrawer } from "@/forms/QueueDrawer";
+import { Empty, Note, Skeleton } from "@/ui/blocks";
+import { countText, plural } from "@/ui/format";
+import { say } from "@/ui/toast";
+import { BulkDrawer } from "./BulkDrawer";
+import classes from "./Queues.module.css";
+import { QueueTable, type Selection } from "./QueueTable";
+import { useFlatRows, useTreeRows, type Rows } from "./rows";
+import { Toolbar } from "./Toolbar";
+
+const MOST_SELECTED = 10_000;
+
+/** Every queue that matches, for "select all"; page by page, up to what one edit may stage. */
+async function fetchMatching(filter: QueueFilter): Promise<Queue[]> {
+  const found: Queue[] = [];
+  while (found.length < MOST_SELECTED) {
+    const page = await need(api.GET("/api/v1/queues", { params: { query: { ...filter, offset: found.length, limit: 1000 } } }));
+    found.push(...page.items);
+    if (page.items.length === 0 || found.length >= page.total) break;
+  }
+  return found;
+}
+
+function useSelection(filter: QueueFilter, count: number): Selection & { queues: Queue[]; clear: () => void } {
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Queue>>(new Map());
+  const clear = useCallback(() => setChosen(new Map()), []);
+  const toggle = (queue: Queue) => {
+    const next = new Map(chosen);
+    if (!next.delete(queue.id)) next.set(queue.id, queue);
+    setChosen(next);
+  };
+  const all = chosen.size > 0 && chosen.size >= Math.min(count, MOST_SELECTED);
+  const toggleAll = () => {
+    if (chosen.size > 0) return clear();
+    fetchMatching(filter).then(
+      (queues) => setChosen(new Map(queues.map((queue) => [queue.id, queue]))),
+      (error: unknown) => say("error", asProblem(error).message),
+    );
+  };
+  return { has: (id) => chosen.has(id), toggle, toggleAll, all, clear, queues: useMemo(() => [...chosen.values()], [chosen]) };
+}
+
+const EXPANDED_KEY = "weir.tree";
+
+function useExpanded(): [ReadonlySet<string>, (id: string) => void] {
+  const [expanded, setExpanded] = useState<ReadonlySet<string>>(() => new Set(JSON.parse(sessionStorage.getItem(EXPANDED_KEY) ?? "[]") as string[]));
+  const toggle = useCallback((id: string) => {
+    setExpanded((before) => {
+      const next = new Set(before);
+      if (!next.delete(id)) next.add(id);
+      sessionStorage.setItem(EXPANDED_KEY, JSON.stringify([...next]));
+      return next;
+    });
+  }, []);
+  return [expanded, toggle];
+}
+
+export default function QueuesPage() {
+  const search = useSearch({ from: "/frame/queues" });
+  const navigate = useNavigate({ from: "/queues" });
+  const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
+  const [hold, setHold] = useState(false);
+  const [expanded, toggle] = useExpanded();
+  const staged = useStagedChanges("queue");
+  const tree = search.view === "tree" && !search.q;
+  const filter = useMemo<QueueFilter>(() => ({ q: search.q, sort: search.sort, parent: search.parent, disabled: search.disabled, warnings: search.warnings }), [search.q, search.sort, search.parent, search.disabled, search.warnings]);
+  const flatRows = useFlatRows(filter, staged, hold, !tree);
+  const treeRows = useTreeRows(expanded, staged, tree);
+  const rows = tree ? treeRows : flatRows;
+  const selection = useSelection(filter, rows.count);
+  const onSearch = useCallback((change: Partial<QueuesSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: !("edit" in change) }), [navigate]);
+  const bulk = search.edit === "selected";
+  useEffect(() => {
+    document.title = "Queues · Weir";
+  }, []);
+  useKeys(selection.queues.length > 0 ? [{ keys: "e", label: "Edit the selected queues", run: () => onSearch({ edit: "selected" }) }] : []);
+  return (
+    <div className={classes.layout}>
+      <div className={classes.list}>
+        <Toolbar search={search} onSearch={onSearch} cards={cards} />
+        {selection.queues.length > 0 ? (
+          <div className={classes.bulk} role="status">
+            <strong>{plural(selection.queues.length, "queue")} selected</strong>
+            <Button onClick={() => onSearch({ edit: "selected" })}>Edit all</Button>
+            <Button variant="subtle" onClick={selection.clear}>
+              Clear
+            </Button>
+          </div>
+        ) : null}
+        <Body rows={rows} filtered={Boolean(search.q ?? search.parent ?? search.warnings ?? search.disabled)} onClear={() => onSearch({ q: undefined, parent: undefined, warnings: undefined, disabled: undefined })}>
+          <QueueTable rows={rows} search={search} onSearch={onSearch} selection={selection} onToggle={toggle} onHold={setHold} cards={cards} />
+        </Body>
+        <Status rows={rows} search={search} hold={hold} tree={tree} />
+      </div>
+      {search.edit !== undefined && !bulk ? <QueueDrawer id={search.edit} staged={staged} parent={search.parent ?? null} onClose={() => onSearch({ edit: undefined })} /> : null}
+      {bulk ? (
+        <BulkDrawer
+          queues={selection.queues}
+          onClose={() => onSearch({ edit: undefined })}
+          onDone={() => {
+            selection.clear();
+            onSearch({ edit: undefined });
+          }}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+function Body({ rows, filtered, onClear, children }: { rows: Rows; filtered: boolean; onClear: () => void; children: React.ReactNode }) {
+  if (rows.error && rows.count === 0) return <Note severity="error" live>{asProblem(rows.error).message}</Note>;
+  if (rows.loading) return <Skeleton lines={12} />;
+  if (rows.count > 0) return children;
+  if (filtered) {
+    return (
+      <Empty title="No queue matches">
+        <p className="dim">The search looks at name, comment and id; an address finds the queues whose target covers it.</p>
+        <Button onClick={onClear}>Show all queues</Button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No queues yet">
+      <p>A queue says who (addresses), how fast up and down, and under which parent. Bring them from a RouterOS export or LibreQoS files, or make the first one by hand.</p>
+      <div className="row">
+        <Link to="/import">Import a file</Link>
+        <Link to="/queues" search={{ edit: "new" }}>
+          New queue
+        </Link>
+      </div>
+    </Empty>
+  );
+}
+
+function Status({ rows, search, hold, tree }: { rows: Rows; search: QueuesSearch; hold: boolean; tree: boolean }) {
+  const liveSort = /rate|drops/.test(search.sort ?? "");
+  return (
+    <div className={classes.status}>
+      <span role="status">{tree ? `${countText(rows.count)} rows` : rows.total === null ? "" : plural(rows.total, "queue")}</span>
+      <span>{liveSort ? (hold ? "order held while the pointer is here" : "order settles every 4 s") : "? shows the keys"}</span>
+    </div>
+  );
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, Checkbox, Menu, NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { IconColumns3, IconPlus, IconSearch, IconX } from "@tabler/icons-react";
+import { useEffect, useRef, useState } from "react";
+import type { QueuesSearch } from "@/app/search";
+import { COLUMNS, chosenColumns, DEFAULT_COLUMNS } from "./columns";
+import classes from "./Queues.module.css";
+
+interface ToolbarProps {
+  search: QueuesSearch;
+  onSearch: (change: Partial<QueuesSearch>) => void;
+  /** Shown instead of sortable column heads on a phone. */
+  cards: boolean;
+}
+
+function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards">) {
+  const [text, setText] = useState(search.q ?? "");
+  const sent = useRef(search.q ?? "");
+  const send = useDebouncedCallback((q: string) => {
+    sent.current = q.trim();
+    onSearch({ q: q.trim() || undefined });
+  }, 200);
+  useEffect(() => {
+    if ((search.q ?? "") !== sent.current) {
+      sent.current = search.q ?? "";
+      setText(sent.current);
+    }
+  }, [search.q]);
+  return (
+    <TextInput
+      className={classes.query}
+      type="search"
+      aria-label="Search queues by name, comment, id or address"
+      placeholder="Name, comment or address"
+      leftSection={<IconSearch size={15} />}
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        send(event.currentTarget.value);
+      }}
+    />
+  );
+}
+
+function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards">) {
+  const shown = chosenColumns(search.cols).map((column) => column.id);
+  const toggle = (id: string, on: boolean) => {
+    const next = COLUMNS.map((column) => column.id).filter((column) => (column === id ? on : shown.includes(column)));
+    const isDefault = next.length === DEFAULT_COLUMNS.length && next.every((column) => DEFAULT_COLUMNS.includes(column));
+    onSearch({ cols: isDefault ? undefined : next.join(".") });
+  };
+  return (
+    <Menu closeOnItemClick={false} position="bottom-end">
+      <Menu.Target>
+        <Button leftSection={<IconColumns3 size={15} />}>Columns</Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {COLUMNS.filter((column) => column.id !== "name").map((column) => (
+          <Menu.Item key={column.id} component="label" role="menuitemcheckbox" aria-checked={shown.includes(column.id)}>
+            <Checkbox tabIndex={-1} label={column.id === "rate_upload" ? "Rate ↑" : column.id === "rate_download" ? "Rate ↓" : column.title} checked={shown.includes(column.id)} onChange={(event) => toggle(column.id, event.currentTarget.checked)} />
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item onClick={() => onSearch({ cols: undefined })}>As it was at first</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+const SORTS = [
+  { value: "position", label: "list order" },
+  { value: "name", label: "name" },
+  { value: "-rate_download", label: "busiest download" },
+  { value: "-rate_upload", label: "busiest upload" },
+  { value: "-drops", label: "most drops" },
+  { value: "-max_limit_download", label: "largest limit" },
+];
+
+const stateOf = (search: QueuesSearch): string => (search.warnings ? "warnings" : search.disabled === true ? "disabled" : search.disabled === false ? "enabled" : "all");
+
+export function Toolbar({ search, onSearch, cards }: ToolbarProps) {
+  return (
+    <div className={classes.toolbar}>
+      <h1>Queues</h1>
+      <QueryField search={search} onSearch={onSearch} />
+      <NativeSelect
+        aria-label="Which queues"
+        data={[{ value: "all", label: "all queues" }, { value: "warnings", label: "with warnings" }, { value: "enabled", label: "enabled" }, { value: "disabled", label: "disabled" }]}
+        value={stateOf(search)}
+        onChange={(event) => {
+          const state = event.currentTarget.value;
+          onSearch({ warnings: state === "warnings" ? true : undefined, disabled: state === "disabled" ? true : state === "enabled" ? false : undefined });
+        }}
+      />
+      {search.parent ? (
+        <Button rightSection={<IconX size={13} />} aria-label={`Show the children of every queue, not only of ${search.parent}`} onClick={() => onSearch({ parent: undefined })}>
+          in {search.parent}
+        </Button>
+      ) : null}
+      <SegmentedControl aria-label="View" data={[{ value: "flat", label: "List" }, { value: "tree", label: "Tree" }]} value={search.view ?? "flat"} onChange={(view) => onSearch({ view: view === "tree" ? "tree" : undefined })} />
+      {cards ? <NativeSelect aria-label="Sort by" data={SORTS} value={search.sort ?? "position"} onChange={(event) => onSearch({ sort: event.currentTarget.value as QueuesSearch["sort"] })} /> : <ColumnMenu search={search} onSearch={onSearch} />}
+      <Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => onSearch({ edit: "new" })}>
+        New queue
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+import { IconAlertTriangle, IconChevronDown, IconChevronRight } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { QueueSort } from "@/api/queries";
+import { delayOf, dropsOf, fastShareOf, LiveRate, LiveValue } from "@/table/LiveCell";
+import { Tag } from "@/ui/blocks";
+import { limitText } from "@/ui/rates";
+import { InlineLimits } from "./InlineLimits";
+import classes from "./Queues.module.css";
+import type { QueueRow } from "./rows";
+
+export interface CellContext {
+  editing: boolean;
+  onToggle: (id: string) => void;
+  onEdit: (id: string | null) => void;
+}
+
+export interface QueueColumn {
+  id: string;
+  title: string;
+  width: string;
+  /** Sort keys; a pair of limits has one for each direction. */
+  sorts?: readonly { key: QueueSort; label: string; mark?: ReactNode; tone?: string }[];
+  numeric?: boolean;
+  tone?: string;
+  render: (row: QueueRow, context: CellContext) => ReactNode;
+}
+
+export const Arrow = ({ direction }: { direction: "upload" | "download" }) => (
+  <span className={direction === "upload" ? "up" : "down"} role="img" aria-label={direction}>
+    {direction === "upload" ? "↑" : "↓"}
+  </span>
+);
+
+const STAGED_WORD = { add: "new", change: "changed", remove: "removed" } as const;
+
+export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: string) => void }) {
+  const { queue, depth, expanded, staged } = row;
+  return (
+    <span className={classes.name} style={{ paddingLeft: depth * 16 }}>
+      {expanded === null ? null : (
+        <button type="button" className={classes.twist} aria-expanded={expanded} aria-label={`${expanded ? "Fold" : "Unfold"} ${queue.name}`} tabIndex={-1} onClick={() => onToggle(queue.id)}>
+          {expanded ? <IconChevronDown size={14} /> : <IconChevronRight size={14} />}
+        </button>
+      )}
+      {staged === "add" ? <span>{queue.name}</span> : (
+        <Link to="/queues/$id" params={{ id: queue.id }} className={classes.link} data-removed={staged === "remove"} tabIndex={-1} title={queue.name}>
+          {queue.name}
+        </Link>
+      )}
+      {queue.child_count > 0 ? <span className="dim">{queue.child_count}</span> : null}
+      {staged ? <Tag tone="accent">{STAGED_WORD[staged]}</Tag> : null}
+      {queue.disabled ? <Tag>off</Tag> : null}
+      {queue.warnings.length > 0 ? (
+        <span className={classes.warn} title={queue.warnings.map((finding) => finding.message).join("\n")}>
+          <IconAlertTriangle size={13} className="warn" role="img" aria-label={`${queue.warnings.length} warnings`} />
+        </span>
+      ) : null}
+    </span>
+  );
+}
+
+export function Limits({ row, context }: { row: QueueRow; context: CellContext }) {
+  const { queue } = row;
+  if (context.editing) return <InlineLimits queue={queue} onClose={() => context.onEdit(null)} />;
+  return (
+    <span className={classes.limits} onDoubleClick={() => context.onEdit(queue.id)} title="Enter or double-click to edit">
+      <span>{limitText(queue.max_limit_bps.upload)}</span>
+      <span>{limitText(queue.max_limit_bps.download)}</span>
+    </span>
+  );
+}
+
+export const COLUMNS: readonly QueueColumn[] = [
+  { id: "name", title: "Name", width: "minmax(170px, 2.2fr)", sorts: [{ key: "name", label: "name" }], render: (row, context) => <QueueName row={row} onToggle={context.onToggle} /> },
+  { id: "target", title: "Target", width: "minmax(130px, 1.6fr)", render: ({ queue }) => <span className="mono" title={queue.target.join("\n")}>{queue.target.join(" ") || (queue.dst ? `to ${queue.dst}` : "–")}</span> },
+  {
+    id: "limits", title: "Limit", width: "136px", numeric: true,
+    sorts: [{ key: "max_limit_upload", label: "upload limit", mark: "↑", tone: "up" }, { key: "max_limit_download", label: "download limit", mark: "↓", tone: "down" }],
+    render: (row, context) => <Limits row={row} context={context} />,
+  },
+  { id: "rate_upload", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_upload", label: "upload rate", mark: "↑", tone: "up" }], render: ({ queue }) => <LiveRate queueId={queue.id} direction="upload" limitBps={queue.max_limit_bps.upload} /> },
+  { id: "rate_download", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_download", label: "download rate", mark: "↓", tone: "down" }], render: ({ queue }) => <LiveRate queueId={queue.id} direction="download" limitBps={queue.max_limit_bps.download} /> },
+  { id: "delay", title: "Delay", width: "62px", numeric: true, render: ({ queue }) => <LiveValue queueId={queue.id} text={delayOf} /> },
+  { id: "drops", title: "Drops/s", width: "66px", numeric: true, sorts: [{ key: "drops", label: "drops per second" }], render: ({ queue }) => <LiveValue queueId={queue.id} text={dropsOf} /> },
+  { id: "fast", title: "Fast", width: "54px", numeric: true, render: ({ queue }) => <LiveValue queueId={queue.id} text={fastShareOf} /> },
+  { id: "comment", title: "Comment", width: "minmax(80px, 1.2fr)", render: ({ queue }) => <span className="dim" title={queue.comment}>{queue.comment}</span> },
+  { id: "parent", title: "Parent", width: "minmax(90px, 1fr)", render: ({ queue }) => <span>{queue.path.at(-1)?.name ?? queue.parent ?? "–"}</span> },
+  { id: "guarantee", title: "Guarantee", width: "110px", numeric: true, render: ({ queue }) => `${limitText(queue.limit_at_bps.upload)} / ${limitText(queue.limit_at_bps.download)}` },
+  { id: "priority", title: "Priority", width: "70px", numeric: true, render: ({ queue }) => `${queue.priority.upload} / ${queue.priority.download}` },
+  { id: "type", title: "Type", width: "minmax(110px, 1fr)", render: ({ queue }) => (queue.queue_type.upload === queue.queue_type.download ? queue.queue_type.upload : `${queue.queue_type.upload} / ${queue.queue_type.download}`) },
+  { id: "position", title: "Position", width: "80px", numeric: true, sorts: [{ key: "position", label: "position" }], render: ({ queue }) => queue.position },
+  { id: "id", title: "Id", width: "80px", sorts: [{ key: "id", label: "id" }], render: ({ queue }) => <span className="mono">{queue.id}</span> },
+];
+
+export const DEFAULT_COLUMNS = ["name", "target", "limits", "rate_upload", "rate_download", "delay", "drops", "fast", "comment"];
+
+export const chosenColumns = (cols: string | undefined): readonly QueueColumn[] => {
+  const wanted = cols ? cols.split(".") : DEFAULT_COLUMNS;
+  return COLUMNS.filter((column) => column.id === "name" || wanted.includes(column.id));
+};

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useQueries } from "@tanstack/react-query";
+import { useCallback, useMemo, useRef, useState } from "react";
+import { childrenQuery, QUEUE_PAGE, queueWindowQuery, type QueueFilter } from "@/api/queries";
+import type { Change, Queue } from "@/api/types";
+
+/** One line of the table: the queue as it will be, where it stands, and what is pending of it. */
+export interface QueueRow {
+  queue: Queue;
+  depth: number;
+  expanded: boolean | null;
+  staged: Change["action"] | null;
+}
+
+export interface Rows {
+  count: number;
+  total: number | null;
+  get: (index: number) => QueueRow | undefined;
+  onRange: (first: number, last: number) => void;
+  error: unknown;
+  loading: boolean;
+  stale: boolean;
+}
+
+const NOTHING = { upload: 0, download: 0 };
+
+/** A staged queue as a row; what the API adds to a stored queue is empty. */
+function stagedQueue(change: Change, base: Queue | undefined): Queue {
+  const fresh: Queue = {
+    id: change.id, name: change.name, target: [], dst: null, parent: null, position: 0, max_limit_bps: NOTHING, limit_at_bps: NOTHING, burst_limit_bps: NOTHING, burst_threshold_bps: NOTHING, burst_time_ms: NOTHING,
+    priority: { upload: 8, download: 8 }, queue_type: { upload: "default-small", download: "default-small" }, bucket_size_ms: { upload: 100, download: 100 }, time: null,
+    total: { max_limit_bps: 0, limit_at_bps: 0, burst_limit_bps: 0, burst_threshold_bps: 0, burst_time_ms: 0, priority: 8, queue_type: "default-small", bucket_size_ms: 100 },
+    comment: "", disabled: false, etag: "", path: [], child_count: 0, enforcement: [], warnings: [],
+  };
+  return { ...(base ?? fresh), ...(change.new as Partial<Queue> | null) };
+}
+
+export function withStaged(queue: Queue, staged: ReadonlyMap<string, Change>): { queue: Queue; staged: Change["action"] | null } {
+  const change = staged.get(queue.id);
+  if (!change) return { queue, staged: null };
+  return { queue: change.action === "remove" ? queue : stagedQueue(change, queue), staged: change.action };
+}
+
+const addedRows = (staged: ReadonlyMap<string, Change>): QueueRow[] =>
+  [...staged.values()].filter((change) => change.action === "add").map((change) => ({ queue: stagedQueue(change, undefined), depth: 0, expanded: null, staged: "add" as const }));
+
+const isLiveSort = (sort: string | undefined): boolean => /rate|drops/.test(sort ?? "");
+const LIVE_SORT_MS = 4_000;
+
+/** The flat list: only the windows on the screen are fetched, so that 100,000 rows scroll like 100. */
+export function useFlatRows(filter: QueueFilter, staged: ReadonlyMap<string, Change>, hold: boolean, enabled: boolean): Rows {
+  const [range, setRange] = useState({ first: 0, last: 0 });
+  const added = useMemo(() => addedRows(staged), [staged]);
+  const offset = filter.q || filter.parent !== undefined || filter.warnings || filter.disabled !== undefined ? 0 : added.length;
+  const windows = useMemo(() => {
+    const from = Math.max(0, Math.floor((range.first - offset) / QUEUE_PAGE));
+    const to = Math.max(0, Math.floor((range.last - offset) / QUEUE_PAGE));
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  }, [range, offset]);
+  const interval = isLiveSort(filter.sort) && !hold ? LIVE_SORT_MS : false;
+  const results = useQueries({ queries: windows.map((window) => ({ ...queueWindowQuery(filter, window), enabled, refetchInterval: interval })) });
+  const kept = useRef<{ pages: Map<number, Queue[]>; total: number }>({ pages: new Map(), total: 0 });
+  const fresh = results.find((result) => result.data);
+  if (fresh?.data) {
+    const pages = new Map<number, Queue[]>();
+    results.forEach((result, index) => {
+      if (result.data) pages.set(windows[index] ?? 0, result.data.items);
+    });
+    kept.current = { pages, total: fresh.data.total };
+  }
+  const get = (index: number): QueueRow | undefined => {
+    if (index < offset) return added[index];
+    const at = index - offset;
+    const queue = kept.current.pages.get(Math.floor(at / QUEUE_PAGE))?.[at % QUEUE_PAGE];
+    return queue && { ...withStaged(queue, staged), depth: 0, expanded: null };
+  };
+  const onRange = useCallback((first: number, last: number) => setRange((before) => (before.first === first && before.last === last ? before : { first, last })), []);
+  return { count: kept.current.total + offset, total: kept.current.total, get, onRange, error: results.find((result) => result.isError)?.error, loading: !fresh && kept.current.pages.size === 0, stale: !fresh && kept.current.pages.size > 0 };
+}
+
+/** The tree: roots, and the children of whatever is unfolded. */
+export function useTreeRows(expanded: ReadonlySet<string>, staged: ReadonlyMap<string, Change>, enabled: boolean): Rows {
+  const ids = ["none", ...expanded];
+  const results = useQueries({ queries: ids.map((id) => ({ ...childrenQuery(id), enabled })) });
+  const stamps = results.map((result) => result.dataUpdatedAt).join(",");
+  const rows = useMemo(() => {
+    const children = new Map(ids.map((id, index) => [id, results[index]?.data]));
+    const list: QueueRow[] = addedRows(staged);
+    const walk = (parent: string, depth: number) => {
+      for (const queue of children.get(parent) ?? []) {
+        const open = queue.child_count > 0 ? expanded.has(queue.id) : null;
+        list.push({ ...withStaged(queue, staged), depth, expanded: open });
+        if (open) walk(queue.id, depth + 1);
+      }
+    };
+    walk("none", 0);
+    return list;
+    // The stamps stand for the results, which are new objects at each render.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [stamps, expanded, staged]);
+  const onRange = useCallback(() => undefined, []);
+  return { count: rows.length, total: null, get: (index) => rows[index], onRange, error: results.find((result) => result.isError)?.error, loading: results[0]?.data === undefined, stale: false };
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useCallback, useEffect, useRef } from "react";
+import { live } from "@/api/live";
+import type { QueueStats } from "@/api/types";
+import { delayText, percentText } from "@/ui/format";
+import { RateBar, type Direction } from "./RateBar";
+
+/** A queue's live rate against its limit; for a queue that is only staged there is nothing to show. */
+export function LiveRate({ queueId, direction, limitBps }: { queueId: string; direction: Direction; limitBps: number }) {
+  const subscribe = useCallback(
+    (listener: (rateBps: number | null) => void) => live.watch(queueId, (stats) => listener(stats?.live ? stats.rate_bps[direction] : null)),
+    [queueId, direction],
+  );
+  return <RateBar direction={direction} limitBps={limitBps} subscribe={subscribe} />;
+}
+
+export type LiveText = (stats: QueueStats) => string;
+
+/** Writes text of the latest measurement straight into its cell. */
+export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }) {
+  const cell = useRef<HTMLSpanElement>(null);
+  useEffect(
+    () =>
+      live.watch(queueId, (stats) => {
+        const shown = stats ? text(stats) : "–";
+        if (cell.current && cell.current.textContent !== shown) cell.current.textContent = shown;
+      }),
+    [queueId, text],
+  );
+  return <span ref={cell}>–</span>;
+}
+
+const perSecond = (value: number): string => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));
+
+export const delayOf: LiveText = (stats) => (stats.delay_us ? delayText(Math.max(stats.delay_us.upload, stats.delay_us.download)) : "–");
+export const dropsOf: LiveText = (stats) => (stats.live ? perSecond(stats.drops_ps.upload + stats.drops_ps.download) : "–");
+export const fastShareOf: LiveText = (stats) => (stats.fast_share === null ? "–" : percentText(stats.fast_share));

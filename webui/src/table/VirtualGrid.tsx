@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
+import classes from "./VirtualGrid.module.css";
+
+interface VirtualGridProps {
+  label: string;
+  rowCount: number;
+  rowHeight: number;
+  columnCount: number;
+  /** CSS grid columns, shared by the head and every row. */
+  template: string;
+  head: ReactNode;
+  /** The row under the keyboard, or -1. */
+  cursor: number;
+  onCursor: (index: number) => void;
+  onKey?: (event: KeyboardEvent) => void;
+  onRange: (first: number, last: number) => void;
+  onPointer?: (inside: boolean) => void;
+  isSelected: (index: number) => boolean;
+  renderRow: (index: number) => ReactNode;
+  rowKey: (index: number) => string;
+  cards?: boolean;
+  dimmed?: boolean;
+}
+
+const PAGE_ROWS = 20;
+
+/** A grid that holds only the rows on the screen, with a fixed head and a keyboard cursor. */
+export function VirtualGrid(props: VirtualGridProps) {
+  const { label, rowCount, rowHeight, columnCount, template, head, cursor, onCursor, onRange, cards } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({ count: rowCount, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: 8, getItemKey: props.rowKey });
+  const items = virtual.getVirtualItems();
+  const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
+
+  useEffect(() => onRange(first, last), [first, last, onRange]);
+  useEffect(() => virtual.measure(), [rowHeight, virtual]);
+  useEffect(() => {
+    if (cursor >= 0 && cursor < rowCount) virtual.scrollToIndex(cursor, { align: "auto" });
+    // Only a moved cursor scrolls; a changed length does not.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [cursor]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.target !== event.currentTarget && event.target instanceof HTMLInputElement) return;
+    const to = { ArrowDown: cursor + 1, ArrowUp: cursor - 1, PageDown: cursor + PAGE_ROWS, PageUp: cursor - PAGE_ROWS, Home: 0, End: rowCount - 1 }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      onCursor(Math.max(0, Math.min(rowCount - 1, to)));
+    } else props.onKey?.(event);
+  };
+
+  return (
+    <div
+      ref={scroller}
+      className={classes.scroller}
+      role="grid"
+      aria-label={label}
+      aria-rowcount={rowCount + 1}
+      aria-colcount={columnCount}
+      aria-multiselectable="true"
+      aria-activedescendant={cursor >= first && cursor <= last ? `row-${cursor}` : undefined}
+      tabIndex={0}
+      data-cards={cards}
+      data-dimmed={props.dimmed}
+      style={{ "--cols": template } as React.CSSProperties}
+      onKeyDown={onKeyDown}
+      onPointerEnter={() => props.onPointer?.(true)}
+      onPointerLeave={() => props.onPointer?.(false)}
+    >
+      <div role="rowgroup" className={classes.headGroup}>
+        <div role="row" aria-rowindex={1} className={classes.head}>
+          {head}
+        </div>
+      </div>
+      <div role="rowgroup" className={classes.body} style={{ height: virtual.getTotalSize() }}>
+        {items.map((item) => (
+          <div
+            key={item.key}
+            id={`row-${item.index}`}
+            role="row"
+            aria-rowindex={item.index + 2}
+            aria-selected={props.isSelected(item.index)}
+            data-cursor={item.index === cursor || undefined}
+            className={classes.row}
+            style={{ height: item.size, transform: `translateY(${item.start}px)` }}
+            onClick={() => onCursor(item.index)}
+          >
+            {props.renderRow(item.index)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+import { IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
+import type { ReactNode } from "react";
+import { KIND_WORD } from "@/api/queries";
+import type { Change, Counts, FieldChange, Finding, KernelEffect } from "@/api/types";
+import { Note } from "./blocks";
+import classes from "./DiffView.module.css";
+import { plural } from "./format";
+import { durationText, limitWords } from "./rates";
+
+const ACTION = {
+  add: { icon: IconPlus, word: "added", tone: "ok" },
+  change: { icon: IconPencil, word: "changed", tone: "dim" },
+  remove: { icon: IconMinus, word: "removed", tone: "warn" },
+} as const;
+
+/** A field's value as an operator reads it; the field's name says the unit. */
+export function valueText(field: string, value: unknown): string {
+  if (value === null || value === undefined || value === "") return "none";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number") {
+    if (field.includes("_bps")) return limitWords(value);
+    if (field.includes("_ms")) return durationText(value);
+    return String(value);
+  }
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map((item) => valueText(field, item)).join(", ");
+  return Object.entries(value)
+    .map(([name, inner]) => `${name} ${valueText(`${field}.${name}`, inner)}`)
+    .join(", ");
+}
+
+export const fieldWords = (field: string): string => field.replace(/_bps|_ms/g, "").replaceAll("_", " ").replaceAll(".", " ");
+
+export function FieldChanges({ fields, action }: { fields: readonly FieldChange[]; action: Change["action"] }) {
+  const shown = action === "change" ? fields : fields.filter((field) => valueText(field.field, action === "add" ? field.new : field.old) !== "none");
+  return (
+    <dl className={classes.fields}>
+      {shown.map((field) => (
+        <div key={field.field} className={classes.field}>
+          <dt>{fieldWords(field.field)}</dt>
+          <dd>
+            {action === "add" ? null : <del>{valueText(field.field, field.old)}</del>}
+            {action === "change" ? <span aria-hidden="true"> → </span> : null}
+            {action === "remove" ? null : <ins>{valueText(field.field, field.new)}</ins>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export const countsText = (counts: Counts): string =>
+  [counts.added ? `${counts.added} added` : "", counts.changed ? `${counts.changed} changed` : "", counts.removed ? `${counts.removed} removed` : ""].filter(Boolean).join(", ") || "nothing";
+
+export function KernelText({ kernel }: { kernel: KernelEffect }) {
+  if (!kernel.available) return <Note severity="warning">What this does to the kernel is not known: {kernel.reason ?? "the agent does not answer"}.</Note>;
+  return (
+    <details className={classes.kernel}>
+      <summary>
+        In the kernel: {countsText(kernel.counts)}. No other queue is touched.
+      </summary>
+      <ol>
+        {kernel.steps.map((step, index) => (
+          <li key={index}>
+            <span className="dim">{step.backend}</span> {step.action} <span className="mono">{step.what}</span>
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+export function Findings({ findings }: { findings: readonly Finding[] }) {
+  const shown = findings.slice(0, 20);
+  return (
+    <>
+      {shown.map((finding, index) => (
+        <Note key={index} severity={finding.severity}>
+          {finding.message}
+        </Note>
+      ))}
+      {findings.length > shown.length ? <p className="dim">and {plural(findings.length - shown.length, "more finding")}</p> : null}
+    </>
+  );
+}
+
+interface DiffViewProps {
+  changes: readonly Change[];
+  total: number;
+  kernel?: KernelEffect;
+  findings?: readonly Finding[];
+  /** A button for each change, such as "take it back". */
+  action?: (change: Change) => ReactNode;
+}
+
+export function DiffView({ changes, total, kernel, findings = [], action }: DiffViewProps) {
+  if (total === 0) return <p className="dim">There is no difference.</p>;
+  return (
+    <div className="stack">
+      <Findings findings={findings} />
+      <ul className={classes.list}>
+        {changes.map((change) => {
+          const style = ACTION[change.action];
+          return (
+            <li key={`${change.kind}/${change.id}`} className={classes.change}>
+              <div className={classes.head}>
+                <style.icon size={15} className={style.tone} aria-hidden="true" />
+                <span className="grow">
+                  <strong>{change.name || change.id}</strong> <span className="dim">{KIND_WORD[change.kind][0]} {style.word}</span>
+                </span>
+                {action?.(change)}
+              </div>
+              <FieldChanges fields={change.fields} action={change.action} />
+            </li>
+          );
+        })}
+      </ul>
+      {total > changes.length ? <p className="dim">and {plural(total - changes.length, "more change")} of the same commit</p> : null}
+      {kernel ? <KernelText kernel={kernel} /> : null}
+    </div>
+  );
+}
