@@ -1,1 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
+"""What the router can be asked to do. `Service` is the only way in for HTTP; every method but signing
+in and authenticating takes the `Principal` who asks and checks what that one may do."""
+
+from weir.service.facade import Service
+from weir.service.fields import FieldChange
+from weir.service.values import (
+    ABSENT,
+    ANYTHING,
+    CandidateView,
+    Committed,
+    Confirmation,
+    Diff,
+    Edit,
+    HistoryEntry,
+    ObjectDiff,
+    PendingView,
+    Principal,
+    SignedIn,
+    StagedChange,
+)
+from weir.store import Listing, Page, Revision, Stored
+from weir.store.accounts import AuditEntry, Scope, Session, Token, User
+
+__all__ = [
+    "ABSENT",
+    "ANYTHING",
+    "AuditEntry",
+    "CandidateView",
+    "Committed",
+    "Confirmation",
+    "Diff",
+    "Edit",
+    "FieldChange",
+    "HistoryEntry",
+    "Listing",
+    "ObjectDiff",
+    "Page",
+    "PendingView",
+    "Principal",
+    "Revision",
+    "Scope",
+    "Service",
+    "Session",
+    "SignedIn",
+    "StagedChange",
+    "Stored",
+    "Token",
+    "User",
+]

@@ -3,16 +3,16 @@
 
 from weir.store.configuration import ConfigStore
 from weir.store.listing import Listing, Page
-from weir.store.rows import Pending, Revision, Stored, Version
+from weir.store.rows import Event, Pending, Revision, Stored
 from weir.store.transaction import WriteTransaction
 
 __all__ = [
     "ConfigStore",
+    "Event",
     "Listing",
     "Page",
     "Pending",
     "Revision",
     "Stored",
-    "Version",
     "WriteTransaction",
 ]

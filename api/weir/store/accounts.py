@@ -28,6 +28,7 @@ SESSION_COLUMNS = (
 TOKEN_COLUMNS = (
     "public_id, user_id, name, scope, created_at_ms, expires_at_ms, last_used_at_ms, last_used_from"
 )
+TOKEN_AND_OWNER = f"{TOKEN_COLUMNS}, (SELECT username FROM user WHERE user.id = token.user_id)"
 AUDIT_COLUMNS = "id, at_ms, actor, via, source, action, subject, outcome, detail"
 AUDIT_TEXT = "lower(actor || ' ' || action || ' ' || subject || ' ' || source || ' ' || outcome)"
 MAX_AUDIT_ENTRIES = 200_000
@@ -50,7 +51,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    public_id: str
+    id: str
     user_id: int
     created_at_ms: int
     last_seen_at_ms: int
@@ -62,7 +63,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    public_id: str
+    id: str
     user_id: int
     name: str
     scope: Scope
@@ -70,6 +71,7 @@ class Token:
     expires_at_ms: int | None
     last_used_at_ms: int | None
     last_used_from: str
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class AccountStore:
     def token(self, secret_hash: bytes) -> tuple[Token, User] | None:
         with self._database.reading() as connection:
             row = connection.execute(
-                f"SELECT {TOKEN_COLUMNS} FROM token WHERE secret_hash = ?", (secret_hash,)
+                f"SELECT {TOKEN_AND_OWNER} FROM token WHERE secret_hash = ?", (secret_hash,)
             ).fetchone()
             if row is None:
                 return None
@@ -156,7 +158,8 @@ class AccountStore:
         """Those of one user, or all."""
         with self._database.reading() as connection:
             rows = connection.execute(
-                f"SELECT {TOKEN_COLUMNS} FROM token WHERE ?1 IS NULL OR user_id = ?1 ORDER BY created_at_ms",
+                f"SELECT {TOKEN_AND_OWNER} FROM token WHERE ?1 IS NULL OR user_id = ?1 "
+                "ORDER BY created_at_ms",
                 (user_id,),
             ).fetchall()
         return [Token(*row) for row in rows]
@@ -239,7 +242,7 @@ class AccountWriter:
         self._connection.execute(
             f"INSERT INTO session ({SESSION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                session.public_id,
+                session.id,
                 session.user_id,
                 session.created_at_ms,
                 session.last_seen_at_ms,
@@ -280,7 +283,7 @@ class AccountWriter:
         self._connection.execute(
             f"INSERT INTO token ({TOKEN_COLUMNS}, secret_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                token.public_id,
+                token.id,
                 token.user_id,
                 token.name,
                 token.scope,

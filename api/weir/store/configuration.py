@@ -14,7 +14,7 @@ from weir.model.problem import NotFound, Unavailable
 from weir.store import reading
 from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database
 from weir.store.listing import Listing, Page, Totals, page
-from weir.store.rows import Pending, Revision, Stored, Version
+from weir.store.rows import Event, Pending, Revision, Stored
 from weir.store.transaction import WriteTransaction
 
 
@@ -91,10 +91,10 @@ class ConfigStore:
         with self._database.reading() as connection:
             return reading.revisions(connection, before, limit)
 
-    def versions(self, kind: Kind, object_id: str, before: int | None, limit: int) -> list[Version]:
-        """Versions of one object, newest first, that began before revision `before`."""
+    def events(self, kind: Kind, object_id: str, before: int | None, limit: int) -> list[Event]:
+        """What revisions before `before` did to one object, newest first."""
         with self._database.reading() as connection:
-            return reading.versions(connection, kind, object_id, before, limit)
+            return reading.events(connection, kind, object_id, before, limit)
 
     def pending(self) -> Pending | None:
         with self._database.reading() as connection:

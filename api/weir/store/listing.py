@@ -40,7 +40,8 @@ MAX_TOTALS = 256
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What to list. `parent`: "any", None for roots, or a queue id. `ids`: only these.
+    """What to list. `parent`: "any", None for roots, or a queue id. `ids`: only these; `without_ids`:
+    not these. `warned` is for the service, which turns it into ids.
 
     `text` is a piece of a name, comment, id or target, or a whole address or prefix: then the
     queues whose target covers it. `offset` is the alternative to `cursor` for tables that jump.
@@ -49,12 +50,14 @@ class Listing:
     kind: Kind
     limit: int = 100
     cursor: str | None = None
-    offset: int = 0
+    offset: int | None = None
     sort: str = "position"
     text: str = ""
     parent: str | Literal["any"] | None = "any"
     disabled: bool | None = None
     ids: Collection[str] | None = None
+    without_ids: Collection[str] = ()
+    warned: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Pa
     rows = connection.execute(
         f"SELECT kind, id, body, from_revision, {column} FROM {source} WHERE {where} "
         f"ORDER BY {order} LIMIT ? OFFSET ?",
-        [*values, listing.limit + 1, min(max(listing.offset, 0), 1 << 62)],
+        [*values, listing.limit + 1, min(max(listing.offset or 0, 0), 1 << 62)],
     ).fetchall()
     shown = rows[: listing.limit]
     more = len(rows) > listing.limit
@@ -99,6 +102,8 @@ class Totals:
         self._counted: dict[tuple[int, str, tuple[Cell, ...]], int] = {}
 
     def count(self, connection: sqlite3.Connection, query: str, values: list[Cell]) -> int:
+        if any(isinstance(value, str) and len(value) > MAX_TEXT_CHARS for value in values):
+            return int(connection.execute(query, values).fetchone()[0])
         key = (head(connection), query, tuple(values))
         with self._lock:
             known = self._counted.get(key)
@@ -131,6 +136,9 @@ def _conditions(listing: Listing) -> tuple[str, list[Cell], bool]:
     if listing.ids is not None:
         parts.append("id IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(listing.ids)))
+    if listing.without_ids:
+        parts.append("id NOT IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(list(listing.without_ids)))
     text = listing.text.strip()
     if len(text) > MAX_TEXT_CHARS:
         raise Invalid(f"the search text is longer than {MAX_TEXT_CHARS} characters", path="q")

@@ -10,9 +10,12 @@ from typing import Any, cast
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound
-from weir.store.rows import Pending, Revision, Stored, Version, decode, etag_of
+from weir.store.rows import Event, Pending, Revision, Stored, decode, etag_of
 
-REVISION_COLUMNS = "number, kind, author, source, message, created_at_ms, restores, changes"
+REVISION_COLUMNS = (
+    "revision.number, revision.kind, revision.author, revision.source, revision.message, "
+    "revision.created_at_ms, revision.restores, revision.changes"
+)
 PENDING_COLUMNS = (
     "revision, base_revision, window_s, deadline_wall_ms, boot_id, deadline_boottime_ms, token_hash, "
     "author, created_at_ms"
@@ -33,6 +36,21 @@ LEFT JOIN object_version AS new ON new.kind = touched.kind AND new.id = touched.
     AND new.from_revision <= :b AND (new.to_revision IS NULL OR new.to_revision > :b)
 WHERE old.body IS NOT new.body
 ORDER BY touched.kind, touched.id
+"""
+
+EVENTS = f"""
+WITH moment AS (
+    SELECT from_revision AS at FROM object_version WHERE kind = :kind AND id = :id
+    UNION
+    SELECT to_revision FROM object_version WHERE kind = :kind AND id = :id AND to_revision IS NOT NULL
+)
+SELECT {REVISION_COLUMNS}, old.body, new.body
+FROM moment
+JOIN revision ON revision.number = moment.at
+LEFT JOIN object_version AS old ON old.kind = :kind AND old.id = :id AND old.to_revision = moment.at
+LEFT JOIN object_version AS new ON new.kind = :kind AND new.id = :id AND new.from_revision = moment.at
+WHERE :before IS NULL OR moment.at < :before
+ORDER BY moment.at DESC LIMIT :limit
 """
 
 
@@ -95,16 +113,23 @@ def changes_between(connection: sqlite3.Connection, a: int, b: int) -> list[Chan
     return [_change(*row) for row in rows]
 
 
-def versions(
+def events(
     connection: sqlite3.Connection, kind: Kind, object_id: str, before: int | None, limit: int
-) -> list[Version]:
+) -> list[Event]:
     rows = connection.execute(
-        "SELECT body, from_revision, to_revision FROM object_version "
-        "WHERE kind = ?1 AND id = ?2 AND (?3 IS NULL OR from_revision < ?3) "
-        "ORDER BY from_revision DESC LIMIT ?4",
-        (kind, object_id, None if before is None else _sqlite_integer(before), limit),
+        EVENTS,
+        {
+            "kind": kind,
+            "id": object_id,
+            "before": None if before is None else _sqlite_integer(before),
+            "limit": limit,
+        },
     )
-    return [Version(decode(kind, object_id, body), start, end) for body, start, end in rows]
+    found = []
+    for *columns, old, new in rows:
+        change = _change(kind, object_id, old, new)
+        found.append(Event(Revision(*columns), change.old, change.new))
+    return found
 
 
 def pending(connection: sqlite3.Connection) -> Pending | None:

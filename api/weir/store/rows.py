@@ -42,12 +42,12 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """The span `[from_revision, to_revision)` in which `object` held; None: until now."""
+class Event:
+    """What one revision did to one object; `old` is None when it came, `new` when it went."""
 
-    object: ConfigObject
-    from_revision: int
-    to_revision: int | None
+    revision: Revision
+    old: ConfigObject | None
+    new: ConfigObject | None
 
 
 @dataclass(frozen=True, slots=True)

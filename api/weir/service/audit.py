@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit trail: who did what to what, from where and when. No secret ever goes in."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+
+from weir.model.problem import Problem
+from weir.service.permissions import requires
+from weir.service.values import Principal
+from weir.store.accounts import AccountStore, AccountWriter, AuditEntry
+from weir.store.clock import wall_ms
+
+log = logging.getLogger("weir.audit")
+
+MAX_TEXT_CHARS = 500
+
+
+class AuditService:
+    def __init__(self, store: AccountStore) -> None:
+        self._store = store
+
+    @requires("audit.read")
+    def list(
+        self, _by: Principal, before: int | None = None, limit: int = 100, text: str = ""
+    ) -> builtins.list[AuditEntry]:
+        """Newest first, older than `before`; `text` is a piece of actor, action, subject or source."""
+        return self._store.audit(before, limit, text)
+
+    @requires("audit.write")
+    def record(self, by: Principal, action: str, subject: str, outcome: str = "ok", detail: str = "") -> None:
+        """Append an entry; what was done stays done when the disk refuses it, so that is only logged."""
+        self.note(entry_of(by, action, subject, outcome, detail))
+
+    def note(self, entry: AuditEntry) -> None:
+        """Append an entry of its own transaction."""
+        log.info("%s", _line(entry))
+        try:
+            with self._store.write() as writer:
+                writer.record(entry)
+        except Problem as problem:
+            log.error("audit entry not stored (%s): %s", problem, _line(entry))
+
+
+def entry_of(by: Principal, action: str, subject: str, outcome: str = "ok", detail: str = "") -> AuditEntry:
+    return entry(by.username, by.via, by.source, action, subject, outcome, detail)
+
+
+def entry(
+    actor: str, via: str, source: str, action: str, subject: str, outcome: str = "ok", detail: str = ""
+) -> AuditEntry:
+    """An entry of now; the store gives it its number."""
+    texts = (_clean(text) for text in (actor, via, source, action, subject, outcome, detail))
+    return AuditEntry(0, wall_ms(), *texts)
+
+
+def write(writer: AccountWriter, made: AuditEntry) -> None:
+    """Append within the transaction of what is being done."""
+    log.info("%s", _line(made))
+    writer.record(made)
+
+
+def _clean(text: str) -> str:
+    """One printable line of bounded length: names come from whoever tries to sign in."""
+    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return shown[:MAX_TEXT_CHARS]
+
+
+def _line(made: AuditEntry) -> str:
+    return (
+        f"{made.action} {made.subject or '-'} by {made.actor} ({made.via}) from {made.source or '-'}: "
+        f"{made.outcome}{' ' + made.detail if made.detail else ''}"
+    )

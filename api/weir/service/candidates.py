@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates: each user's collected changes, to be compared, validated and committed together.
+
+A candidate does not go stale when others commit: only an object that somebody else changed since it
+was staged is a conflict, and the owner says whose version stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from weir.model import tree
+from weir.model.document import Change
+from weir.model.objects import ConfigObject, Kind
+from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, Unavailable
+from weir.service.configuration import ask_preview
+from weir.service.engine import Engine, Request
+from weir.service.permissions import requires
+from weir.service.running import Running
+from weir.service.values import (
+    ABSENT,
+    ANYTHING,
+    CandidateView,
+    Committed,
+    Diff,
+    Edit,
+    ObjectDiff,
+    Principal,
+    StagedChange,
+)
+from weir.store import ConfigStore, Stored, WriteTransaction, candidates
+from weir.store.candidates import StagedRow
+from weir.store.clock import wall_ms
+from weir.store.rows import etag_of
+from weir.wire.client import AgentClient
+
+
+class CandidateService:
+    def __init__(self, store: ConfigStore, running: Running, agent: AgentClient, engine: Engine) -> None:
+        self._store = store
+        self._running = running
+        self._agent = agent
+        self._engine = engine
+
+    @requires("config.read")
+    def get(self, by: Principal) -> CandidateView | None:
+        """The caller's candidate, or None."""
+        with self._store.snapshot() as connection:
+            found = candidates.get(connection, by.username)
+            rows = candidates.rows(connection, by.username) if found else []
+        return None if found is None else _view(found, rows)
+
+    @requires("config.write")
+    def open(self, by: Principal) -> CandidateView:
+        """Begin one on the running revision; one that is open stays as it is."""
+        with self._store.write() as transaction:
+            found = candidates.create(transaction.connection, by.username, transaction.head, wall_ms())
+            return _view(found, candidates.rows(transaction.connection, by.username))
+
+    @requires("config.write")
+    def discard(self, by: Principal) -> None:
+        """Raises `NotFound` when there is none."""
+        with self._store.write() as transaction:
+            if not candidates.discard(transaction.connection, by.username):
+                raise _no_candidate()
+
+    @requires("config.write")
+    def stage(self, by: Principal, edits: Sequence[Edit]) -> CandidateView:
+        """Add changes, opening a candidate if there is none. `expects` is checked against the object as
+        the candidate sees it. Raises `PreconditionFailed`, `Conflict` (`exists`), `NotFound`."""
+        with self._store.write() as transaction:
+            connection = transaction.connection
+            found = candidates.create(connection, by.username, transaction.head, wall_ms())
+            staged = []
+            for edit in edits:
+                row = candidates.row(connection, by.username, edit.kind, edit.id)
+                version = transaction.version_now(edit.kind, edit.id)
+                _check_expected(edit, row, version)
+                staged.append((edit.kind, edit.id, edit.new, version))
+            candidates.stage(connection, found, staged)
+            self._drop_empty(transaction, by.username, edits)
+            return _view(found, candidates.rows(connection, by.username))
+
+    @requires("config.write")
+    def move(self, by: Principal, queue_id: str, before: str | None) -> CandidateView:
+        """Stage what puts a queue before a sibling, or last with None, as the candidate sees the list."""
+        with self._store.snapshot() as connection:
+            rows = candidates.rows(connection, by.username)
+        with self._running.document() as document:
+            staged = _changes(rows, document.get)
+            document.apply(staged)
+            try:
+                changes = tree.changes_to_move(document, queue_id, before)
+            finally:
+                document.revert(staged)
+        return self.stage(by, [Edit(change.kind, change.id, change.new) for change in changes])
+
+    @requires("config.write")
+    def unstage(self, by: Principal, kind: Kind, object_id: str) -> CandidateView:
+        """Take one object's change out. Raises `NotFound`."""
+        with self._store.write() as transaction:
+            found = candidates.get(transaction.connection, by.username)
+            if found is None:
+                raise _no_candidate()
+            if not candidates.unstage(transaction.connection, by.username, kind, object_id):
+                raise NotFound(f"your candidate does not change {kind} {object_id!r}")
+            return _view(found, candidates.rows(transaction.connection, by.username))
+
+    @requires("config.read")
+    def stored(self, by: Principal, kind: Kind, object_id: str) -> Stored:
+        """The object as the caller's candidate has it. Raises `NotFound`."""
+        with self._store.snapshot() as connection:
+            row = candidates.row(connection, by.username, kind, object_id)
+        if row is None:
+            return self._store.get(kind, object_id)
+        if row.new is None:
+            raise NotFound(f"your candidate deletes {kind} {object_id!r}", path=f"{kind}/{object_id}")
+        return Stored(kind, object_id, row.new, row.etag, row.running_revision or 0)
+
+    @requires("config.read")
+    def diff(self, by: Principal) -> Diff:
+        """The candidate against the running configuration, and what it would do to the kernel.
+
+        Raises `NotFound` when there is none. `preview` is None when the agent does not answer or
+        when validation finds errors.
+        """
+        rows = self._rows(by)
+        with self._running.document() as document:
+            changes = _changes(rows, document.get)
+            findings = self._running.try_changes(changes)
+        preview = None
+        if not any(finding.severity == "error" for finding in findings):
+            try:
+                preview = ask_preview(self._agent, changes)
+            except Unavailable:
+                preview = None
+        return Diff([ObjectDiff(change) for change in changes], preview, findings)
+
+    @requires("config.read")
+    def validate(self, by: Principal) -> list[Finding]:
+        """What validation says about the configuration with the candidate's changes."""
+        rows = self._rows(by)
+        with self._running.document() as document:
+            return self._running.try_changes(_changes(rows, document.get))
+
+    @requires("config.write")
+    def resolve(self, by: Principal, keep: Literal["mine", "theirs"]) -> CandidateView:
+        """Settle conflicts: `mine` will replace what others committed, `theirs` drops my changes."""
+        with self._store.write() as transaction:
+            connection = transaction.connection
+            if candidates.get(connection, by.username) is None:
+                raise _no_candidate()
+            for row in candidates.rows(connection, by.username):
+                if not row.conflict:
+                    continue
+                if keep == "mine":
+                    candidates.see_running(connection, by.username, row)
+                else:
+                    candidates.unstage(connection, by.username, row.kind, row.id)
+            candidates.set_base(connection, by.username, transaction.head)
+            found = candidates.get(connection, by.username)
+            assert found is not None
+            return _view(found, candidates.rows(connection, by.username))
+
+    @requires("config.write")
+    def commit(self, by: Principal, message: str, confirm_within_s: int | None = None) -> Committed:
+        """Commit the candidate and discard it. Raises `Conflict` (`candidate-conflict`) with a finding
+        for each object that somebody else changed; else as `Engine.run`."""
+
+        def produce(transaction: WriteTransaction) -> Sequence[Change]:
+            if candidates.get(transaction.connection, by.username) is None:
+                raise _no_candidate()
+            rows = candidates.rows(transaction.connection, by.username)
+            _refuse_conflicts(rows)
+            edits = [Edit(row.kind, row.id, row.new) for row in rows if row.new or row.running_revision]
+            return self._engine.changes_of(edits, transaction)
+
+        def discard(transaction: WriteTransaction) -> None:
+            candidates.discard(transaction.connection, by.username)
+
+        return self._engine.run(
+            by, Request(produce=produce, message=message, confirm_within_s=confirm_within_s, also=discard)
+        )
+
+    def forget(self, username: str) -> None:
+        """Discard the candidate of a user who is being deleted."""
+        with self._store.write() as transaction:
+            candidates.discard(transaction.connection, username)
+
+    def _rows(self, by: Principal) -> list[StagedRow]:
+        with self._store.snapshot() as connection:
+            if candidates.get(connection, by.username) is None:
+                raise _no_candidate()
+            return candidates.rows(connection, by.username)
+
+    @staticmethod
+    def _drop_empty(transaction: WriteTransaction, owner: str, edits: Sequence[Edit]) -> None:
+        """An object that was only ever in the candidate and is deleted there leaves it without a trace."""
+        for edit in edits:
+            if edit.new is None and transaction.version_now(edit.kind, edit.id) is None:
+                row = candidates.row(transaction.connection, owner, edit.kind, edit.id)
+                if row is not None and row.seen_revision is None:
+                    candidates.unstage(transaction.connection, owner, edit.kind, edit.id)
+
+
+def _view(found: candidates.Candidate, rows: Sequence[StagedRow]) -> CandidateView:
+    staged = [StagedChange(row.kind, row.id, row.new, row.etag, row.conflict) for row in rows]
+    return CandidateView(found.owner, found.base_revision, found.created_at_ms, staged)
+
+
+def _changes(rows: Sequence[StagedRow], running: Callable[[Kind, str], ConfigObject | None]) -> list[Change]:
+    """The staged changes against the running document; those that change nothing are left out."""
+    found = (Change(row.kind, row.id, running(row.kind, row.id), row.new) for row in rows)
+    return [change for change in found if change.old != change.new]
+
+
+def _check_expected(edit: Edit, row: StagedRow | None, version: int | None) -> None:
+    path = f"{edit.kind}/{edit.id}"
+    exists = version is not None if row is None else row.new is not None
+    if edit.expects == ABSENT:
+        if exists:
+            raise Conflict(f"there is already a {edit.kind} {edit.id!r}", code="exists", path=path)
+        return
+    if not exists and (edit.new is None or edit.expects != ANYTHING):
+        raise NotFound(f"there is no {edit.kind} {edit.id!r}", path=path)
+    if edit.expects != ANYTHING:
+        etag = row.etag if row is not None else etag_of(version or 0)
+        if etag != edit.expects:
+            raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed meanwhile", path=path)
+
+
+def _refuse_conflicts(rows: Sequence[StagedRow]) -> None:
+    findings = [
+        Finding("error", "candidate-conflict", "somebody else changed it meanwhile", row.kind, row.id)
+        for row in rows
+        if row.conflict
+    ]
+    if findings:
+        raise Conflict(
+            f"somebody else changed {len(findings)} of the objects in your candidate; "
+            "keep yours or theirs first",
+            code="candidate-conflict",
+            path="candidate",
+            findings=findings[:1000],
+        )
+
+
+def _no_candidate() -> NotFound:
+    return NotFound("you have no candidate; stage a change first", code="no-candidate", path="candidate")

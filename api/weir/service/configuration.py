@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The running configuration: read it, change it, confirm or revert a change."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import threading
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+from weir.model import tree
+from weir.model.document import Change, Document
+from weir.model.objects import Kind, Queue
+from weir.model.problem import Conflict, Finding, Forbidden, Problem
+from weir.service.audit import AuditService, entry_of
+from weir.service.engine import Engine, Request, encoded, hash_of
+from weir.service.permissions import requires
+from weir.service.running import Running
+from weir.service.values import ANYTHING, Committed, Edit, PendingView, Principal
+from weir.store import ConfigStore, Listing, Page, Pending, Stored, WriteTransaction
+from weir.store.clock import boot_id, boottime_ms, wall_ms
+from weir.wire.client import AgentClient
+
+log = logging.getLogger(__name__)
+
+PREVIEW_TIMEOUT_S = 30.0
+ID_PREFIX: dict[Kind, str] = {"queue": "q", "static-route": "r"}
+
+
+class ConfigService:
+    def __init__(
+        self,
+        store: ConfigStore,
+        running: Running,
+        agent: AgentClient,
+        engine: Engine,
+        audit: AuditService,
+    ) -> None:
+        self._audit = audit
+        self._store = store
+        self._running = running
+        self._agent = agent
+        self._engine = engine
+        self._id_lock = threading.Lock()
+        self._last_number: dict[Kind, int] = {}
+
+    @requires("config.read")
+    def revision(self, _by: Principal) -> int:
+        """The running revision."""
+        return self._store.head()
+
+    @requires("config.read")
+    def get(self, _by: Principal, kind: Kind, object_id: str) -> Stored:
+        """Raises `NotFound`."""
+        return self._store.get(kind, object_id)
+
+    @requires("config.read")
+    def get_many(self, _by: Principal, kind: Kind, ids: Collection[str]) -> list[Stored]:
+        """In the order of `ids`; those that do not exist are left out."""
+        found: dict[str, Stored] = {}
+        wanted = list(dict.fromkeys(ids))
+        for start in range(0, len(wanted), 1000):
+            part = wanted[start : start + 1000]
+            page = self._store.page(Listing(kind, limit=1000, sort="id", ids=part))
+            found.update((item.id, item) for item in page.items)
+        return [found[object_id] for object_id in wanted if object_id in found]
+
+    @requires("config.read")
+    def page(self, _by: Principal, listing: Listing) -> Page:
+        """Raises `Invalid` for a bad limit, sort, cursor or text."""
+        if listing.warned is not None:
+            listing = _restrict(listing, self._running.flagged_ids(listing.kind))
+        return self._store.page(listing)
+
+    @requires("config.read")
+    def findings(self, _by: Principal, kind: Kind, object_id: str) -> tuple[Finding, ...]:
+        """What validation has to say about one object as it runs."""
+        return self._running.findings(kind, object_id)
+
+    @requires("config.read")
+    def warned_ids(self, _by: Principal, kind: Kind = "queue") -> list[str]:
+        """The objects about which validation has something to say."""
+        return sorted(self._running.flagged_ids(kind))
+
+    @requires("config.read")
+    def document(self, _by: Principal) -> AbstractContextManager[Document]:
+        """The running document, locked while the context lasts: look, take copies, be quick."""
+        return self._running.document()
+
+    @requires("config.read")
+    def child_count(self, _by: Principal, queue_id: str) -> int:
+        with self._running.document() as document:
+            return len(document.children_of(queue_id))
+
+    @requires("config.read")
+    def ancestors(self, _by: Principal, queue_id: str) -> list[Queue]:
+        """From the root down to the parent; empty when there is no such queue."""
+        with self._running.document() as document:
+            queue = document.queue(queue_id)
+            return [] if queue is None else list(tree.ancestors(document, queue))[::-1]
+
+    @requires("config.read")
+    def used_by(self, _by: Principal, kind: Kind, object_id: str, limit: int = 100) -> list[str]:
+        """Up to `limit` ids of the queues that refer to a queue type or an interface."""
+        with self._running.document() as document:
+            users: Collection[str] = ()
+            if kind == "queue-type":
+                users = document.queue_ids_by_type.get(object_id, ())
+            elif kind == "interface":
+                users = document.queue_ids_by_interface.get(object_id, ())
+            return sorted(users)[:limit]
+
+    @requires("config.read")
+    def end_position(self, _by: Principal, parent: str | None) -> int:
+        """A position behind all queues below `parent`."""
+        with self._running.document() as document:
+            return document.next_position(parent)
+
+    @requires("config.write")
+    def new_queue_id(self, by: Principal) -> str:
+        """`q<N>`, never given before, not even to a queue that is gone."""
+        return self.new_id(by, "queue")
+
+    @requires("config.write")
+    def new_id(self, _by: Principal, kind: Kind) -> str:
+        """An id that no object of the kind ever had. Raises `Invalid` for kinds named by people."""
+        return self.new_ids(_by, kind, 1)[0]
+
+    @requires("config.write")
+    def new_ids(self, _by: Principal, kind: Kind, count: int) -> list[str]:
+        prefix = ID_PREFIX.get(kind, f"{kind}-")
+        with self._id_lock, self._running.document() as document:
+            number = self._last_number.get(kind)
+            if number is None:
+                number = self._store.highest_number(kind, prefix)
+            found: list[str] = []
+            while len(found) < count:
+                number += 1
+                if document.get(kind, f"{prefix}{number}") is None:
+                    found.append(f"{prefix}{number}")
+            self._last_number[kind] = number
+        return found
+
+    @requires("config.write")
+    def commit(
+        self,
+        by: Principal,
+        edits: Sequence[Edit],
+        message: str = "",
+        confirm_within_s: int | None = None,
+    ) -> Committed:
+        """Commit the edits together. Raises as `Engine.run` does; then nothing was changed."""
+        return self._engine.run(
+            by,
+            Request(
+                produce=lambda transaction: self._engine.changes_of(edits, transaction),
+                message=message,
+                confirm_within_s=confirm_within_s,
+            ),
+        )
+
+    @requires("config.write")
+    def move(self, by: Principal, queue_id: str, before: str | None, expects: str = ANYTHING) -> Committed:
+        """Put a queue before a sibling, or last with None. Raises `NotFound`, `Invalid`."""
+
+        def produce(transaction: WriteTransaction) -> Sequence[Change]:
+            with self._running.document() as document:
+                queue = document.queue(queue_id)
+                self._engine.changes_of([Edit("queue", queue_id, queue, expects)], transaction)
+                return tree.changes_to_move(document, queue_id, before)
+
+        return self._engine.run(by, Request(produce=produce))
+
+    @requires("config.read")
+    def check(self, _by: Principal, edits: Sequence[Edit]) -> list[Finding]:
+        """What validation would say after the edits; nothing is changed."""
+        with self._running.document():
+            return self._running.try_changes(self.changes(edits))
+
+    @requires("config.read")
+    def preview(self, _by: Principal, edits: Sequence[Edit]) -> dict[str, Any]:
+        """What the edits would do to the kernel. Raises `Unavailable` when the agent is down."""
+        with self._running.document():
+            changes = self.changes(edits)
+        return ask_preview(self._agent, changes)
+
+    @requires("config.read")
+    def explain(self, _by: Principal, queue_id: str) -> dict[str, Any]:
+        """What was asked, compiled, and what the kernel holds. Raises `NotFound`, `Unavailable`."""
+        self._store.get("queue", queue_id)
+        return self._agent.call("explain", {"queue_id": queue_id})
+
+    @requires("config.read")
+    def pending(self, _by: Principal) -> PendingView | None:
+        """The revision that waits for its confirmation."""
+        pending = self._store.pending()
+        if pending is None:
+            return None
+        left_s = _seconds_left(pending)
+        return PendingView(
+            revision=pending.revision,
+            base_revision=pending.base_revision,
+            author=pending.author,
+            message=self._store.revision(pending.revision).message,
+            created_at_ms=pending.created_at_ms,
+            deadline_at_ms=wall_ms() + int(left_s * 1000),
+            window_s=pending.window_s,
+            seconds_left=left_s,
+        )
+
+    @requires("config.write")
+    def confirm(self, by: Principal, revision: int, token: str | None = None) -> None:
+        """Keep the pending revision.
+
+        Takes the token that the commit returned, or a sign-in that happened after the commit: either
+        proves that somebody who may decide reaches the router as it is now. Raises `Conflict`
+        (`nothing-pending`, `other-revision`, `too-late`), `Forbidden` (`confirm-needs-proof`).
+        """
+        with self._store.write() as transaction:
+            pending = transaction.pending()
+            if pending is None:
+                raise Conflict("no change is waiting for its confirmation", code="nothing-pending")
+            if pending.revision != revision:
+                raise Conflict(
+                    f"revision {pending.revision} waits for its confirmation, not {revision}",
+                    code="other-revision",
+                )
+            _require_proof(by, pending, token)
+            if _seconds_left(pending) <= 0:
+                raise Conflict(f"revision {revision} is being rolled back", code="too-late")
+            transaction.clear_pending()
+        self._audit.note(entry_of(by, "config.confirm", f"revision {revision}"))
+        self._disarm(revision)
+
+    @requires("config.write")
+    def revert(self, by: Principal, message: str = "") -> Committed:
+        """Roll the pending revision back now. Raises `Conflict` (`nothing-pending`), `Unavailable`."""
+        pending = self._store.pending()
+        if pending is None:
+            raise Conflict("no change is waiting for its confirmation", code="nothing-pending")
+        wanted = pending.revision
+
+        def produce(transaction: WriteTransaction) -> Sequence[Change]:
+            found = transaction.pending()
+            if found is None or found.revision != wanted:
+                raise Conflict("the change has been confirmed or rolled back meanwhile", code="too-late")
+            return transaction.changes_between(transaction.head, found.base_revision)
+
+        return self._engine.run(
+            by,
+            Request(
+                produce=produce,
+                kind="rollback",
+                message=message or f"revision {wanted} was reverted",
+                restores=pending.base_revision,
+                answers_pending=True,
+                also=WriteTransaction.clear_pending,
+            ),
+        )
+
+    def changes(self, edits: Sequence[Edit]) -> list[Change]:
+        """The edits against the running document, without looking at what they expect."""
+        with self._running.document() as document:
+            found = (Change(edit.kind, edit.id, document.get(edit.kind, edit.id), edit.new) for edit in edits)
+            return [change for change in found if change.old != change.new]
+
+    def _disarm(self, revision: int) -> None:
+        """Let the agent know at once; its timer asks the store again before it rolls back anyway."""
+        try:
+            self._agent.call("settle", {"revision": revision})
+        except Problem as problem:
+            log.warning("revision %d is confirmed, the agent was not told: %s", revision, problem)
+
+
+def ask_preview(agent: AgentClient, changes: Sequence[Change]) -> dict[str, Any]:
+    """The agent's `preview` of changes to the running document."""
+    return agent.call("preview", {}, lines=("changes", encoded(changes)), timeout_s=PREVIEW_TIMEOUT_S)
+
+
+def _require_proof(by: Principal, pending: Pending, token: str | None) -> None:
+    if token:
+        if not hmac.compare_digest(hash_of(token), pending.token_hash):
+            raise Forbidden("this is not the confirmation token of that revision", code="wrong-token")
+        return
+    if by.via == "session" and by.authenticated_at_ms > pending.created_at_ms:
+        return
+    raise Forbidden(
+        "confirming needs the token that the commit returned, or sign in again and then confirm",
+        code="confirm-needs-proof",
+    )
+
+
+def _seconds_left(pending: Pending) -> float:
+    return pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
+
+
+def _restrict(listing: Listing, flagged: frozenset[str]) -> Listing:
+    """The listing with ids in the place of `warned`."""
+    if not listing.warned:
+        return replace(listing, warned=None, without_ids=flagged)
+    return replace(
+        listing, warned=None, ids=flagged.intersection(flagged if listing.ids is None else listing.ids)
+    )

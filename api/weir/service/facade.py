@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service as one thing: opens the databases, connects to the agent, hands out the parts."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from weir.service.audit import AuditService
+from weir.service.auth import AuthService
+from weir.service.candidates import CandidateService
+from weir.service.configuration import ConfigService
+from weir.service.engine import Engine
+from weir.service.health import HealthService
+from weir.service.revisions import RevisionService
+from weir.service.running import Running
+from weir.service.users import TokenService, UserService
+from weir.store import ConfigStore
+from weir.store.accounts import AccountStore
+from weir.wire.client import AgentClient
+
+
+class Service:
+    """What the API process is made of. Thread-safe; opened after forking, not before."""
+
+    def __init__(self, store: ConfigStore, accounts: AccountStore, agent: AgentClient) -> None:
+        self._store = store
+        self._accounts = accounts
+        self.agent = agent
+        running = Running(store)
+        self.audit = AuditService(accounts)
+        engine = Engine(store, running, agent, self.audit)
+        self.config = ConfigService(store, running, agent, engine, self.audit)
+        self.candidates = CandidateService(store, running, agent, engine)
+        self.revisions = RevisionService(store, engine)
+        self.auth = AuthService(accounts)
+        self.users = UserService(accounts, self.candidates.forget)
+        self.tokens = TokenService(accounts)
+        self.health = HealthService(store, agent)
+
+    @classmethod
+    def open(cls, database: Path, agent_socket: Path) -> Service:
+        """Open or create `database` and the accounts beside it; the agent may come later.
+
+        Raises `Unavailable` (`store-corrupt`, `store-version`, `store-not-weir`, ...); a file that is
+        not understood is left as it is.
+        """
+        with ExitStack() as opened:
+            store = ConfigStore.open(database, create=True)
+            opened.callback(store.close)
+            store.check()
+            accounts = AccountStore.open(accounts_path(database))
+            opened.callback(accounts.close)
+            service = cls(store, accounts, AgentClient(agent_socket))
+            opened.pop_all()
+        return service
+
+    def close(self) -> None:
+        self.agent.close()
+        self._accounts.close()
+        self._store.close()
+
+    def state_version(self) -> tuple[int, int | None]:
+        """Changes whenever a revision is committed, confirmed or rolled back, by whomever."""
+        head, pending = self._store.state()
+        return head, None if pending is None else pending.revision
+
+
+def accounts_path(database: Path) -> Path:
+    """`weir.db` -> `weir-accounts.db` in the same folder."""
+    return database.with_name(f"{database.stem}-accounts{database.suffix}")

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passwords: argon2id hashes, what a password must be, and random ones that can be read out."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+from argon2 import PasswordHasher, Type
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from weir.model.problem import Invalid, Unavailable
+
+MIN_CHARS = 10
+MAX_CHARS = 256
+COMMON = frozenset(
+    {
+        "1234567890",
+        "0123456789",
+        "qwertyuiop",
+        "administrator",
+        "password123",
+        "password1234",
+        "passwordpassword",
+        "adminadmin",
+        "admin12345",
+        "changeme123",
+        "letmein1234",
+        "welcome1234",
+        "routeros123",
+        "mikrotik123",
+    }
+)
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+"""Without letters and digits that look alike."""
+GROUPS, GROUP_CHARS = 4, 5  # 31^20: 99 bits
+
+# OWASP's second recommendation for argon2id (19 MiB, t=2, p=1): a router has little memory to spare.
+_HASHER = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1, type=Type.ID)
+_AT_ONCE = threading.BoundedSemaphore(2)
+"""Each hash takes 19 MiB and a core for a moment: an attacker gets two of each at most."""
+_WAIT_S = 20.0
+
+
+def check_rules(password: str, username: str) -> None:
+    """Raises `Invalid` (`weak-password`) that says what is wrong with it."""
+    folded = password.casefold()
+    reason = None
+    if len(password) < MIN_CHARS:
+        reason = f"must have at least {MIN_CHARS} characters"
+    elif len(password) > MAX_CHARS:
+        reason = f"must have at most {MAX_CHARS} characters"
+    elif username.casefold() in folded:
+        reason = "must not contain the user's name"
+    elif len(set(folded)) < 5 or folded in COMMON:
+        reason = "is too easy to guess"
+    if reason is not None:
+        raise Invalid(f"the password {reason}", code="weak-password", path="password")
+
+
+def random_password() -> str:
+    """99 random bits in four groups, to be read from a screen and typed once."""
+    groups = ("".join(secrets.choice(ALPHABET) for _ in range(GROUP_CHARS)) for _ in range(GROUPS))
+    return "-".join(groups)
+
+
+def hash_password(password: str) -> str:
+    with _Slot():
+        return _HASHER.hash(_bytes(password))
+
+
+def verify(password_hash: str, password: str) -> bool:
+    """Takes as long for a wrong password as for the right one."""
+    with _Slot():
+        try:
+            return _HASHER.verify(password_hash, _bytes(password[: 4 * MAX_CHARS]))
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+def is_outdated(password_hash: str) -> bool:
+    """True when the hash was made with other parameters than today's."""
+    return _HASHER.check_needs_rehash(password_hash)
+
+
+def _bytes(password: str) -> bytes:
+    return password.encode("utf-8", "surrogatepass")
+
+
+class _Slot:
+    def __enter__(self) -> None:
+        if not _AT_ONCE.acquire(timeout=_WAIT_S):
+            raise Unavailable("too many sign-ins at once; try again", code="sign-in-busy")
+
+    def __exit__(self, *_exception: object) -> None:
+        _AT_ONCE.release()
+
+
+UNKNOWN_USER_HASH = _HASHER.hash(secrets.token_bytes(16))
+"""What the password of somebody who does not exist is compared with, to take the same time."""

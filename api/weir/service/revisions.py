@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""History: list, compare and restore revisions, and follow one object through them."""
+
+from __future__ import annotations
+
+import builtins
+
+from weir.model.codec import to_json
+from weir.model.objects import ConfigObject, Kind
+from weir.service.engine import Engine, Request
+from weir.service.permissions import requires
+from weir.service.values import Committed, Diff, HistoryEntry, ObjectDiff, Principal
+from weir.store import ConfigStore, Revision
+
+
+class RevisionService:
+    def __init__(self, store: ConfigStore, engine: Engine) -> None:
+        self._store = store
+        self._engine = engine
+
+    @requires("config.read")
+    def list(self, _by: Principal, before: int | None = None, limit: int = 100) -> builtins.list[Revision]:
+        """Newest first, those older than `before`."""
+        return self._store.revisions(before, limit)
+
+    @requires("config.read")
+    def get(self, _by: Principal, number: int) -> Revision:
+        """Raises `NotFound`."""
+        return self._store.revision(number)
+
+    @requires("config.read")
+    def diff(self, _by: Principal, a: int, b: int) -> Diff:
+        """What turns revision `a` into `b`. Raises `NotFound`."""
+        return Diff([ObjectDiff(change) for change in self._store.changes_between(a, b)], None, ())
+
+    @requires("config.write")
+    def restore(
+        self, by: Principal, number: int, message: str = "", confirm_within_s: int | None = None
+    ) -> Committed:
+        """Commit a new revision with the content of an old one. Raises `NotFound`; else as `Engine.run`."""
+        return self._engine.run(
+            by,
+            Request(
+                produce=lambda transaction: transaction.changes_between(transaction.head, number),
+                kind="restore",
+                message=message or f"restore revision {number}",
+                confirm_within_s=confirm_within_s,
+                restores=number,
+            ),
+        )
+
+    @requires("config.read")
+    def history(
+        self, _by: Principal, kind: Kind, object_id: str, limit: int = 100, before: int | None = None
+    ) -> builtins.list[HistoryEntry]:
+        """What each revision older than `before` did to one object, newest first.
+
+        An object that never existed has no history; that is no error.
+        """
+        return [
+            HistoryEntry(event.revision, _json(event.old), _json(event.new))
+            for event in self._store.events(kind, object_id, before, limit)
+        ]
+
+
+def _json(item: ConfigObject | None) -> dict[str, object] | None:
+    return None if item is None else to_json(item)

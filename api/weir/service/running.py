@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The running document in memory: follows the store, and lets changes be tried on it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from weir.model.document import Change, Document
+from weir.model.objects import Kind
+from weir.model.problem import Finding, Invalid
+from weir.model.rules import FlaggedObjects, findings_of, validate
+from weir.store import ConfigStore
+
+
+class Running:
+    """One document, many threads: whoever looks at it or tries something on it holds its lock.
+
+    The store is the truth and other processes write to it too (the agent's rollback timer), so every
+    look first catches up with the store's head; that costs one small query when nothing happened.
+    """
+
+    def __init__(self, store: ConfigStore) -> None:
+        self._store = store
+        self._lock = threading.RLock()
+        self._revision, self._document = store.load()
+        self._flagged: FlaggedObjects | None = None
+
+    @contextmanager
+    def document(self) -> Iterator[Document]:
+        """The document at the store's head. Callers change nothing and leave with nothing mutable."""
+        with self._lock:
+            self._follow()
+            yield self._document
+
+    @contextmanager
+    def at_head(self) -> Iterator[tuple[int, Document]]:
+        """As `document`, with its revision."""
+        with self._lock:
+            self._follow()
+            yield self._revision, self._document
+
+    def try_changes(self, changes: Sequence[Change]) -> list[Finding]:
+        """What validation says about the document after `changes`; the document stays as it is."""
+        with self._lock:
+            self._document.apply(changes)
+            try:
+                return validate(self._document, changes)
+            finally:
+                self._document.revert(changes)
+
+    def moved(self, base: int, revision: int, changes: Sequence[Change]) -> None:
+        """`changes` are committed: go on from `base` to `revision` without asking the store again."""
+        with self._lock:
+            if self._revision == base:
+                self._apply(revision, changes)
+
+    def findings(self, kind: Kind, object_id: str) -> tuple[Finding, ...]:
+        with self.document() as document:
+            return tuple(findings_of(document, kind, object_id))
+
+    def flagged_ids(self, kind: Kind) -> frozenset[str]:
+        """Ids of the objects with findings; the first call looks at every object."""
+        with self.document() as document:
+            if self._flagged is None:
+                self._flagged = FlaggedObjects(document)
+            return frozenset(self._flagged.ids(kind))
+
+    def _follow(self) -> None:
+        if self._store.head() != self._revision:
+            head, changes = self._store.changes_since(self._revision)
+            self._apply(head, changes)
+
+    def _apply(self, revision: int, changes: Sequence[Change]) -> None:
+        self._document.apply(changes)
+        self._revision = revision
+        if self._flagged is not None:
+            self._flagged.update(changes)
+
+
+def require_valid(findings: Sequence[Finding]) -> None:
+    """Raises `Invalid` with all findings when one of them is an error."""
+    errors = [item for item in findings if item.severity == "error"]
+    if errors:
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
+        raise Invalid(f"{first.message}{more}", code=first.code, path=first.path, findings=findings)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slowing down who guesses passwords: per name and address, per address, and per name.
+
+The count goes up before the password is looked at and is taken back by success, so that attempts in
+parallel count as well as attempts in a row; it is kept in the store, so a restart forgives nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from weir.model.problem import Throttled
+from weir.store.accounts import AccountWriter, Throttle
+
+FORGET_AFTER_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """After `free` failures each further one blocks: 1 s, doubling up to `longest_s`."""
+
+    prefix: str
+    free: int
+    longest_s: int
+
+    def block_ms(self, failures: int) -> int:
+        over = failures - self.free
+        return 0 if over <= 0 else min(1 << min(over - 1, 30), self.longest_s) * 1000
+
+
+PAIR = Rule("pair", free=5, longest_s=900)
+ADDRESS = Rule("address", free=20, longest_s=900)
+NAME = Rule("name", free=50, longest_s=60)
+"""Gentle, because anybody can make it block a name: it only stops guessing from many addresses."""
+
+
+def begin_attempt(writer: AccountWriter, username: str, source: str, now_ms: int) -> None:
+    """Count an attempt. Raises `Throttled` while any of its subjects is blocked; then nothing counts."""
+    subjects = _subjects(username, source)
+    blocked_until = 0
+    states = {}
+    for subject in subjects:
+        state = writer.throttle(subject)
+        if state is None or state.updated_at_ms < now_ms - FORGET_AFTER_MS:
+            state = Throttle(0, 0, now_ms)
+        states[subject] = state
+        # a clock that was set back must not block longer than the rule says
+        limit = now_ms + subjects[subject].longest_s * 1000
+        blocked_until = max(blocked_until, min(state.blocked_until_ms, limit))
+    if blocked_until > now_ms:
+        seconds = (blocked_until - now_ms + 999) // 1000
+        raise Throttled(f"too many failed sign-ins; try again in {seconds} s", retry_after_s=seconds)
+    for subject, rule in subjects.items():
+        failures = states[subject].failures + 1
+        writer.set_throttle(subject, Throttle(failures, now_ms + rule.block_ms(failures), now_ms))
+    writer.drop_old_throttles(now_ms - FORGET_AFTER_MS)
+
+
+def succeeded(writer: AccountWriter, username: str, source: str) -> None:
+    """Forgive what was counted for this name at this address, and one attempt of the others."""
+    for subject, rule in _subjects(username, source).items():
+        state = writer.throttle(subject)
+        if rule is PAIR or state is None:
+            writer.clear_throttle(subject)
+        else:
+            writer.set_throttle(subject, Throttle(max(state.failures - 1, 0), 0, state.updated_at_ms))
+
+
+def _subjects(username: str, source: str) -> dict[str, Rule]:
+    name, network = username.casefold()[:64], network_of(source)
+    return {
+        f"{PAIR.prefix}:{network}:{name}": PAIR,
+        f"{ADDRESS.prefix}:{network}": ADDRESS,
+        f"{NAME.prefix}:{name}": NAME,
+    }
+
+
+def network_of(source: str) -> str:
+    """An IPv4 address, or the /64 of an IPv6 address: who has one address there has them all."""
+    try:
+        address = ipaddress.ip_address(source.partition("%")[0])
+    except ValueError:
+        return source[:64]
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes into the service and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from weir.model.codec import to_json
+from weir.model.document import Change
+from weir.model.objects import ConfigObject, Kind
+from weir.model.problem import Finding
+from weir.service.fields import FieldChange, compare
+from weir.store.accounts import Scope
+from weir.store.rows import Revision
+
+ABSENT = "absent"
+"""The edit expects that the object does not exist."""
+ANYTHING = "anything"
+"""The edit does not care what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks, proven by a credential: a session of the browser, an API token, or local access."""
+
+    user_id: int
+    username: str
+    scope: Scope
+    via: Literal["session", "token", "local"]
+    credential_id: str
+    source: str
+    authenticated_at_ms: int
+    must_change_password: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`new is None` deletes. `expects`: ABSENT, ANYTHING, or the etag that the object must have."""
+
+    kind: Kind
+    id: str
+    new: ConfigObject | None
+    expects: str = ANYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """Shown once, to whoever committed: with `token` the revision can be confirmed."""
+
+    revision: int
+    base_revision: int
+    token: str
+    seconds_left: float
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """`revision` is the running one now; without changes no revision was written.
+
+    `applied` is the agent's answer, with `settled: False` when it went away after the commit: then
+    it brings the kernel to this revision as soon as it is back.
+    """
+
+    revision: int
+    changes: Sequence[Change]
+    findings: Sequence[Finding]
+    applied: dict[str, Any]
+    confirm: Confirmation | None
+    timing_ms: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingView:
+    revision: int
+    base_revision: int
+    author: str
+    message: str
+    created_at_ms: int
+    deadline_at_ms: int
+    window_s: int
+    seconds_left: float
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChange:
+    """`etag` is the object's etag in the candidate; `conflict`: somebody else changed it meanwhile."""
+
+    kind: Kind
+    id: str
+    new: ConfigObject | None
+    etag: str
+    conflict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateView:
+    owner: str
+    base_revision: int
+    created_at_ms: int
+    changes: list[StagedChange]
+
+    @property
+    def conflicts(self) -> int:
+        return sum(change.conflict for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDiff:
+    """One object of a comparison; JSON and fields are made when they are looked at."""
+
+    change: Change
+
+    @property
+    def kind(self) -> Kind:
+        return self.change.kind
+
+    @property
+    def id(self) -> str:
+        return self.change.id
+
+    @property
+    def name(self) -> str:
+        item = self.change.new or self.change.old
+        return "" if item is None else item.name
+
+    @property
+    def action(self) -> Literal["add", "change", "remove"]:
+        if self.change.old is None:
+            return "add"
+        return "remove" if self.change.new is None else "change"
+
+    @property
+    def old(self) -> dict[str, Any] | None:
+        return None if self.change.old is None else to_json(self.change.old)
+
+    @property
+    def new(self) -> dict[str, Any] | None:
+        return None if self.change.new is None else to_json(self.change.new)
+
+    @property
+    def fields(self) -> list[FieldChange]:
+        return compare(self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """`preview` is what the change would do to the kernel; None when the agent does not answer."""
+
+    objects: list[ObjectDiff]
+    preview: dict[str, Any] | None
+    findings: Sequence[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """What one revision did to one object."""
+
+    revision: Revision
+    old: dict[str, Any] | None
+    new: dict[str, Any] | None
+
+    @property
+    def fields(self) -> list[FieldChange]:
+        return compare(self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """`secret` goes into the browser's cookie and nowhere else."""
+
+    principal: Principal
+    secret: str
+    csrf_token: str
+    must_change_password: bool
+    expires_at_ms: int

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent without a kernel: keeps its state in a dict and can be told to misbehave."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from weir.model.codec import from_json
+from weir.model.problem import ApplyFailed, Conflict
+from weir.store import ConfigStore
+from weir.wire.server import AgentServer, Peer
+
+
+class FakeAgent:
+    """`kernel` holds what was applied; `behave` is called at the start of each `apply` and `settle`."""
+
+    def __init__(self, socket: Path, database: Path) -> None:
+        self.socket = socket
+        self.database = database
+        self.kernel: dict[tuple[str, str], Any] = {}
+        self.revision = 0
+        self.settled: list[int] = []
+        self.reconciled = 0
+        self.refuse: str | None = None
+        self.behave: Callable[[str], None] = lambda moment: None
+        self._lock = threading.Lock()
+        self._server = AgentServer(
+            socket,
+            {
+                "status": self._status,
+                "apply": self._apply,
+                "settle": self._settle,
+                "preview": self._preview,
+                "explain": self._explain,
+            },
+            allowed_uids={os.getuid()},
+            on_close=self._closed,
+        )
+
+    def __enter__(self) -> FakeAgent:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._server.stop()
+
+    def _status(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        return {"revision": self.revision, "state": "ok"}
+
+    def _apply(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        self.behave("before-apply")
+        with self._lock:
+            if params["base"] != self.revision:
+                self._reconcile()
+            if params["base"] != self.revision:
+                raise Conflict("base mismatch", code="base-mismatch")
+            if self.refuse is not None:
+                raise ApplyFailed(self.refuse)
+            before = dict(self.kernel)
+            for change in params["changes"]:
+                key = (change["kind"], change["id"])
+                if change["new"] is None:
+                    self.kernel.pop(key, None)
+                else:
+                    self.kernel[key] = from_json(change["kind"], change["new"], change["id"])
+            peer.state["undo"] = (before, self.revision)
+            self.revision = params["revision"]
+        self.behave("after-apply")
+        return {
+            "revision": self.revision,
+            "steps": [],
+            "counts": {"added": len(params["changes"]), "changed": 0, "removed": 0},
+            "apply_ms": 0.1,
+            "verify_ms": 0.1,
+        }
+
+    def _settle(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        self.behave("settle")
+        peer.state.pop("undo", None)
+        self.settled.append(params["revision"])
+        return {}
+
+    def _preview(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        return {
+            "steps": [],
+            "counts": {"added": len(params["changes"]), "changed": 0, "removed": 0},
+            "findings": [],
+        }
+
+    def _explain(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        return {"asked": {}, "compiled": {}, "kernel": {}, "lines": [], "agrees": True}
+
+    def _closed(self, peer: Peer) -> None:
+        if "undo" in peer.state:
+            with self._lock:
+                self._reconcile()
+
+    def _reconcile(self) -> None:
+        """Bring the kernel to what the store holds."""
+        store = ConfigStore.open(self.database)
+        try:
+            self.revision, document = store.load()
+            self.kernel = {(item.kind, item.id): item for item in document}
+            self.reconciled += 1
+        finally:
+            store.close()
