@@ -7,12 +7,14 @@ no 100,000 objects at once. The places of the fields come from `Datapath.counter
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import struct
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from weir.adapters.datapath_lib import problem_of
 from weir.adapters.datapath_records import QUANTUM_NS, ClassRecord, LineRecord
 
 _FORMATS = {4: "I", 8: "Q"}
@@ -24,7 +26,7 @@ _LOWEST_PRIORITY = 8
 class Source(Protocol):
     """The part of `Datapath` that this needs."""
 
-    def map_fd_readonly(self, name: str) -> int: ...
+    def native(self) -> tuple[ctypes.CDLL, Any]: ...
 
     def counters_layout(self) -> dict[str, Any]: ...
 
@@ -38,7 +40,7 @@ class ClassLines:
         fields = layout["class"]["fields"]
         self._places = [(struct.Struct("=" + _FORMATS[fields[n][1]]), int(fields[n][0])) for n in _FIELDS]
         self._key, self._key_at = self._places[_FIELDS.index("key")]
-        handle = source.map_fd_readonly(layout["class"]["map"])
+        handle = _descriptor(source, layout["class"]["map"])
         try:
             self._memory = mmap.mmap(handle, int(layout["class"]["bytes"]), mmap.MAP_SHARED, mmap.PROT_READ)
         finally:
@@ -77,3 +79,12 @@ class ClassLines:
         priority = (flags & _PRIORITY_MASK) or _LOWEST_PRIORITY
         record = LineRecord(rate, burst * QUANTUM_NS, limit * QUANTUM_NS, classid, guarantee, priority)
         return key, parent, shared, record
+
+
+def _descriptor(source: Source, name: str) -> int:
+    """Not the read-only one: Linux maps a BPF map from a writable descriptor only (EINVAL else)."""
+    library, handle = source.native()
+    descriptor = int(library.weir_map_fd(handle, name.encode(), 0))
+    if descriptor < 0:
+        raise problem_of(library, descriptor)
+    return descriptor

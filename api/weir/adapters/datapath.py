@@ -266,6 +266,12 @@ class Datapath:
         """A descriptor of `weir_ingress` or `weir_egress` (tests run packets through it)."""
         return self._call("weir_program_fd", name.encode())
 
+    def native(self) -> tuple[ctypes.CDLL, ctypes.c_void_p]:
+        """Library and handle, for the modules beside this one that wrap more of libweir."""
+        if self._handle is None:
+            raise RuntimeError("the datapath is closed")
+        return self._library, self._handle
+
     def _call(self, name: str, *arguments: object) -> int:
         if self._handle is None:
             raise RuntimeError("the datapath is closed")

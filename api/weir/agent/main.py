@@ -22,7 +22,6 @@ from typing import IO
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
-from weir.adapters.datapath_probe import probe
 from weir.adapters.events import Events
 from weir.adapters.frr import Frr
 from weir.adapters.netlink import Links
@@ -107,7 +106,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(events.close)
     engine = Engine(kernel, options.database, lines.capacity)
     keeper = Keeper(engine, events, scan_s=options.scan_interval_s)
-    handlers = Handlers(engine, keeper, datapath, links, capabilities.to_json(refusals, probe(), frr))
+    handlers = Handlers(engine, keeper, datapath, links, capabilities.to_json(refusals, [], frr))
     server = AgentServer(
         options.socket,
         handlers.table(),

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rigs for the agent's tests: one per file, cleaned up also after a run that was killed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.agent.rig import Rig, sweep
+
+
+@pytest.fixture(scope="session", autouse=True)
+def swept() -> None:
+    if os.geteuid() != 0:
+        pytest.fail("the agent's tests make network namespaces and must run as root")
+    sweep()
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    """A router with FRR and a running agent."""
+    made = Rig()
+    try:
+        made.start_frr()
+        made.start_agent()
+        yield made
+    finally:
+        made.close()

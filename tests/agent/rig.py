@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A router of one's own: three namespaces, FRR, a store, and a real agent that may be killed.
+
+Everything is named after this process; `sweep` removes what a killed test run left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from lab import netns
+from weir.model.codec import to_json
+from weir.model.document import Change
+from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue
+from weir.store import ConfigStore, Pending
+from weir.store.clock import boot_id, boottime_ms, wall_ms
+from weir.wire.client import AgentClient, AgentConnection
+
+PREFIX = "weir-agent-test-"
+RUN = Path("/run")
+FRR_PROGRAMS = Path("/usr/lib/frr")
+WAIT_S = 20.0
+_numbers = count()
+
+
+def until(what: str, ready: Callable[[], Any], within_s: float = WAIT_S) -> Any:
+    """Poll until `ready` gives something true; fail naming `what`."""
+    deadline = time.monotonic() + within_s
+    while True:
+        found = ready()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within_s:g} s: {what} (last: {found!r})")
+        time.sleep(0.02)
+
+
+class Rig:
+    """client (c0) -- lan0 router wan0 -- (i0) internet; each veth pair with two queues."""
+
+    def __init__(self) -> None:
+        self.name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
+        self.folder = RUN / self.name
+        self.router, self.client_ns, self.internet = (f"{self.name}-{end}" for end in "rci")
+        self.agent_process: subprocess.Popen[bytes] | None = None
+        self._frr: list[subprocess.Popen[bytes]] = []
+        self.folder.mkdir(mode=0o755)
+        (self.folder / "frr").mkdir()
+        for namespace in (self.router, self.client_ns, self.internet):
+            netns.create(namespace)
+            netns.ip(namespace, ["link set lo up"])
+        self._cable("lan0", self.client_ns, "c0")
+        self._cable("wan0", self.internet, "i0")
+        netns.ip(self.client_ns, ["addr add 10.64.0.2/24 dev c0", "route add default via 10.64.0.1"])
+        netns.ip(self.internet, ["addr add 203.0.113.1/24 dev i0"])
+        self.store = ConfigStore.open(self.folder / "weir.db", create=True)
+        self.agent = AgentClient(self.folder / "agent.sock", timeout_s=30.0)
+
+    def _cable(self, router_device: str, namespace: str, device: str) -> None:
+        queues = "numtxqueues 2 numrxqueues 2"
+        netns.ip(
+            self.router,
+            [f"link add {router_device} {queues} type veth peer name {device} {queues} netns {namespace}"],
+        )
+        netns.ip(namespace, [f"link set {device} up"])
+
+    # -- processes -----------------------------------------------------------------------------------
+
+    def start_frr(self) -> None:
+        """zebra and staticd (and mgmtd where there is one) with sockets of their own."""
+        run_dir = self.folder / "frr"
+        shutil.chown(run_dir, "frr", "frr")
+        for daemon in ("zebra", "mgmtd", "staticd"):
+            program = FRR_PROGRAMS / daemon
+            if program.exists():
+                (run_dir / f"{daemon}.conf").touch()
+                self._frr.append(self._spawn(daemon, self._frr_command(program, run_dir)))
+                until(f"{daemon} listens", (run_dir / f"{daemon}.vty").exists)
+
+    def stop_frr(self) -> None:
+        for process in self._frr:
+            _end(process, signal.SIGKILL)
+        self._frr.clear()
+        for path in (self.folder / "frr").iterdir():
+            path.unlink()
+
+    def _frr_command(self, program: Path, run_dir: Path) -> list[str]:
+        return [
+            str(program),
+            *("--vty_socket", str(run_dir), "-z", str(run_dir / "zserv.api"), "-P", "0"),
+            *("-i", str(run_dir / f"{program.name}.pid"), "-f", str(run_dir / f"{program.name}.conf")),
+        ]
+
+    def start_agent(self, *options: str) -> None:
+        """Start the agent and wait until it runs the store's head."""
+        self.agent_process = self._spawn(
+            "agent",
+            [
+                *(sys.executable, "-m", "weir.agent.main", "--socket", str(self.folder / "agent.sock")),
+                *("--database", str(self.folder / "weir.db"), "--pin-dir", str(self.folder / "bpf")),
+                *("--frr-run-dir", str(self.folder / "frr"), "--capacity", "8192", *options),
+            ],
+        )
+        until("the agent answers", self._answers)
+
+    def kill_agent(self) -> None:
+        """As a crash: no handler runs."""
+        assert self.agent_process is not None
+        _end(self.agent_process, signal.SIGKILL)
+        self.agent_process = None
+
+    def stop_agent(self) -> int:
+        assert self.agent_process is not None
+        code = _end(self.agent_process, signal.SIGTERM)
+        self.agent_process = None
+        return code
+
+    def _answers(self) -> bool:
+        assert self.agent_process is not None
+        if self.agent_process.poll() is not None:
+            raise AssertionError(f"the agent ended: {self.agent_log()[-2000:]}")
+        if not (self.folder / "agent.sock").exists():
+            return False
+        try:
+            status = self.status()
+        except Exception:  # noqa: BLE001 - the old socket of a killed agent
+            return False
+        return bool(status["state"] not in ("starting",) and status["store"]["ok"])
+
+    def agent_log(self) -> str:
+        return (self.folder / "agent.log").read_text(errors="replace")
+
+    def _spawn(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("ab") as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                preexec_fn=netns.entering(self.router),
+            )
+        with (self.folder / "pids").open("a") as pids:
+            pids.write(f"{process.pid}\n")
+        return process
+
+    # -- what the API does ---------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        return self.agent.call("status")
+
+    def changes(self, items: Iterable[ConfigObject], delete: Iterable[tuple[Kind, str]] = ()) -> list[Change]:
+        made = [Change(item.kind, item.id, self._stored(item.kind, item.id), item) for item in items]
+        return made + [Change(kind, name, self._stored(kind, name), None) for kind, name in delete]
+
+    def _stored(self, kind: Kind, name: str) -> ConfigObject | None:
+        with self.store.write() as transaction:
+            found = transaction.stored(kind, name)
+        return None if found is None else found.object
+
+    def commit(
+        self,
+        *items: ConfigObject,
+        delete: Iterable[tuple[Kind, str]] = (),
+        confirm_within_s: int | None = None,
+    ) -> dict[str, Any]:
+        """Store and agent, in the order of the commit protocol; the agent's answer."""
+        changes = self.changes(items, delete)
+        with self.agent.connection() as connection:
+            with self.store.write() as transaction:
+                base = transaction.head
+                revision = transaction.append(kind="commit", author="test", message="", changes=changes)
+                if confirm_within_s is not None:
+                    transaction.set_pending(pending_of(base, revision, confirm_within_s))
+                answer = apply(connection, base, revision, changes)
+            connection.call("settle", {"revision": revision})
+        return answer
+
+    # -- the kernel ----------------------------------------------------------------------------------
+
+    def run(self, *command: str, namespace: str | None = None) -> str:
+        """Run a command in the router's (or another) namespace."""
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=netns.entering(namespace or self.router),
+        )
+        if done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)}: {done.stderr or done.stdout}")
+        return done.stdout
+
+    def json(self, *command: str) -> Any:
+        return json.loads(self.run(*command) or "[]")
+
+    def addresses(self, device: str) -> set[str]:
+        (link,) = self.json("ip", "-j", "address", "show", "dev", device)
+        return {
+            f"{item['local']}/{item['prefixlen']}"
+            for item in link.get("addr_info", ())
+            if item.get("scope") == "global"
+        }
+
+    def explain(self, queue_id: str) -> dict[str, Any]:
+        return self.agent.call("explain", {"queue_id": queue_id})
+
+    def close(self) -> None:
+        self.agent.close()
+        self.store.close()
+        remove(self.name)
+
+
+def apply(connection: AgentConnection, base: int, revision: int, changes: Sequence[Change]) -> dict[str, Any]:
+    lines = [
+        json.dumps({"kind": c.kind, "id": c.id, "new": None if c.new is None else to_json(c.new)}).encode()
+        for c in changes
+    ]
+    return connection.call(
+        "apply", {"base": base, "revision": revision}, lines=("changes", lines), timeout_s=60.0
+    )
+
+
+def pending_of(base: int, revision: int, window_s: int) -> Pending:
+    return Pending(
+        revision=revision,
+        base_revision=base,
+        window_s=window_s,
+        deadline_wall_ms=wall_ms() + window_s * 1000,
+        boot_id=boot_id(),
+        deadline_boottime_ms=boottime_ms() + window_s * 1000,
+        token_hash=b"",
+        author="test",
+        created_at_ms=wall_ms(),
+    )
+
+
+def lan(**more: Any) -> Interface:
+    return Interface("lan0", role="lan", **{"addresses": ("10.64.0.1/24", "2001:db8:64::1/64"), **more})
+
+
+def wan(**more: Any) -> Interface:
+    return Interface("wan0", role="wan", **{"addresses": ("203.0.113.2/24",), **more})
+
+
+def queue(number: int, *, upload_bps: int = 5_000_000, download_bps: int = 20_000_000, **more: Any) -> Queue:
+    """A queue of one customer, `10.64.<n>.<n>`."""
+    target = (f"10.64.{1 + number // 250}.{number % 250}/32",)
+    return Queue(
+        f"q{number}",
+        f"customer {number}",
+        **{"target": target, "max_limit_bps": Pair(upload_bps, download_bps), **more},
+    )
+
+
+def _end(process: subprocess.Popen[bytes], number: int) -> int:
+    process.send_signal(number)
+    return process.wait(timeout=WAIT_S)
+
+
+def sweep() -> None:
+    """Remove the rigs of test processes that are gone."""
+    leftovers = {path.name for path in RUN.glob(f"{PREFIX}*")}
+    leftovers |= {path.name[:-2] for path in netns.NETNS_FOLDER.glob(f"{PREFIX}*-[rci]")}
+    for name in leftovers:
+        owner = name.removeprefix(PREFIX).partition("-")[0]
+        if not Path("/proc", owner).exists():
+            remove(name)
+
+
+def remove(name: str) -> None:
+    """End the processes of a rig, by the pids it wrote down, and remove all it made."""
+    folder = RUN / name
+    pids = folder / "pids"
+    for pid in map(int, pids.read_text().split()) if pids.exists() else ():
+        command = Path("/proc", str(pid), "cmdline")
+        if command.exists() and name.encode() in command.read_bytes():
+            os.kill(pid, signal.SIGKILL)
+            until(
+                f"process {pid} ends",
+                lambda command=command: not command.exists() or not command.read_bytes(),
+            )
+    for end in "rci":
+        netns.remove(f"{name}-{end}")
+    if os.path.ismount(folder / "bpf"):
+        netns.run(["umount", str(folder / "bpf")])
+    shutil.rmtree(folder, ignore_errors=True)
