@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The share controller of libweir (datapath/loader/weir_share.h): guarantees, priorities, fairness, bursts.
+
+It runs as a thread of the process that opened the datapath, outside Python's lock, and costs what the
+classes in use cost. Without it limits hold, and a saturated parent is shared by arrival.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, Structure, byref, c_int32, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from typing import Literal
+
+from weir.adapters.datapath import Datapath
+from weir.model.problem import ApplyFailed
+
+INTERVAL_MS = 50
+Direction = Literal[0, 1]
+
+
+class _State(Structure):
+    _fields_ = [
+        ("ticks", c_uint64),
+        ("active", c_uint32),
+        ("trees", c_uint32),
+        ("lent", c_uint32),
+        ("bursting", c_uint32),
+        ("tick_us", c_uint32),
+        ("error", c_int32),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareState:
+    """What the controller did in its last tick; a line is one direction of one class."""
+
+    ticks: int
+    active_lines: int
+    short_trees: int
+    lent_lines: int
+    bursting_lines: int
+    tick_us: int
+    error: str | None
+
+
+class ShareController:
+    """Runs from construction until `stop`; stop it before the datapath is closed."""
+
+    def __init__(self, datapath: Datapath, interval_ms: int = INTERVAL_MS) -> None:
+        self._library, handle = datapath.native()
+        self._declare()
+        self._share: c_void_p | None = c_void_p()
+        self._check(self._library.weir_share_start(handle, interval_ms, byref(self._share)), "start")
+
+    def stop(self) -> None:
+        """End the thread and give every class its configured rate back."""
+        if self._share is not None:
+            self._library.weir_share_stop(self._share)
+            self._share = None
+
+    def set_burst(
+        self, slot: int, direction: Direction, limit_bps: int, threshold_bps: int, time_ms: int
+    ) -> None:
+        """Burst of one class and direction (0 upload, 1 download); limit 0 takes it away."""
+        result = self._library.weir_share_burst(
+            self._share, slot, direction, limit_bps, threshold_bps, time_ms * 1_000_000
+        )
+        self._check(result, f"set the burst of class {slot}")
+
+    def state(self) -> ShareState:
+        raw = _State()
+        self._library.weir_share_state(self._share, byref(raw))
+        error = os.strerror(-raw.error) if raw.error else None
+        return ShareState(raw.ticks, raw.active, raw.trees, raw.lent, raw.bursting, raw.tick_us, error)
+
+    def _declare(self) -> None:
+        library = self._library
+        library.weir_share_start.argtypes = [c_void_p, c_uint32, POINTER(c_void_p)]
+        library.weir_share_burst.argtypes = [c_void_p, c_uint32, c_uint32, c_uint64, c_uint64, c_uint64]
+        library.weir_share_stop.argtypes = [c_void_p]
+        library.weir_share_state.argtypes = [c_void_p, POINTER(_State)]
+        for function in (library.weir_share_start, library.weir_share_burst):
+            function.restype = ctypes.c_int
+        for function in (library.weir_share_stop, library.weir_share_state):
+            function.restype = None
+
+    def _check(self, result: int, what: str) -> None:
+        if result < 0:
+            raise ApplyFailed(f"the share controller could not {what}: {os.strerror(-result)}")
