@@ -238,6 +238,10 @@ class Datapath:
         passed to another process. The caller closes it. Needs a pin folder."""
         return self._call("weir_map_fd", name.encode(), 1)
 
+    def map_fd(self, name: str) -> int:
+        """A descriptor of a map for reading and writing. The caller closes it."""
+        return self._call("weir_map_fd", name.encode(), 0)
+
     def counters_layout(self) -> dict[str, object]:
         """How to read the mapped arrays: both have one 64-byte row per line = slot * 2 + direction.
 

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run one packet through a loaded program (BPF_PROG_TEST_RUN) and see what became of it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from dataclasses import dataclass
+
+_SYS_BPF = 321  # x86-64
+_BPF_PROG_TEST_RUN = 10
+_BPF_OBJ_GET_INFO_BY_FD = 15
+
+NEXT = 0xFFFFFFFF  # TCX_NEXT, TC_ACT_UNSPEC
+DROP = 2  # TCX_DROP, TC_ACT_SHOT
+
+_SK_BUFF_SIZE = 192
+_OFFSETS = {"mark": 8, "priority": 32, "ifindex": 40, "wire_len": 160, "gso_segs": 164, "gso_size": 176}
+_TSTAMP = 152
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The verdict and what the program left in the packet's metadata."""
+
+    verdict: int
+    mark: int
+    priority: int
+    tstamp_ns: int
+    duration_ns: int
+
+
+def bpf(command: int, attributes: bytearray) -> int:
+    buffer = (ctypes.c_char * len(attributes)).from_buffer(attributes)
+    result: int = _libc.syscall(_SYS_BPF, command, buffer, len(attributes))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def run(program_fd: int, packet: bytes, *, repeat: int = 1, tstamp_ns: int = 0, **fields: int) -> Run:
+    """`fields` of struct __sk_buff: mark, priority, ifindex, wire_len, gso_segs, gso_size."""
+    context = bytearray(_SK_BUFF_SIZE)
+    for name, value in fields.items():
+        struct.pack_into("<I", context, _OFFSETS[name], value)
+    struct.pack_into("<Q", context, _TSTAMP, tstamp_ns)
+    data = ctypes.create_string_buffer(packet, len(packet))
+    given = (ctypes.c_char * len(context)).from_buffer(context)
+    after = ctypes.create_string_buffer(_SK_BUFF_SIZE)
+    attributes = bytearray(
+        struct.pack(
+            "<IIIIQQIIIIQQ16x",
+            program_fd,
+            0,
+            len(packet),
+            0,
+            ctypes.addressof(data),
+            0,
+            repeat,
+            0,
+            _SK_BUFF_SIZE,
+            _SK_BUFF_SIZE,
+            ctypes.addressof(given),
+            ctypes.addressof(after),
+        )
+    )
+    bpf(_BPF_PROG_TEST_RUN, attributes)
+    verdict, duration = struct.unpack_from("<I", attributes, 4)[0], struct.unpack_from("<I", attributes, 36)[0]
+    mark, priority = (struct.unpack_from("<I", after, _OFFSETS[name])[0] for name in ("mark", "priority"))
+    return Run(verdict, mark, priority, struct.unpack_from("<Q", after, _TSTAMP)[0], duration)
+
+
+def program_sizes(program_fd: int) -> tuple[int, int, int]:
+    """(instructions after the verifier, bytes of machine code, instructions the verifier walked)."""
+    info = ctypes.create_string_buffer(256)
+    attributes = bytearray(struct.pack("<IIQ", program_fd, 256, ctypes.addressof(info)))
+    bpf(_BPF_OBJ_GET_INFO_BY_FD, attributes)
+    jited, translated = struct.unpack_from("<II", info, 16)
+    verified = struct.unpack_from("<I", info, 216)[0]
+    return translated // 8, jited, verified

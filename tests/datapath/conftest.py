@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every test of this folder runs in a network namespace of its own, with the datapath built."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.datapath.loaded import Loaded
+from weir.adapters.bpffs import mount_bpffs, unmount_bpffs
+from weir.adapters.datapath import Datapath
+
+ROOT = Path(__file__).resolve().parents[2]
+_CLONE_NEWNET = 0x40000000
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("loading BPF programs needs root")
+    subprocess.run(["make", "-s", "-C", str(ROOT / "datapath")], check=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_namespace(built: None) -> Iterator[None]:
+    """Move this thread to a new network namespace: interface 1 is a loopback that nobody else sees."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    assert libc.unshare(_CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+    yield
+    assert libc.setns(home, _CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+    os.close(home)
+
+
+@pytest.fixture
+def datapath(own_namespace: None) -> Iterator[Datapath]:
+    """Loaded, not pinned, nothing attached."""
+    with Datapath.open(None, capacity=4096) as opened:
+        yield opened
+
+
+@pytest.fixture
+def loaded(datapath: Datapath) -> Iterator[Loaded]:
+    """Attached to the loopback, with descriptors of the programs and views of the maps."""
+    with Loaded(datapath) as opened:
+        yield opened
+
+
+@pytest.fixture
+def pin_dir(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a BPF file system of its own."""
+    mount = tmp_path / "bpf"
+    mount_bpffs(mount)
+    yield mount / "weir"
+    for leftover in mount.glob("*/*"):
+        leftover.unlink()
+    unmount_bpffs(mount)
+    shutil.rmtree(mount, ignore_errors=True)

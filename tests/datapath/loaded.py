@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A datapath on the loopback, and its maps as the programs see them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from types import TracebackType
+
+from tests.datapath import bpf_run
+from weir.adapters.datapath import Datapath
+from weir.adapters.datapath_records import ClassRecord, LineRecord, Mode, PrefixEntry
+
+UPLOAD, DOWNLOAD = 0, 1
+SECOND_NS = 1_000_000_000
+
+
+class Loaded:
+    def __init__(self, datapath: Datapath) -> None:
+        self.datapath = datapath
+        self.ingress_fd = datapath.program_fd("weir_ingress")
+        self.egress_fd = datapath.program_fd("weir_egress")
+        self._lines = _mapped(datapath, "weir_lines")
+        self._counters = _mapped(datapath, "weir_counters")
+
+    def __enter__(self) -> Loaded:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for fd in (self.ingress_fd, self.egress_fd):
+            os.close(fd)
+        self._lines.close()
+        self._counters.close()
+
+    def mode(self, mode: Mode, **options: int) -> None:
+        self.datapath.attach("lo", mode=mode, **options)  # type: ignore[arg-type]
+
+    def classify(self, family: int, value: int, length: int, slot: int) -> None:
+        self.datapath.change_prefixes([PrefixEntry(0, family, value, length, slot)])
+
+    def limit(
+        self, slot: int, rate_bps: int, *, burst_bytes: int = 0, limit_ns: int = SECOND_NS, parent: int = 0, total: int = 0
+    ) -> None:
+        """The same line in both directions; the key is the slot."""
+        line = LineRecord.of(rate_bps, burst_bytes, limit_ns)
+        self.datapath.write_classes([(slot, ClassRecord(slot, parent, line, line, total))])
+
+    def ingress(self, packet: bytes, **fields: int) -> bpf_run.Run:
+        return bpf_run.run(self.ingress_fd, packet, **fields)
+
+    def egress(self, packet: bytes, **fields: int) -> bpf_run.Run:
+        return bpf_run.run(self.egress_fd, packet, **fields)
+
+    def clock_tk(self, slot: int, direction: int) -> int:
+        clock: int = struct.unpack_from("<Q", self._lines, (slot * 2 + direction) * 64)[0]
+        return clock
+
+    def set_clock_tk(self, slot: int, direction: int, clock_tk: int) -> None:
+        struct.pack_into("<Q", self._lines, (slot * 2 + direction) * 64, clock_tk)
+
+    def counters(self, slot: int, direction: int) -> dict[str, int]:
+        layout = self.datapath.counters_layout()["counters"]
+        assert isinstance(layout, dict)
+        return {
+            name: struct.unpack_from("<Q", self._counters, (slot * 2 + direction) * 64 + place[0])[0]
+            for name, place in layout["fields"].items()
+        }
+
+    def unshaped(self) -> dict[str, int]:
+        """Packets that were let through, by reason; reasons that did not occur are left out."""
+        packets = self.datapath.port_counters()["lo"].packets
+        return {reason: count for reason, count in packets.items() if count}
+
+
+def _mapped(datapath: Datapath, name: str) -> mmap.mmap:
+    fd = datapath.map_fd(name)
+    try:
+        return mmap.mmap(fd, datapath.usage().classes[1] * 2 * 64)
+    finally:
+        os.close(fd)

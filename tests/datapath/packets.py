@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames byte by byte: each function is one layer around what is inside it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+IPV4, IPV6, ARP, VLAN, QINQ, PPPOE = 0x0800, 0x86DD, 0x0806, 0x8100, 0x88A8, 0x8864
+PPP_IPV4, PPP_IPV6, PPP_LCP = 0x0021, 0x0057, 0xC021
+
+
+def ethernet(ethertype: int, inner: bytes) -> bytes:
+    return bytes.fromhex("020000000001020000000002") + struct.pack("!H", ethertype) + inner
+
+
+def vlan(tag: int, ethertype: int, inner: bytes) -> bytes:
+    return struct.pack("!HH", tag, ethertype) + inner
+
+
+def pppoe(protocol: int, inner: bytes, *, version_type: int = 0x11, code: int = 0) -> bytes:
+    return struct.pack("!BBHHH", version_type, code, 1, len(inner) + 2, protocol) + inner
+
+
+def ipv4(
+    source: str, destination: str, payload: bytes = b"x" * 32, *, version: int = 4, ihl: int = 5, fragment: int = 0
+) -> bytes:
+    options = bytes(4 * (ihl - 5)) if ihl > 5 else b""
+    total = 20 + len(options) + len(payload)
+    addresses = socket.inet_aton(source) + socket.inet_aton(destination)
+    head = struct.pack("!BBHHHBBH", version << 4 | ihl, 0, total, 1, fragment, 64, 17, 0)
+    return head + addresses + options + payload
+
+
+def ipv6(
+    source: str, destination: str, payload: bytes = b"x" * 32, *, version: int = 6, next_header: int = 17
+) -> bytes:
+    addresses = socket.inet_pton(socket.AF_INET6, source) + socket.inet_pton(socket.AF_INET6, destination)
+    return struct.pack("!IHBB", version << 28, len(payload), next_header, 64) + addresses + payload
+
+
+def hop_by_hop(next_header: int, inner: bytes) -> bytes:
+    """An IPv6 extension header of 8 bytes (PadN)."""
+    return struct.pack("!BBBB4x", next_header, 0, 1, 4) + inner
+
+
+def fragment_header(next_header: int, offset: int, inner: bytes) -> bytes:
+    return struct.pack("!BBHI", next_header, 0, offset << 3, 7) + inner
+
+
+def frame4(source: str, destination: str, size: int = 100) -> bytes:
+    """Ethernet and an IPv4 packet of `size` bytes."""
+    return ethernet(IPV4, ipv4(source, destination, bytes(size - 20)))
+
+
+def frame6(source: str, destination: str, size: int = 100) -> bytes:
+    """Ethernet and an IPv6 packet of `size` bytes."""
+    return ethernet(IPV6, ipv6(source, destination, bytes(size - 40)))
+
+
+def value4(text: str) -> int:
+    return int.from_bytes(socket.inet_aton(text), "big")
+
+
+def value6(text: str) -> int:
+    return int.from_bytes(socket.inet_pton(socket.AF_INET6, text), "big")
