@@ -81,8 +81,9 @@ def _check(code: int, what: str) -> None:
 
 def main() -> None:
     uid, folders, command = int(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:]
+    project = Path.cwd()
     expose([Path(folder) for folder in folders])
-    os.chdir("/")
+    os.chdir(project)
     drop_privilege(uid)
     os.execv(command[0], command)
 

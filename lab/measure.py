@@ -11,18 +11,19 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import pairwise
 
 from lab import netns, plan
 
 UDP_HEADER = 8
 IP_HEADER = {4: 20, 6: 40}
-SEQUENCE = struct.Struct("!IIQ")
-"""Flow, number in the flow, and padding to the payload's length."""
 RECEIVE_BUFFER = 8 << 20
 SO_RCVBUFFORCE = 33
+SO_TIMESTAMPNS = 35
+TIMESPEC = struct.Struct("@qq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +130,13 @@ def _send(path: _Path, begin_s: float, end_s: float) -> None:
         pause_s = due_s - time.monotonic()
         if pause_s > 0.0005:
             time.sleep(pause_s)
+        due_s += interval_s
         try:
             path.sender.send(payload)
+        except BrokenPipeError:
+            return
         except OSError:
             continue
-        finally:
-            due_s += interval_s
         path.result.sent += 1
 
 
@@ -169,3 +171,32 @@ def poll(ready: Callable[[], bool], within_s: float = 10.0) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+def gaps(flow: Flow, *, warm_s: float, packets: int) -> list[float]:
+    """Seconds between the arrivals of so many packets in a row, stamped by the kernel."""
+    path = _Path(flow, 0)
+    path.receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    begin_s = time.monotonic()
+    need_s = warm_s + 2 * packets * flow.ip_bytes * 8 / flow.offered_bps + 5
+    sending = threading.Thread(target=_send, args=(path, begin_s, begin_s + need_s))
+    sending.start()
+    try:
+        stamps = list(_stamps(path.receiver, begin_s + warm_s, packets + 1))
+    finally:
+        path.sender.shutdown(socket.SHUT_RDWR)
+        sending.join()
+        path.close()
+    return [later - earlier for earlier, later in pairwise(stamps)]
+
+
+def _stamps(receiver: socket.socket, from_s: float, count: int) -> Iterator[float]:
+    """Arrival times (seconds) of `count` packets after `from_s`."""
+    receiver.settimeout(5)
+    while count > 0:
+        _, control, _, _ = receiver.recvmsg(2048, 64)
+        if time.monotonic() < from_s:
+            continue
+        seconds, ns = TIMESPEC.unpack(control[0][2])
+        yield seconds + ns / 1e9
+        count -= 1

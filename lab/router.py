@@ -24,7 +24,7 @@ PIN_FOLDER = PIN_MOUNT / "weir"
 FRR_RUN = plan.RUN / "frr"
 DATA = plan.RUN / "data"
 DATABASE = DATA / "weir.db"
-LIBRARY = plan.ROOT / "datapath" / "build" / "libweir.so"
+LIBRARY = plan.BUILD / "datapath" / "libweir.so"
 WEBUI = plan.BUILD / "webui"
 
 

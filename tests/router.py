@@ -86,7 +86,7 @@ class Router:
     def answers(self) -> bool:
         """Whether the API answers and reaches the agent."""
         try:
-            return bool(self.api.call("GET", "/system")["health"]["agent"]["ok"])
+            return bool(self.api.call("GET", "/system")["agent"]["state"] == "ok")
         except LabError:
             return False
 

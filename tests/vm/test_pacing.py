@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Departure times kept by fq, on a kernel that has it: the virtual machine's (lab/vm/run pytest tests/vm)."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from lab import delay, measure, netns, plan, tcp
+from lab.measure import Flow
+from tests.router import MEGABIT, Router, customer, rate
+
+pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+
+SERVER_V4 = plan.INTERNET_ADDRESSES[0]
+DATAGRAM = 1428
+
+
+def test_the_router_chose_edt_on_fq_by_itself(router: Router) -> None:
+    shapers = router.api.call("GET", "/system")["shapers"]
+    assert {shaper["interface"]: shaper["mode"] for shaper in shapers} == {"lan0": "edt", "wan0": "edt"}
+
+
+def test_every_leaf_of_the_interfaces_paces(router: Router) -> None:
+    for device in ("lan0", "wan0"):
+        shown = json.loads(netns.run(["tc", "-n", plan.ROUTER, "-j", "qdisc", "show", "dev", device]))
+        kinds = [qdisc["kind"] for qdisc in shown if qdisc["kind"] not in {"clsact", "ingress"}]
+        assert kinds.count("mq") == 1
+        assert kinds.count("fq") == plan.QUEUES_PER_LINK
+        assert len(kinds) == 1 + plan.QUEUES_PER_LINK
+
+
+@pytest.mark.parametrize("mbit", [1, 10, 50])
+def test_udp_arrives_at_the_limit(router: Router, mbit: int) -> None:
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(mbit, mbit))])
+    flow = Flow(plan.client_v4(0), SERVER_V4, "download", int(1.2 * mbit * MEGABIT), ip_bytes=DATAGRAM)
+    (result,) = measure.measure([flow], warm_s=1.5, seconds=4)
+    assert result.rate_bps == pytest.approx(mbit * MEGABIT, rel=0.02)
+
+
+@pytest.mark.parametrize("mbit", [1, 10, 50])
+def test_tcp_reaches_the_limit_less_headers(router: Router, mbit: int) -> None:
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(mbit, mbit))])
+    with delay.far_server(20) as (server, _):
+        goodput_bps = tcp.goodput_bps(
+            plan.client_v4(0), server, "download", namespace=delay.FAR, warm_s=4, seconds=6
+        )
+    assert goodput_bps == pytest.approx(mbit * MEGABIT * tcp.MSS_SHARE[4], rel=0.05)
+
+
+def test_paced_packets_leave_evenly_and_not_in_bursts(router: Router) -> None:
+    """A policer would let 20 ms of packets through at once; pacing sends one when its time comes."""
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(4, 4))])
+    flow = Flow(plan.client_v4(0), SERVER_V4, "download", 6 * MEGABIT, ip_bytes=DATAGRAM)
+    gaps_s = measure.gaps(flow, warm_s=1.5, packets=400)
+    interval_s = DATAGRAM * 8 / (4 * MEGABIT)
+    together = sum(gap < interval_s / 4 for gap in gaps_s)
+    assert together < len(gaps_s) * 0.1
