@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controller.h"
+#include "controller_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <weir/abi.h>
-
-#include "burst.h"
-#include "share.h"
-
-/* A leaf that lost a packet or had to wait wants more, for this long after. */
-#define HUNGRY_NS 300000000ULL
-/* Waiting less than this is the spacing of packets, not a backlog. */
-#define BACKLOG_NS 2000000ULL
 /* Something that is satisfied may grow by this much within a tick before it counts as short. */
 #define GROWTH 1.1
 /* A tree is short while, and shortly after, a node with children is offered more than this part of its limit. */
@@ -22,50 +13,6 @@
 /* What a leaf can always have, so that a connection can begin: 4 full packets a tick. */
 #define FIRST_PACKETS_BYTES 6000
 #define BOUNDLESS_BPS 1e12
-
-struct observed {
-	uint64_t sent_bytes; /* when last looked at */
-	uint64_t lost_bytes;
-	uint64_t drops;
-	uint64_t hungry_until_ns;
-};
-
-/* A line that takes part in this tick. */
-struct member {
-	uint32_t line;
-	uint32_t depth;
-	uint32_t root; /* line */
-	double offered_bps; /* with its children's */
-	double own_bps;
-	uint64_t sent_bytes; /* with its children's */
-	uint8_t has_children;
-	uint8_t has_own;
-	uint8_t hungry;
-};
-
-struct weir_controller {
-	struct weir_line *lines;
-	const struct weir_counters *counters;
-	uint32_t count;
-	uint64_t last_ns;
-
-	struct observed *seen;
-	uint32_t *member_of; /* line -> index + 1 in members, 0 = none */
-	uint8_t *is_lent;
-	uint64_t *short_until_ns; /* by root line */
-
-	struct member *members, *ordered;
-	uint32_t member_count;
-	struct weir_share_node *nodes;
-	uint32_t *node_line; /* node -> line */
-	uint32_t *node_of; /* member -> node */
-	uint32_t *lent;
-	uint32_t lent_count;
-	struct weir_burst *bursts;
-	uint32_t burst_count, burst_room;
-	uint32_t *burst_of; /* line -> index + 1 in bursts, 0 = none */
-	struct weir_share_stats stats;
-};
 
 int weir_controller_new(struct weir_line *lines, const struct weir_counters *counters, uint32_t count,
 			struct weir_controller **out)
@@ -90,8 +37,9 @@ int weir_controller_new(struct weir_line *lines, const struct weir_counters *cou
 	c->node_of = calloc(count, sizeof(*c->node_of));
 	c->lent = calloc(count, sizeof(*c->lent));
 	c->burst_of = calloc(count, sizeof(*c->burst_of));
+	c->live = calloc(count, sizeof(*c->live));
 	if (!c->seen || !c->member_of || !c->is_lent || !c->short_until_ns || !c->members || !c->ordered ||
-	    !c->nodes || !c->node_line || !c->node_of || !c->lent || !c->burst_of)
+	    !c->nodes || !c->node_line || !c->node_of || !c->lent || !c->burst_of || !c->live)
 		goto cleanup;
 	for (uint32_t line = 0; line < count; line++) {
 		c->seen[line].sent_bytes = counters[line].bytes;
@@ -121,13 +69,9 @@ void weir_controller_free(struct weir_controller *c)
 	free(c->node_of);
 	free(c->lent);
 	free(c->burst_of);
+	free(c->live);
 	free(c->bursts);
 	free(c);
-}
-
-static uint64_t load(const __u64 *field)
-{
-	return __atomic_load_n(field, __ATOMIC_RELAXED);
 }
 
 static uint64_t cost_of(double rate_bps)
@@ -136,75 +80,6 @@ static uint64_t cost_of(double rate_bps)
 	double cost = ticks_per_byte * (1 << WEIR_COST_SHIFT);
 
 	return cost < 1 ? 1 : (uint64_t)(cost + 0.5);
-}
-
-static double backlog_ns(const struct weir_line *line, uint64_t now_ns)
-{
-	uint64_t clock_ns = load(&line->clock_tk) >> WEIR_TICK_SHIFT;
-
-	return clock_ns > now_ns ? (double)(clock_ns - now_ns) : 0;
-}
-
-static struct member *join(struct weir_controller *c, uint32_t line)
-{
-	struct member *member;
-
-	if (!c->member_of[line]) {
-		member = &c->members[c->member_count++];
-		*member = (struct member){ .line = line };
-		c->member_of[line] = c->member_count;
-	}
-	return &c->members[c->member_of[line] - 1];
-}
-
-/* Enter the ancestors too, add to what they carry, and note depth and root. */
-static void join_path(struct weir_controller *c, uint32_t line, double offered_bps, uint64_t sent_bytes)
-{
-	uint32_t path[WEIR_LEVELS + 1], depth = 0, at = line;
-
-	while (at && at < c->count && depth <= WEIR_LEVELS) {
-		path[depth++] = at;
-		at = c->lines[at].parent;
-	}
-	for (uint32_t i = 0; i < depth; i++) {
-		struct member *member = join(c, path[i]);
-
-		member->depth = depth - 1 - i;
-		member->root = path[depth - 1];
-		member->offered_bps += offered_bps;
-		member->sent_bytes += sent_bytes;
-		member->has_children |= i > 0;
-	}
-}
-
-/* What came on top since the last tick; a row that was zeroed for a new owner starts again. */
-static uint64_t advance(uint64_t *seen, uint64_t now)
-{
-	uint64_t moved = now >= *seen ? now - *seen : now;
-
-	*seen = now;
-	return moved;
-}
-
-static void observe_line(struct weir_controller *c, uint32_t line, uint64_t now_ns, double elapsed_s)
-{
-	const struct weir_counters *counters = &c->counters[line];
-	struct observed *seen = &c->seen[line];
-	uint64_t sent = advance(&seen->sent_bytes, load(&counters->bytes));
-	uint64_t moved = sent + advance(&seen->lost_bytes, load(&counters->drop_bytes));
-	uint64_t dropped = advance(&seen->drops, load(&counters->drop_packets));
-	struct member *member;
-
-	if (dropped || (moved && backlog_ns(&c->lines[line], now_ns) > BACKLOG_NS))
-		seen->hungry_until_ns = now_ns + HUNGRY_NS;
-	if (!moved && !c->is_lent[line])
-		return;
-	join_path(c, line, (double)moved * 8 / elapsed_s, sent);
-	member = join(c, line);
-	member->has_own = 1;
-	member->own_bps = (double)moved * 8 / elapsed_s;
-	member->hungry = now_ns < seen->hungry_until_ns;
-	c->stats.active += moved > 0;
 }
 
 int weir_controller_burst(struct weir_controller *c, uint32_t line, const struct weir_burst_spec *spec)
@@ -414,11 +289,8 @@ int weir_controller_tick(struct weir_controller *c, uint64_t now_ns)
 	uint32_t nodes;
 	int err;
 
-	c->stats.active = 0;
 	c->stats.trees = 0;
-	for (uint32_t line = 2; line < c->count; line++)
-		if (c->lines[line].key)
-			observe_line(c, line, now_ns, elapsed_s);
+	weir_observe(c, now_ns, elapsed_s);
 	c->stats.ticks++;
 	c->last_ns = now_ns;
 	/* The first interval began with the process, not with a tick. */

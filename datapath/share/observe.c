@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller_state.h"
+
+/* A leaf that lost a packet or had to wait wants more, for this long after. */
+#define HUNGRY_NS 300000000ULL
+/* Waiting less than this is the spacing of packets, not a backlog. */
+#define BACKLOG_NS 2000000ULL
+/* Classes come and go seldom; looking through all slots costs more than a tick. */
+#define LOOK_FOR_CLASSES_NS 500000000ULL
+
+static double backlog_ns(const struct weir_line *line, uint64_t now_ns)
+{
+	uint64_t clock_ns = load(&line->clock_tk) >> WEIR_TICK_SHIFT;
+
+	return clock_ns > now_ns ? (double)(clock_ns - now_ns) : 0;
+}
+
+static struct member *join(struct weir_controller *c, uint32_t line)
+{
+	struct member *member;
+
+	if (!c->member_of[line]) {
+		member = &c->members[c->member_count++];
+		*member = (struct member){ .line = line };
+		c->member_of[line] = c->member_count;
+	}
+	return &c->members[c->member_of[line] - 1];
+}
+
+/* Enter the ancestors too, add to what they carry, and note depth and root. */
+static void join_path(struct weir_controller *c, uint32_t line, double offered_bps, uint64_t sent_bytes)
+{
+	uint32_t path[WEIR_LEVELS + 1], depth = 0, at = line;
+
+	while (at && at < c->count && depth <= WEIR_LEVELS) {
+		path[depth++] = at;
+		at = c->lines[at].parent;
+	}
+	for (uint32_t i = 0; i < depth; i++) {
+		struct member *member = join(c, path[i]);
+
+		member->depth = depth - 1 - i;
+		member->root = path[depth - 1];
+		member->offered_bps += offered_bps;
+		member->sent_bytes += sent_bytes;
+		member->has_children |= i > 0;
+	}
+}
+
+/* What came on top since the last tick; a row that was zeroed for a new owner starts again. */
+static uint64_t advance(uint64_t *seen, uint64_t now)
+{
+	uint64_t moved = now >= *seen ? now - *seen : now;
+
+	*seen = now;
+	return moved;
+}
+
+static void observe_line(struct weir_controller *c, uint32_t line, uint64_t now_ns, double elapsed_s)
+{
+	const struct weir_counters *counters = &c->counters[line];
+	struct observed *seen = &c->seen[line];
+	uint64_t sent = advance(&seen->sent_bytes, load(&counters->bytes));
+	uint64_t moved = sent + advance(&seen->lost_bytes, load(&counters->drop_bytes));
+	uint64_t dropped = advance(&seen->drops, load(&counters->drop_packets));
+	struct member *member;
+
+	if (dropped || (moved && backlog_ns(&c->lines[line], now_ns) > BACKLOG_NS))
+		seen->hungry_until_ns = now_ns + HUNGRY_NS;
+	if (!moved && !c->is_lent[line])
+		return;
+	join_path(c, line, (double)moved * 8 / elapsed_s, sent);
+	member = join(c, line);
+	member->has_own = 1;
+	member->own_bps = (double)moved * 8 / elapsed_s;
+	member->hungry = now_ns < seen->hungry_until_ns;
+	c->stats.active += moved > 0;
+}
+
+static void look_for_classes(struct weir_controller *c, uint64_t now_ns)
+{
+	if (c->looked_ns && now_ns - c->looked_ns < LOOK_FOR_CLASSES_NS)
+		return;
+	c->looked_ns = now_ns;
+	c->live_count = 0;
+	for (uint32_t line = 2; line < c->count; line++)
+		if (load(&c->lines[line].key))
+			c->live[c->live_count++] = line;
+}
+
+void weir_observe(struct weir_controller *c, uint64_t now_ns, double elapsed_s)
+{
+	c->stats.active = 0;
+	look_for_classes(c, now_ns);
+	for (uint32_t i = 0; i < c->live_count; i++)
+		observe_line(c, c->live[i], now_ns, elapsed_s);
+}
