@@ -84,18 +84,21 @@ class Datapath:
         capacity: int = DEFAULT_CAPACITY,
         *,
         prefixes: int = 0,
+        v4_units: int = 0,
         domains: int = 1,
         tcx: bool = True,
     ) -> Datapath:
         """Load the programs, or take over what is pinned in `pin_dir` (a folder on a bpffs; see
         `mount_bpffs`). None pins nothing: all goes when the handle is closed.
 
-        `capacity` counts classes, `prefixes` per family (0: as many as classes); both are fixed when the
-        maps are made. Raises `Unavailable` (not built, not root, not a bpffs), `Unsupported` (pinned maps
+        `capacity` counts classes, `prefixes` per family (0: as many as classes), `v4_units` 64-byte
+        pieces of the IPv4 tree (0: two per prefix, enough for any); all are fixed when the maps are made. Raises `Unavailable` (not built, not root, not a bpffs), `Unsupported` (pinned maps
         of another version: `destroy` them first) or `ApplyFailed` (the kernel refused a program).
         """
         library = load_library(lib or find_library())
-        options = Options(slots=capacity, prefixes=prefixes, domains=domains, no_tcx=0 if tcx else 1)
+        options = Options(
+            slots=capacity, prefixes=prefixes, v4_units=v4_units, domains=domains, no_tcx=0 if tcx else 1
+        )
         handle, reused = ctypes.c_void_p(), ctypes.c_int()
         where = None if pin_dir is None else os.fsencode(pin_dir)
         result = library.weir_open(where, ctypes.byref(options), ctypes.byref(handle), ctypes.byref(reused))
