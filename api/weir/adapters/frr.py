@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -84,15 +85,15 @@ class Frr:
 
     def check(self, lines: Iterable[str]) -> None:
         """Let vtysh judge a whole file of routes. Raises `ApplyFailed` naming the line."""
-        with _file(self._work_dir, lines) as path:
-            run([*self._vtysh, "-C", "-f", str(path)], timeout_s=_TIMEOUT_S)
+        with _file(self._work_dir, lines) as rendered:
+            run([*self._vtysh, "-C", "-f", rendered.name], timeout_s=_TIMEOUT_S)
 
     def change(self, add: Iterable[str], remove: Iterable[str]) -> None:
         """Add, then remove. Raises `ApplyFailed` or `Unavailable`; some lines may be in force then."""
         lines = [*add, *(f"no {line}" for line in remove)]
         if lines:
-            with _file(self._work_dir, lines) as path:
-                run([*self._vtysh, "-f", str(path)], timeout_s=_TIMEOUT_S)
+            with _file(self._work_dir, lines) as rendered:
+                run([*self._vtysh, "-f", rendered.name], timeout_s=_TIMEOUT_S)
 
     def save(self, lines: Iterable[str]) -> None:
         """Keep the whole file, so that an FRR that starts after us can be given it."""
@@ -121,9 +122,10 @@ def is_ours(line: str) -> bool:
     return any(pair == ("tag", str(OUR_TAG)) for pair in pairwise(words))
 
 
-def _file(folder: Path, lines: Iterable[str]) -> tempfile._TemporaryFileWrapper[str]:
-    """A temporary file of configuration; FRR's tools want a name, not a pipe."""
-    handle = tempfile.NamedTemporaryFile("w", dir=folder, prefix="weir-frr-", suffix=".conf")  # noqa: SIM115
-    handle.write("\n".join(lines) + "\n")
-    handle.flush()
-    return handle
+@contextmanager
+def _file(folder: Path, lines: Iterable[str]) -> Iterator[str]:
+    """The name of a temporary file of configuration: FRR's tools want one, not a pipe."""
+    with tempfile.NamedTemporaryFile("w", dir=folder, prefix="weir-frr-", suffix=".conf") as handle:
+        handle.write("\n".join(lines) + "\n")
+        handle.flush()
+        yield handle.name
