@@ -34,10 +34,10 @@ class AuditService:
         self.note(entry_of(by, action, subject, outcome, detail))
 
     def note(self, entry: AuditEntry) -> None:
-        """Append an entry of its own transaction."""
+        """Append an entry in a transaction of its own; the revision it tells of is durable already."""
         log.info("%s", _line(entry))
         try:
-            with self._store.write() as writer:
+            with self._store.write(durable=False) as writer:
                 writer.record(entry)
         except Problem as problem:
             log.error("audit entry not stored (%s): %s", problem, _line(entry))

@@ -185,14 +185,14 @@ class AuthService:
 
     def _touch_session(self, secret_hash: bytes, now_ms: int) -> None:
         try:
-            with self._store.write(timeout_s=1.0) as writer:
+            with self._store.write(timeout_s=1.0, durable=False) as writer:
                 writer.touch_session(secret_hash, now_ms)
         except Problem as problem:  # a full disk must not lock out who could free it
             audit.log.warning("session not touched: %s", problem)
 
     def _touch_token(self, token_id: str, now_ms: int, source: str) -> None:
         try:
-            with self._store.write(timeout_s=1.0) as writer:
+            with self._store.write(timeout_s=1.0, durable=False) as writer:
                 writer.touch_token(token_id, now_ms, source)
         except Problem as problem:
             audit.log.warning("token not touched: %s", problem)

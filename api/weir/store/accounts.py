@@ -109,8 +109,9 @@ class AccountStore:
         self._database.close()
 
     @contextmanager
-    def write(self, timeout_s: float = DEFAULT_WAIT_S) -> Iterator[AccountWriter]:
-        with self._database.writing(timeout_s) as connection:
+    def write(self, timeout_s: float = DEFAULT_WAIT_S, *, durable: bool = True) -> Iterator[AccountWriter]:
+        """As `Database.writing`."""
+        with self._database.writing(timeout_s, durable=durable) as connection:
             yield AccountWriter(connection)
 
     def user(self, username: str) -> User | None:

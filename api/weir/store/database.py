@@ -96,8 +96,13 @@ class Database:
             self._idle.put(connection)
 
     @contextmanager
-    def writing(self, timeout_s: float = DEFAULT_WAIT_S) -> Iterator[sqlite3.Connection]:
+    def writing(
+        self, timeout_s: float = DEFAULT_WAIT_S, *, durable: bool = True
+    ) -> Iterator[sqlite3.Connection]:
         """The write lock of the file (this and every other process) from entry to COMMIT or ROLLBACK.
+
+        Without `durable` COMMIT does not wait for the disk: a power cut soon after may undo it, as a
+        whole; the next durable one makes it lasting.
 
         Raises `Unavailable`: `store-busy` after `timeout_s`, `store-full`, `store-corrupt`, `store-io`.
         An exception from the block or from COMMIT leaves the file as it was.
@@ -109,6 +114,7 @@ class Database:
             with translated(self.path):
                 remaining_ms = max(int((deadline - time.monotonic()) * 1000), 0)
                 self._writer.execute(f"PRAGMA busy_timeout = {remaining_ms}")
+                self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._writer.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._writer

@@ -159,12 +159,14 @@ def _address(text: str) -> Prefix | None:
     address, _, length = text.partition("/")
     try:
         found = parse_prefix(address)
-        if length and length.isascii() and length.isdigit() and int(length) <= found.length:
-            drop = found.length - int(length)
-            found = Prefix(found.family, found.value >> drop << drop, int(length))
     except Invalid:
         return None
-    return found
+    if not length:
+        return found
+    if not (length.isascii() and length.isdigit()) or int(length[:4]) > found.length:
+        return None
+    drop = found.length - int(length)
+    return Prefix(found.family, found.value >> drop << drop, int(length))
 
 
 def _cursor(sort: str, key: Cell, object_id: str) -> str:

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a commit writes, and how pages, cursors and searches behave at their edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from weir.model.document import Change
+from weir.model.objects import Interface, Pair
+from weir.model.problem import Conflict, Invalid, NotFound
+from weir.store import ConfigStore, Listing, Pending
+from weir.store.clock import boot_id, boottime_ms, wall_ms
+from weir.store.rows import decode, encode
+
+from tests.store.objects import commit, content, create, new_store, queue
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ConfigStore:
+    return new_store(tmp_path)
+
+
+def rows(store: ConfigStore, table: str) -> int:
+    with store.snapshot() as connection:
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(count)
+
+
+def test_one_change_among_many_writes_one_object_row(store: ConfigStore) -> None:
+    commit(store, create(*(queue(f"q{number}", target=(f"10.0.{number}.0/24",)) for number in range(200))))
+    before = rows(store, "object_version"), rows(store, "target_now")
+    old = store.get("queue", "q7").object
+    commit(store, [Change("queue", "q7", old, replace(old, max_limit_bps=Pair(1, 2)))])
+    assert (rows(store, "object_version"), rows(store, "target_now")) == (before[0] + 1, before[1])
+
+
+def test_a_row_holds_only_what_differs_from_the_defaults() -> None:
+    item = queue("q1", max_limit_bps=Pair(5, 6))
+    assert encode(item) == '{"id":"q1","name":"name of q1","max_limit_bps":{"upload":5,"download":6}}'
+    assert decode("queue", "q1", encode(item)) == item
+
+
+def test_changes_that_do_not_fit_the_head_are_refused(store: ConfigStore) -> None:
+    with pytest.raises(Conflict):
+        commit(store, [Change("queue", "q1", queue("q1"), queue("q1", comment="x"))])
+    assert store.head() == 0
+
+
+def test_the_pending_confirmation_is_written_with_its_revision_and_rolled_back(store: ConfigStore) -> None:
+    commit(store, create(queue("q1")))
+    pending = Pending(
+        2, 1, 60, wall_ms() + 60_000, boot_id(), boottime_ms() + 60_000, b"hash", "anna", wall_ms()
+    )
+    with store.write() as transaction:
+        transaction.append(kind="commit", author="anna", message="", changes=create(queue("q2")))
+        transaction.set_pending(pending)
+    assert store.state() == (2, pending)
+    with store.write() as transaction:
+        number, changes = transaction.roll_back_pending()
+    assert number == 3 and [(change.id, change.new) for change in changes] == [("q2", None)]
+    assert content(store) == content(store, 1)
+    revision = store.revision(3)
+    assert (revision.kind, revision.author, revision.restores) == ("rollback", "rollback timer", 1)
+    with pytest.raises(Conflict), store.write() as transaction:
+        transaction.roll_back_pending()
+
+
+@pytest.mark.parametrize(
+    ("same_boot", "wall_passed_s", "boot_passed_s", "left_s"),
+    [
+        (True, 0, 0, 60),
+        (True, 10_000, 20, 40),
+        (True, -10_000, 20, 40),
+        (True, 0, 90, 0),
+        (False, 20, 5, 40),
+        (False, 90, 5, 0),
+        (False, -500, 5, 60),
+    ],
+)
+def test_the_deadline_goes_by_boot_time_and_after_a_reboot_by_the_wall(
+    same_boot: bool, wall_passed_s: int, boot_passed_s: int, left_s: int
+) -> None:
+    pending = Pending(2, 1, 60, 1_060_000, "boot-a", 560_000, b"", "anna", 1_000_000)
+    now_wall, now_boot = 1_000_000 + wall_passed_s * 1000, 500_000 + boot_passed_s * 1000
+    assert pending.seconds_left(now_wall, "boot-a" if same_boot else "boot-b", now_boot) == left_s
+
+
+def test_pages_hold_still_while_rows_come_and_go(store: ConfigStore) -> None:
+    commit(store, create(*(queue(f"q{number:03}", position=number * 10) for number in range(1, 10))))
+    first = store.page(Listing("queue", limit=4))
+    assert [item.id for item in first.items] == ["q001", "q002", "q003", "q004"]
+    old = store.get("queue", "q002").object
+    commit(store, [Change("queue", "q002", old, None), *create(queue("q0", position=1))])
+    second = store.page(Listing("queue", limit=4, cursor=first.next_cursor))
+    assert [item.id for item in second.items] == ["q005", "q006", "q007", "q008"]
+    assert second.total == 9
+
+
+def test_totals_follow_the_head(store: ConfigStore) -> None:
+    assert store.page(Listing("queue")).total == 0
+    commit(store, create(queue("q1"), Interface("eth0")))
+    assert (store.page(Listing("queue")).total, store.page(Listing("interface")).total) == (1, 1)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1001])
+def test_no_list_without_a_limit(store: ConfigStore, limit: int) -> None:
+    with pytest.raises(Invalid):
+        store.page(Listing("queue", limit=limit))
+
+
+@given(st.text(max_size=40) | st.binary(max_size=40).map(lambda data: data.hex()))
+def test_any_cursor_text_and_sort_gives_a_page_or_a_clear_refusal(text: str) -> None:
+    for listing in (
+        Listing("queue", cursor=text),
+        Listing("queue", text=text),
+        Listing("queue", sort=text),
+        Listing("queue", parent=text),
+        Listing("queue", ids=[text]),
+    ):
+        try:
+            SHARED.page(listing)
+        except Invalid as problem:
+            assert problem.path in ("cursor", "q", "sort")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> None:
+    global SHARED
+    SHARED = new_store(tmp_path_factory.mktemp("shared"))
+    commit(SHARED, create(queue("q1", target=("10.0.0.0/8",)), queue("q2", parent="q1")))
+
+
+SHARED: ConfigStore
+
+
+def test_a_cursor_of_another_order_is_refused(store: ConfigStore) -> None:
+    commit(store, create(queue("q1"), queue("q2")))
+    cursor = store.page(Listing("queue", limit=1)).next_cursor
+    with pytest.raises(Invalid) as caught:
+        store.page(Listing("queue", cursor=cursor, sort="name"))
+    assert caught.value.code == "bad-cursor"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("10.64.1.7", {"host", "net"}),
+        ("10.64.1.7/32", {"host", "net"}),
+        ("10.64.1.0/24", {"net"}),
+        ("10.64.1.9/24", {"net"}),
+        ("10.65.0.1", set()),
+        ("2001:db8:64:7::1", {"host"}),
+        ("10.64.1", {"host"}),
+        ("lan0", {"port"}),
+        ("NAME OF h", {"host"}),
+        ("10.64.1.7/99", set()),
+    ],
+)
+def test_a_search_takes_addresses_prefixes_and_text(store: ConfigStore, text: str, found: set[str]) -> None:
+    commit(
+        store,
+        create(
+            queue("host", target=("10.64.1.7/32", "2001:db8:64:7::/64")),
+            queue("net", target=("10.64.0.0/16",)),
+            queue("port", target=("lan0",)),
+        ),
+    )
+    assert {item.id for item in store.page(Listing("queue", text=text)).items} == found
+
+
+def test_moved_and_removed_targets_leave_the_index(store: ConfigStore) -> None:
+    item = queue("q1", target=("10.0.0.1/32", "10.0.0.2/32"))
+    commit(store, create(item))
+    moved = replace(item, target=("10.0.0.2/32", "10.0.0.3/32"))
+    commit(store, [Change("queue", "q1", item, moved)])
+    assert [store.page(Listing("queue", text=f"10.0.0.{n}")).total for n in (1, 2, 3)] == [0, 1, 1]
+    commit(store, [Change("queue", "q1", moved, None)])
+    assert rows(store, "target_now") == 0
+
+
+def test_the_highest_number_counts_what_is_gone(store: ConfigStore) -> None:
+    commit(store, create(queue("q7"), queue("q12"), queue("q12x"), queue("queue99")))
+    commit(store, [Change("queue", "q12", store.get("queue", "q12").object, None)])
+    assert store.highest_number("queue", "q") == 12
+    assert store.highest_number("static-route", "r") == 0
+
+
+def test_what_does_not_exist_is_named(store: ConfigStore) -> None:
+    for ask in (
+        lambda: store.get("queue", "q9"),
+        lambda: store.revision(5),
+        lambda: store.revision(10**30),
+        lambda: store.changes_between(0, 7),
+        lambda: list(store.objects(3)),
+    ):
+        with pytest.raises(NotFound):
+            ask()
+    assert store.events("queue", "q9", None, 10) == []
+    assert store.revisions(before=10**30, limit=5)[0].number == 0
