@@ -27,4 +27,5 @@ def rig() -> Iterator[Rig]:
         made.start_agent()
         yield made
     finally:
+        print(made.agent_log())
         made.close()

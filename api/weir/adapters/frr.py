@@ -85,15 +85,15 @@ class Frr:
 
     def check(self, lines: Iterable[str]) -> None:
         """Let vtysh judge a whole file of routes. Raises `ApplyFailed` naming the line."""
-        with _file(self._work_dir, lines) as rendered:
-            run([*self._vtysh, "-C", "-f", rendered.name], timeout_s=_TIMEOUT_S)
+        with _file(self._work_dir, lines) as path:
+            run([*self._vtysh, "-C", "-f", path], timeout_s=_TIMEOUT_S)
 
     def change(self, add: Iterable[str], remove: Iterable[str]) -> None:
         """Add, then remove. Raises `ApplyFailed` or `Unavailable`; some lines may be in force then."""
         lines = [*add, *(f"no {line}" for line in remove)]
         if lines:
-            with _file(self._work_dir, lines) as rendered:
-                run([*self._vtysh, "-f", rendered.name], timeout_s=_TIMEOUT_S)
+            with _file(self._work_dir, lines) as path:
+                run([*self._vtysh, "-f", path], timeout_s=_TIMEOUT_S)
 
     def save(self, lines: Iterable[str]) -> None:
         """Keep the whole file, so that an FRR that starts after us can be given it."""
