@@ -144,8 +144,7 @@ class Plan:
         yield from _set_steps("shaping", "port", ports, _port_text)
         yield from _set_steps("routes", "route", self.routes, _route_text)
         if self.firewall is not None:
-            before_count, after_count = (len(rules) for rules in self.firewall)
-            yield Step("firewall", "change", "firewall", f"{after_count} rules in place of {before_count}")
+            yield from _firewall_steps(*self.firewall)
         for packed, before, after in prefixes.changes:
             if after == NO_SLOT:
                 yield Step("shaping", "remove", "prefix", f"{prefix_key(packed).text} (was slot {before})")
@@ -190,6 +189,27 @@ def _remove_steps(
 ) -> Iterator[Step]:
     for old in delta.removed:
         yield Step(backend, "remove", what, text(None, old))
+
+
+def _firewall_steps(before: tuple[FirewallRule, ...], after: tuple[FirewallRule, ...]) -> Iterator[Step]:
+    """All of it happens at once; a rule set in another order is a change, too."""
+    for rule in after:
+        if rule not in before:
+            yield Step("firewall", "add", "rule", _rule_text(rule))
+    for rule in before:
+        if rule not in after:
+            yield Step("firewall", "remove", "rule", _rule_text(rule))
+    if set(before) == set(after):
+        yield Step("firewall", "change", "rules", "their order")
+
+
+def _rule_text(rule: FirewallRule) -> str:
+    interfaces = [f"from {name}" for name in rule.in_interfaces] + [
+        f"to {name}" for name in rule.out_interfaces
+    ]
+    ports = f" (TCP {', '.join(map(str, rule.tcp_ports))})" if rule.tcp_ports else ""
+    family = f" IPv{rule.family}" if rule.family else ""
+    return f"{rule.chain} {rule.verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}"
 
 
 def _clock_text(clock: ClockSpec) -> str:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled lookup gives the answer of the ordered walk, whatever the tree and whatever came before."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.compiler.interpreter import first_match
+from tests.model.strategies import addresses, valid_changes_to, valid_trees
+from weir.compiler import Compiled, SlotAllocation, compile_document, difference, recompiled, update
+from weir.model.document import Document
+from weir.model.objects import Queue
+from weir.model.prefix import WIDTH, parse_prefix
+
+MONDAY_MORNING = datetime(2026, 1, 5, 9, 0)
+TIMES = st.sampled_from((MONDAY_MORNING, datetime(2026, 1, 5, 13, 0), datetime(2026, 1, 10, 12, 0)))
+
+
+def longest_match(table: dict[tuple[int, int, int, int], int], address: str) -> int:
+    """What the datapath does: the slot of the longest entry that holds the address, 0 if there is none."""
+    host = parse_prefix(address)
+    for length in range(WIDTH[host.family], -1, -1):
+        shift = WIDTH[host.family] - length
+        slot = table.get((0, host.family, host.value >> shift << shift, length))
+        if slot is not None:
+            return slot
+    return 0
+
+
+def answer(compiled: Compiled, address: str) -> str | None:
+    slot = longest_match(dict(compiled.shaping.prefixes), address)
+    return compiled.shaping.classes[slot].queue_id if slot else None
+
+
+def state(compiled: Compiled) -> dict[str, object]:
+    """Everything the kernel would hold, with queue ids for slots."""
+    shaping = compiled.shaping
+    name = {slot: spec.queue_id for slot, spec in shaping.classes.items()} | {0: None}
+    return {
+        "classes": {
+            spec.queue_id: (name[spec.parent_slot], spec.depth, spec.upload, spec.download)
+            for spec in shaping.classes.values()
+        },
+        "prefixes": {key: name[slot] for key, slot in shaping.prefixes.items()},
+        "ports": {port.ifname: (port.role, name[port.interface_slot]) for port in shaping.ports.values()},
+        "site": compiled.site,
+    }
+
+
+@given(valid_trees(), st.lists(addresses, min_size=1, max_size=6), TIMES)
+def test_compiled_lookup_answers_as_the_ordered_walk(
+    tree: list[Queue], hosts: list[str], now: datetime
+) -> None:
+    compiled = compile_document(Document(tree), SlotAllocation(), now)
+    for host in hosts:
+        assert answer(compiled, host) == first_match(tree, host, now), host
+
+
+@given(valid_trees(), st.data())
+def test_updates_lead_where_a_full_compilation_leads(tree: list[Queue], data: st.DataObject) -> None:
+    document = Document(tree)
+    compiled = compile_document(document, SlotAllocation(), MONDAY_MORNING)
+    for _ in range(3):
+        before = compiled.slots()
+        changes = data.draw(valid_changes_to(document))
+        now = data.draw(TIMES)
+        document.apply(changes)
+        plan = update(compiled, document, changes, now)
+        fresh = compile_document(document, SlotAllocation(), now)
+        assert recompiled(compiled, document, now).counts() == plan.counts()
+        compiled.accept(plan)
+        assert state(compiled) == state(fresh)
+        after = compiled.slots()
+        assert all(after[queue_id] == slot for queue_id, slot in before.items() if queue_id in after)
+        assert len(set(after.values())) == len(after)
+        assert dict(compiled.shaping.classes) == {
+            spec.slot: spec for spec in compiled.tables.by_queue.values()
+        }
+
+
+@given(valid_trees(), st.data())
+def test_a_plan_and_its_inverse_do_to_tables_what_they_say(tree: list[Queue], data: st.DataObject) -> None:
+    document = Document(tree)
+    compiled = compile_document(document, SlotAllocation(), MONDAY_MORNING)
+    kernel_before = (dict(compiled.shaping.classes), dict(compiled.shaping.prefixes))
+    kernel = (dict(kernel_before[0]), dict(kernel_before[1]))
+    changes = data.draw(valid_changes_to(document))
+    document.apply(changes)
+    plan = update(compiled, document, changes)
+    for one, expected in ((plan, None), (plan.inverse(), kernel_before)):
+        classes, prefixes = kernel
+        for old, new in one.shaping.classes.set:
+            assert classes.get(new.slot) == old
+            assert not new.parent_slot or new.parent_slot in classes, "a parent is there before its child"
+            classes[new.slot] = new
+        for *key, slot in one.shaping.prefixes.to_set():
+            assert slot in classes, "a prefix never points at a class that is not there"
+            prefixes[tuple(key)] = slot  # type: ignore[index]
+        for key in one.shaping.prefixes.to_remove():
+            del prefixes[key]
+        for spec in one.shaping.classes.removed:
+            assert spec.slot not in prefixes.values(), "nothing points at a class that goes"
+            assert all(other.parent_slot != spec.slot for other in classes.values())
+            del classes[spec.slot]
+        if expected is None:
+            compiled.accept(plan)
+            expected = (dict(compiled.shaping.classes), dict(compiled.shaping.prefixes))
+        assert kernel == expected
+
+
+@given(valid_trees(), TIMES, TIMES)
+def test_time_passing_is_an_update_without_changes(
+    tree: list[Queue], before: datetime, after: datetime
+) -> None:
+    document = Document(tree)
+    compiled = compile_document(document, SlotAllocation(), before)
+    compiled.accept(update(compiled, document, [], after))
+    fresh = compile_document(document, SlotAllocation(), after)
+    assert state(compiled) == state(fresh)
+    assert not difference(compiled, compiled)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents for property tests: few addresses and names, so that everything overlaps and collides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from weir.model.document import Change, Document
+from weir.model.objects import (
+    Firewall,
+    Interface,
+    Pair,
+    Queue,
+    QueueType,
+    StaticRoute,
+    TimeWindow,
+    Total,
+)
+from weir.model.prefix import WIDTH, Prefix
+
+BASE = {4: 0x0A000000, 6: 0x20010DB8 << 96}
+TINY_LENGTHS = {4: (0, 8, 29, 30, 31, 32), 6: (0, 32, 125, 126, 127, 128)}
+
+rates = st.sampled_from((0, 400, 1_000_000, 2_000_000, 5_000_000))
+rate_pairs = st.builds(Pair, rates, rates)
+
+
+@st.composite
+def prefixes(draw: st.DrawFn) -> str:
+    """Prefixes around eight neighbouring addresses of each family."""
+    family = draw(st.sampled_from((4, 4, 6)))
+    length = draw(st.sampled_from(TINY_LENGTHS[family]))
+    shift = WIDTH[family] - length
+    value = BASE[family] | draw(st.integers(0, 7))
+    return Prefix(family, value >> shift << shift, length).text
+
+
+addresses = st.one_of(
+    st.integers(0, 7).map(lambda host: f"10.0.0.{host}"),
+    st.integers(0, 7).map(lambda host: f"2001:db8::{host:x}"),
+    st.sampled_from(("10.9.9.9", "192.0.2.1", "2001:db8:1::1", "::5")),
+)
+
+windows = st.builds(
+    TimeWindow,
+    st.sampled_from((0, 480, 720)),
+    st.sampled_from((721, 1080, 1440)),
+    st.sampled_from((("mon",), ("mon", "tue", "sat"), ("sun",))),
+)
+targets = st.lists(prefixes(), max_size=3, unique=True).map(tuple)
+mixed_targets = st.lists(
+    st.one_of(prefixes(), st.sampled_from(("lan0", "wan0", "gone0"))), max_size=3, unique=True
+).map(tuple)
+
+QUEUE_IDS = tuple(f"q{index}" for index in range(8))
+
+
+def queues(
+    ids: st.SearchStrategy[str],
+    parents: st.SearchStrategy[str | None],
+    wanted_targets: st.SearchStrategy[tuple[str, ...]] = mixed_targets,
+) -> st.SearchStrategy[Queue]:
+    return st.builds(
+        Queue,
+        id=ids,
+        name=st.sampled_from(("acme", "bob", "carl", "dora", "eve")),
+        target=wanted_targets,
+        dst=st.sampled_from((None, None, None, None, "198.51.100.0/24")),
+        parent=parents,
+        position=st.integers(0, 3),
+        max_limit_bps=rate_pairs,
+        limit_at_bps=rate_pairs,
+        burst_limit_bps=rate_pairs,
+        burst_threshold_bps=rate_pairs,
+        burst_time_ms=st.sampled_from((Pair(0, 0), Pair(10_000, 0))),
+        queue_type=st.builds(
+            Pair,
+            st.sampled_from(("default-small", "default", "mine", "gone")),
+            st.just("default-small"),
+        ),
+        time=st.one_of(st.none(), st.none(), windows),
+        total=st.sampled_from((Total(), Total(max_limit_bps=400, limit_at_bps=500))),
+        disabled=st.sampled_from((False, False, False, True)),
+    )
+
+
+@st.composite
+def valid_trees(draw: st.DrawFn) -> list[Queue]:
+    """Queues whose parents exist and form a tree."""
+    found: list[Queue] = []
+    for index in range(draw(st.integers(0, 8))):
+        parents = st.sampled_from((None, *(queue.id for queue in found)))
+        found.append(draw(queues(st.just(f"q{index}"), parents, targets)))
+    return found
+
+
+interfaces = st.builds(
+    Interface,
+    id=st.sampled_from(("lan0", "wan0", "wan1")),
+    role=st.sampled_from(("lan", "wan", "none")),
+    addresses=st.lists(
+        st.sampled_from(("10.0.0.1/29", "10.0.0.0/29", "192.0.2.1/24", "2001:db8::1/64", "fe80::1/64")),
+        max_size=2,
+        unique=True,
+    ).map(tuple),
+    mtu=st.sampled_from((None, 1000, 1500)),
+    disabled=st.booleans(),
+)
+routes = st.builds(
+    StaticRoute,
+    id=st.sampled_from(("r1", "r2")),
+    destination=st.sampled_from(("0.0.0.0/0", "::/0", "198.51.100.0/24")),
+    gateway=st.sampled_from((None, "10.0.0.2", "10.0.0.1", "2001:db8::2", "fe80::2", "203.0.113.1")),
+    interface=st.sampled_from((None, "wan0", "gone0")),
+    blackhole=st.booleans(),
+    disabled=st.booleans(),
+)
+anything = st.one_of(
+    queues(st.sampled_from(QUEUE_IDS), st.one_of(st.none(), st.sampled_from((*QUEUE_IDS, "gone")))),
+    queues(st.sampled_from(QUEUE_IDS), st.one_of(st.none(), st.sampled_from(QUEUE_IDS[:3]))),
+    interfaces,
+    routes,
+    st.builds(QueueType, id=st.sampled_from(("mine", "default")), type=st.just("pcq")),
+    st.builds(Firewall, drop_new_from_wan=st.booleans(), masquerade=st.booleans()),
+)
+
+
+@st.composite
+def changes_to(draw: st.DrawFn, document: Document, max_changes: int = 4) -> list[Change]:
+    """Changes that fit a document; each object is changed at most once."""
+    changes: dict[tuple[str, str], Change] = {}
+    for _ in range(draw(st.integers(1, max_changes))):
+        item = draw(anything)
+        old = document.get(item.kind, item.id)
+        new = None if old is not None and draw(st.booleans()) else item
+        changes[item.kind, item.id] = Change(item.kind, item.id, old, new)
+    return list(changes.values())
+
+
+@st.composite
+def valid_changes_to(draw: st.DrawFn, document: Document) -> list[Change]:
+    """Changes of queues after which the parents still exist and form a tree: a parent has a smaller id."""
+    changes: dict[str, Change] = {}
+    wanted = {queue.id: queue for queue in document.queues()}
+    for _ in range(draw(st.integers(1, 4))):
+        index = draw(st.integers(0, len(QUEUE_IDS) - 1))
+        queue_id = QUEUE_IDS[index]
+        old = wanted.get(queue_id)
+        kind = draw(st.sampled_from(("replace", "rates", "move", "delete")))
+        new = _next_state(draw, kind, old, queue_id, [key for key in wanted if key < queue_id])
+        if new is None:
+            _delete_below(wanted, queue_id)
+        else:
+            wanted[queue_id] = new
+    for queue_id in QUEUE_IDS:
+        before, after = document.queue(queue_id), wanted.get(queue_id)
+        if before != after:
+            changes[queue_id] = Change("queue", queue_id, before, after)
+    return list(changes.values())
+
+
+def _next_state(
+    draw: st.DrawFn, kind: str, old: Queue | None, queue_id: str, before: Sequence[str]
+) -> Queue | None:
+    parents = st.sampled_from((None, *before))
+    if kind == "delete" and old is not None:
+        return None
+    if kind == "rates" and old is not None:
+        return replace(old, max_limit_bps=draw(rate_pairs))
+    if kind == "move" and old is not None:
+        return replace(old, position=draw(st.integers(0, 3)), parent=draw(parents))
+    return draw(queues(st.just(queue_id), parents, targets))
+
+
+def _delete_below(wanted: dict[str, Queue], queue_id: str) -> None:
+    wanted.pop(queue_id, None)
+    for child in [queue.id for queue in wanted.values() if queue.parent == queue_id]:
+        _delete_below(wanted, child)
