@@ -11,6 +11,7 @@ from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
+from werkzeug.serving import make_server
 
 from tests.service.fake_agent import FakeAgent
 from tests.stats.maps import Maps
@@ -157,3 +158,21 @@ class Client:
             options["json"] = body
         path = path if path.startswith("/api") else f"/api/v1{path}"
         return self.http.open(path, method=method, headers=headers, **options)
+
+
+class Live:
+    """The world's application on a loopback port of its own."""
+
+    def __init__(self, world: World) -> None:
+        self._server = make_server("127.0.0.1", 0, world.app, threaded=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Live:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._server.shutdown()
+        self._thread.join(timeout=5)
+        self._server.server_close()

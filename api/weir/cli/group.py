@@ -67,7 +67,6 @@ class Group(click.Group):
     """Groups of such commands."""
 
     command_class = Command
-    group_class = type
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run; failures become messages and exit codes."""
@@ -89,7 +88,7 @@ def refuse(error: ApiError) -> NoReturn:
     click.echo(f"{click.style('error', fg='red')}: {output.clean(str(error))}", err=True)
     if len(findings) > 1 or (findings and str(findings[0].get("message")) not in str(error)):
         output.findings(findings[:50])
-    if error.code == "unauthenticated":
+    if error.status == 401:
         click.echo("Run `weir login`, or set WEIR_TOKEN.", err=True)
     sys.exit(_CODES.get(error.status, REFUSED))
 

@@ -21,7 +21,7 @@ from weir.service.router import Router
 from weir.stats.archive import Archive
 from weir.stats.engine import Engine
 from weir.stats.fanout import Fanout
-from weir.stats.layout import Layout, MappedCounters, close_descriptors
+from weir.stats.layout import Counters, Layout, close_descriptors
 from weir.wire.client import AgentClient
 
 log = logging.getLogger("weir.stats")
@@ -59,7 +59,7 @@ class StatsService:
         self._config_event = config_event
         self._config: Json | None = None
         self._fanout: Fanout[Wanted] = Fanout(max_streams)
-        self._counters: MappedCounters | None = None
+        self._counters: Counters | None = None
         self._generation = -1
         self._slots: dict[str, int] = {}
         self._config_changed = False
@@ -129,7 +129,7 @@ class StatsService:
         except Problem as problem:
             self.router.lose(problem.message, now)
 
-    def _follow_slots(self, answer: Json, counters: MappedCounters) -> None:
+    def _follow_slots(self, answer: Json, counters: Counters) -> None:
         """The agent tells what changed since the generation that we know, or everything (`full`)."""
         if answer.get("full", True):
             self._slots = dict(answer["slots"])
@@ -150,7 +150,7 @@ class StatsService:
         except Unavailable:
             close_descriptors(descriptors)
             raise
-        counters = MappedCounters(found, descriptors[0], descriptors[1])
+        counters = Counters(found, descriptors[0], descriptors[1])
         if self._counters is not None:
             self._counters.close()
         self._counters = counters

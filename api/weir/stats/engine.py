@@ -17,8 +17,9 @@ import numpy.typing as npt
 from weir.stats.archive import STEP_S, STEPS, Archive
 from weir.stats.codes import DROPS_PS, F32, RATE_BPS
 from weir.stats.history import MINUTES, SECONDS, Ring, SecondHistory
-from weir.stats.layout import U64, MappedCounters
-from weir.stats.rates import BYTES, DELAY_US, DROPS, FAST_BYTES, MARKS, PACKETS, RateTable
+from weir.stats.layout import COUNTERS, U64, Counters
+from weir.stats.rates import BYTES, DROPS, RateTable
+from weir.stats.rows import rows
 
 I64 = npt.NDArray[np.int64]
 ORDERS = {
@@ -51,7 +52,7 @@ class Engine:
 
     # --- writing: the sampler ---
 
-    def set_slots(self, slots: Mapping[str, int], counters: MappedCounters) -> None:
+    def set_slots(self, slots: Mapping[str, int], counters: Counters) -> None:
         """Follow a change of classes."""
         highest = max(slots.values(), default=0)
         lines = min((highest + 1) * 2, counters.layout.lines)
@@ -84,7 +85,7 @@ class Engine:
         with self.lock:
             self._rates.forget_readings()
 
-    def sample(self, counters: MappedCounters, now: float, elapsed_s: float) -> None:
+    def sample(self, counters: Counters, now: float, elapsed_s: float) -> None:
         """Take one sample; `elapsed_s` since the one before."""
         with self.lock:
             self._rates.sample(counters, elapsed_s)
@@ -154,24 +155,17 @@ class Engine:
     def figures(self, ids: Sequence[str]) -> list[Json]:
         """The rows of `stats/queues`, in the order asked."""
         with self.lock:
-            slots = np.array([self._slot_of.get(name, 0) for name in ids], np.int64)
-            if not len(slots) or not self._rates.lines:
-                return [_row(name, False) for name in ids]
-            lines = _lines(slots)
-            per_s = self._rates.per_s[:, lines].astype(np.float64)
-            minute = self._rates.minute(lines)[0].astype(np.float64) * 8
-            totals = [self._rates.cumulative(figure)[lines] for figure in (BYTES, DROPS)]
-            live = slots > 0
-        return [
-            _row(
-                name,
-                bool(live[i]),
-                per_s[:, 2 * i : 2 * i + 2],
-                minute[2 * i : 2 * i + 2],
-                [total[2 * i : 2 * i + 2] for total in totals],
-            )
-            for i, name in enumerate(ids)
-        ]
+            known = [self._slot_of.get(name, 0) for name in ids]
+            if not self._rates.lines:
+                return rows(ids, known, np.zeros((len(COUNTERS) + 3, len(ids) * 2)))
+            lines = _lines(np.array(known, np.int64))
+            parts = [
+                self._rates.per_s[:, lines],
+                self._rates.minute(lines)[:1] * np.float32(8),
+                self._rates.cumulative(BYTES)[lines][np.newaxis],
+                self._rates.cumulative(DROPS)[lines][np.newaxis],
+            ]
+        return rows(ids, known, np.concatenate(parts, dtype=np.float64))
 
     def recent(self, queue_id: str, window: str) -> Json:
         """A queue's samples, the oldest first, without its limits."""
@@ -223,38 +217,3 @@ def _samples(start: float, step_s: int, columns: list[tuple[Any, Any]]) -> Json:
     for name, (rates, drops) in zip(("upload", "download"), columns, strict=True):
         found[name] = {"rate_bps": RATE_BPS.decode(rates), "drops_ps": DROPS_PS.decode(drops)}
     return found
-
-
-def _pair(values: Any, digits: int = 1) -> Json:
-    return {"upload": round(float(values[0]), digits), "download": round(float(values[1]), digits)}
-
-
-def _whole(values: Any) -> Json:
-    return {"upload": int(values[0]), "download": int(values[1])}
-
-
-_NOTHING = np.zeros((6, 2))
-
-
-def _row(
-    name: str,
-    live: bool,
-    per_s: npt.NDArray[np.float64] = _NOTHING,
-    minute_bps: npt.NDArray[np.float64] = _NOTHING[0],
-    totals: Sequence[Any] = (_NOTHING[0], _NOTHING[0]),
-) -> Json:
-    passed = float(per_s[BYTES].sum())
-    packets = np.maximum(per_s[PACKETS], 1e-9)
-    return {
-        "id": name,
-        "live": live,
-        "rate_bps": _pair(per_s[BYTES] * 8, 0),
-        "minute_rate_bps": _pair(minute_bps, 0),
-        "packets_ps": _pair(per_s[PACKETS]),
-        "drops_ps": _pair(per_s[DROPS]),
-        "marks_ps": _pair(per_s[MARKS]),
-        "bytes": _whole(totals[0]),
-        "drops": _whole(totals[1]),
-        "delay_us": _pair(per_s[DELAY_US] / packets) if passed else None,
-        "fast_share": round(min(float(per_s[FAST_BYTES].sum()) / passed, 1.0), 4) if passed else None,
-    }

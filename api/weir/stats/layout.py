@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the datapath keeps what, as the agent describes it; the counter map is read through mmap."""
+"""Where the datapath keeps what, as the agent describes it; and how it is read."""
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 from collections.abc import Mapping, Sequence
@@ -13,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from weir.model.problem import Unavailable
+from weir.stats.bpf_maps import ArrayReader
 
 COUNTERS = ("bytes", "packets", "drop_packets", "mark_packets", "fast_bytes", "delay_us")
+CHUNK_LINES = 16_384
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
 
@@ -49,42 +52,63 @@ class Layout:
         return layout
 
 
-class MappedCounters:
-    """Read-only views of the counter and class maps. `close` releases the mappings."""
+class Counters:
+    """The counter and class maps behind two read-only descriptors, which `close` closes.
+
+    Mapped into memory where the kernel allows it, else read in bulk (`weir.stats.bpf_maps`).
+    """
 
     def __init__(self, layout: Layout, counters_fd: int, classes_fd: int) -> None:
         """Takes over both descriptors, also when it fails. Raises Unavailable."""
         self.layout = layout
-        self._classes_fd = classes_fd
-        try:
-            size = layout.lines * layout.stride
+        self._descriptors = (counters_fd, classes_fd)
+        self._map: mmap.mmap | None = None
+        self._reader = ArrayReader(counters_fd, layout.stride, CHUNK_LINES)
+        size = layout.lines * layout.stride
+        with contextlib.suppress(OSError, ValueError):
             self._map = mmap.mmap(counters_fd, size, mmap.MAP_SHARED, mmap.PROT_READ)
-        except (OSError, ValueError) as error:
-            os.close(classes_fd)
-            raise Unavailable(f"the counters cannot be mapped: {error}") from error
-        finally:
-            os.close(counters_fd)
-        words = layout.stride // 8
-        self.rows: U64 = np.frombuffer(self._map, np.uint64).reshape(layout.lines, words)
+        try:
+            self.read(0, 1)
+        except Unavailable:
+            self.close()
+            raise
+
+    def read(self, start: int, end: int) -> U64:
+        """Rows of 64-bit words, at most `CHUNK_LINES`; valid until the next call."""
+        stride = self.layout.stride
+        if self._map is None:
+            return self._reader.read(start, end).view(np.uint64)
+        rows: U64 = np.frombuffer(self._map, np.uint64, (end - start) * stride // 8, start * stride)
+        return rows.reshape(end - start, stride // 8)
 
     def read_classes(self, lines: int) -> tuple[U64, U32]:
-        """The key and the parent line of the first `lines` lines, copied; mapped only while it reads."""
+        """The key and the parent line of the first `lines` lines."""
         layout = self.layout
-        with mmap.mmap(
-            self._classes_fd, layout.lines * layout.stride, mmap.MAP_SHARED, mmap.PROT_READ
-        ) as found:
-            raw = np.frombuffer(found, np.uint8).reshape(layout.lines, layout.stride)
-            keys = raw[:lines, layout.key_offset : layout.key_offset + 8].copy().view(np.uint64)[:, 0]
-            parents = (
-                raw[:lines, layout.parent_offset : layout.parent_offset + 4].copy().view(np.uint32)[:, 0]
-            )
-            del raw
+        keys, parents = np.zeros(lines, np.uint64), np.zeros(lines, np.uint32)
+        reader = ArrayReader(self._descriptors[1], layout.stride, min(CHUNK_LINES, lines))
+        for start in range(0, lines, CHUNK_LINES):
+            end = min(start + CHUNK_LINES, lines)
+            rows = self._class_rows(reader, start, end)
+            keys[start:end] = _column(rows, layout.key_offset, np.uint64)
+            parents[start:end] = _column(rows, layout.parent_offset, np.uint32)
         return keys, parents
 
+    def _class_rows(self, reader: ArrayReader, start: int, end: int) -> npt.NDArray[np.uint8]:
+        if self._map is None:
+            return reader.read(start, end)
+        stride = self.layout.stride
+        raw = os.pread(self._descriptors[1], (end - start) * stride, start * stride)
+        return np.frombuffer(raw, np.uint8).reshape(end - start, stride)
+
     def close(self) -> None:
-        del self.rows
-        self._map.close()
-        os.close(self._classes_fd)
+        if self._map is not None:
+            self._map.close()
+        close_descriptors(self._descriptors)
+
+
+def _column(rows: npt.NDArray[np.uint8], offset: int, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    size = np.dtype(dtype).itemsize
+    return np.ascontiguousarray(rows[:, offset : offset + size]).view(dtype)[:, 0]
 
 
 def close_descriptors(descriptors: Sequence[int]) -> None:

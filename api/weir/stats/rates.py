@@ -9,12 +9,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from weir.stats.layout import COUNTERS, U32, U64, MappedCounters
+from weir.stats.layout import CHUNK_LINES, COUNTERS, U32, U64, Counters
 
 Number = TypeVar("Number", bound=np.generic)
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
-CHUNK_LINES = 16_384
 BUCKET_S = 10
 BUCKETS = 6
 BYTES, PACKETS, DROPS, MARKS, FAST_BYTES, DELAY_US = range(len(COUNTERS))
@@ -91,14 +90,14 @@ class RateTable:
         """The next reading starts anew (the agent was away, or the maps are others)."""
         self._fresh[:] = True
 
-    def sample(self, counters: MappedCounters, elapsed_s: float) -> None:
+    def sample(self, counters: Counters, elapsed_s: float) -> None:
         """Read the counters; `elapsed_s` is the time since the last reading."""
         self._cumulative.clear()
         columns = list(counters.layout.columns)
         scale = np.float32(1.0 / elapsed_s)
         for start in range(0, self.lines, CHUNK_LINES):
             end = min(start + CHUNK_LINES, self.lines)
-            now = counters.rows[start:end][:, columns]
+            now = counters.read(start, end)[:, columns]
             delta = now - self._last[start:end]
             self._last[start:end] = now
             reset = delta[:, PACKETS] >= _BACKWARDS

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weir stats top` and `weir doctor`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from weir.cli import output
+from weir.cli.group import REFUSED, Command, Group, Session, pass_session
+from weir.cli.queues import rate_cell
+
+Json = dict[str, Any]
+ORDERS = ("rate_download", "rate_upload", "rate_total", "drops", "minute_rate_download", "minute_rate_upload")
+
+
+@click.group("stats", cls=Group)
+def stats() -> None:
+    """Live figures."""
+
+
+@stats.command("top")
+@click.option("--count", "-n", type=click.IntRange(1, 1000), default=20, show_default=True)
+@click.option("--by", type=click.Choice(ORDERS), default="rate_download", show_default=True)
+@click.option("--watch", is_flag=True, help="Every second, until Ctrl-C.")
+@pass_session
+def top(session: Session, count: int, by: str, watch: bool) -> None:
+    """The busiest queues."""
+    while True:
+        answer = session.client.get("/stats/queues", top=count, by=by)
+        if watch and not session.json:
+            click.clear()
+        show_top(session, answer)
+        if not watch:
+            return
+        time.sleep(1)
+
+
+def show_top(session: Session, answer: Json) -> None:
+    if session.json:
+        output.show_json(answer)
+        return
+    if answer["stale_since"] is not None:
+        since = time.strftime("%H:%M:%S", time.localtime(answer["stale_since"]))
+        click.secho(f"No data since {since}: {answer['stale_reason']}", fg="red", err=True)
+    ids = [item["id"] for item in answer["items"]]
+    found = session.client.get("/queues", ids=",".join(ids), limit=1000)["items"] if ids else []
+    names = {item["id"]: item["name"] for item in found}
+    output.table(
+        ("ID", "NAME", "UP", "DOWN", "UP 1 MIN", "DOWN 1 MIN", "DROPS/S"),
+        [
+            (
+                item["id"],
+                names.get(item["id"], ""),
+                rate_cell(item["rate_bps"]["upload"]),
+                rate_cell(item["rate_bps"]["download"]),
+                rate_cell(item["minute_rate_bps"]["upload"]),
+                rate_cell(item["minute_rate_bps"]["download"]),
+                f"{item['drops_ps']['upload'] + item['drops_ps']['download']:.0f}",
+            )
+            for item in answer["items"]
+        ],
+        right=(2, 3, 4, 5, 6),
+    )
+
+
+@click.command("doctor", cls=Command)
+@pass_session
+def doctor(session: Session) -> None:
+    """Is the router well? Exit code 1 when something has failed."""
+    answer = session.client.get("/system")
+    if session.json:
+        output.show_json(answer)
+    else:
+        show_health(answer)
+    if answer["health"] == "failed":
+        click.get_current_context().exit(REFUSED)
+
+
+def show_health(answer: Json) -> None:
+    click.echo(
+        f"Weir {answer['version']} on {answer['hostname'] or '?'}, kernel {answer['kernel'] or '?'}, "
+        f"revision {answer['revision']}, {answer['queue_count']} queues."
+    )
+    colours = {"ok": "green", "warning": "yellow", "failed": "red"}
+    for check in answer["checks"]:
+        state = click.style(f"{check['state']:<8}", fg=colours[check["state"]])
+        click.echo(f"{state} {check['id']}: {output.clean(check['message'])}")
+    for item in answer["capabilities"]:
+        if not item["available"]:
+            click.echo(f"{'missing':<8} {item['id']}: {output.clean(item['reason'] or '')}")
+
+
+@click.command("system", cls=Command)
+@pass_session
+def system(session: Session) -> None:
+    """Version, kernel, capabilities, as JSON."""
+    output.show_json(session.client.get("/system"))
+
+
+def register(main: click.Group) -> None:
+    for command in (stats, doctor, system):
+        main.add_command(command)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line against a live server on loopback: every group, its errors and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.http.world import Live, World
+from weir.cli.main import main
+
+EXPORT = """# 2024-05-02 10:00:00 by RouterOS 7.14.3
+/queue simple
+add max-limit=1G/1G name="ALL TRAFFIC" target="198.51.100.0/24,203.0.113.0\\
+    /24"
+add max-limit=7M/7M name="ACME HQ" parent="ALL TRAFFIC" target=203.0.113.10/32
+set [ find name=x ] comment=y
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as found:
+        yield found
+
+
+class Weir:
+    """`weir(...)` runs a command as the scope's token."""
+
+    def __init__(self, live: Live, token: str, home: Path) -> None:
+        self.env = {"WEIR_URL": live.url, "WEIR_TOKEN": token, "XDG_CONFIG_HOME": str(home)}
+
+    def __call__(self, *arguments: str, code: int = 0, stdin: str | None = None, **env: str | None) -> Result:
+        result = CliRunner().invoke(main, list(arguments), input=stdin, env={**self.env, **env})
+        assert result.exit_code == code, (arguments, result.exit_code, result.output, result.exception)
+        return result
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def weir(world: World, tmp_path: Path) -> Iterator[Weir]:
+    with Live(world) as live:
+        yield Weir(live, world.token(), tmp_path / "config")
+
+
+def test_a_queue_lives_from_add_to_rm(weir: Weir) -> None:
+    weir("queue", "add", "acme", "--max-limit", "10M/50M", "--target", "10.64.1.7,2001:db8:64:7::/64")
+    found = weir.json("queue", "show", "acme")
+    assert found["max_limit_bps"] == {"upload": 10_000_000, "download": 50_000_000}
+    assert found["target"] == ["10.64.1.7/32", "2001:db8:64:7::/64"]
+
+    weir("queue", "set", "acme", "--max-limit", "1.5g", "--burst-time", "8s/16s", "--rename", "ACME")
+    changed = weir.json("queue", "show", found["id"])
+    assert changed["name"] == "ACME"
+    assert changed["max_limit_bps"] == {"upload": 1_500_000_000, "download": 1_500_000_000}
+    assert changed["burst_time_ms"] == {"upload": 8000, "download": 16000}
+
+    assert "ACME" in weir("queue", "list", "-q", "10.64.1.7").stdout
+    weir("queue", "rm", "ACME")
+    assert weir.json("queue", "list")["items"] == []
+
+
+def test_children_are_moved_and_named_by_their_parent(weir: Weir) -> None:
+    weir("queue", "add", "tower")
+    for name in ("a", "b", "c"):
+        weir("queue", "add", name, "--parent", "tower", "--target", f"10.0.0.{ord(name)}")
+    weir("queue", "move", "c", "--before", "a")
+    names = [item["name"] for item in weir.json("queue", "list", "--parent", "tower")["items"]]
+    assert names == ["c", "a", "b"]
+    assert weir.json("queue", "show", "a")["path"][0]["name"] == "tower"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("queue", "show", "nobody"), 1, "no queue 'nobody'"),
+        (("queue", "add", "x", "--max-limit", "10 apples"), 2, "is not a rate"),
+        (("queue", "add", "x", "--target", "10.0.0.999"), 1, "target"),
+        (("queue", "add", "x", "--priority", "nine"), 2, "whole number"),
+        (("queue", "frobnicate"), 2, "No such command"),
+        (("import", "routeros", "/nonexistent.rsc"), 2, "nonexistent.rsc"),
+        (("commit",), 1, "candidate"),
+        (("restore", "99"), 1, "no revision 99"),
+        (("confirm",), 2, "No commit waits"),
+    ],
+)
+def test_errors_name_the_thing_and_have_their_code(
+    weir: Weir, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    assert words in weir(*arguments, code=code).output
+
+
+def test_a_router_that_does_not_answer_is_exit_code_3(weir: Weir) -> None:
+    result = weir("queue", "list", code=3, WEIR_URL="http://127.0.0.1:9")
+    assert "does not answer" in result.output
+
+
+def test_a_wrong_token_is_exit_code_4_and_says_what_to_do(weir: Weir) -> None:
+    result = weir("queue", "list", code=4, WEIR_TOKEN="weir_wrong")
+    assert "weir login" in result.output
+
+
+def test_a_token_of_scope_read_may_not_write(weir: Weir, world: World) -> None:
+    weir("queue", "add", "x", code=4, WEIR_TOKEN=world.token("read"))
+
+
+def test_an_import_is_reported_then_committed(weir: Weir, tmp_path: Path) -> None:
+    file = tmp_path / "export.rsc"
+    file.write_text(EXPORT, encoding="utf-8")
+    dry = weir("import", "routeros", str(file), "--dry-run")
+    assert "left out" in dry.stdout
+    assert "set [ find" in dry.stdout
+    assert weir.json("queue", "list")["items"] == []
+
+    weir("import", "routeros", str(file), stdin="n\n", code=1)
+    assert weir.json("queue", "list")["items"] == []
+
+    done = weir("import", "routeros", str(file), "--yes", "-m", "moving in")
+    assert "Revision 1" in done.stdout
+    assert {item["name"] for item in weir.json("queue", "list")["items"]} == {"ALL TRAFFIC", "ACME HQ"}
+    assert weir.json("revisions")["items"][0]["message"] == "moving in"
+    assert "ACME HQ" in weir("export", "routeros").stdout
+    assert "ACME HQ" in weir("export", "csv").stdout
+
+
+def test_a_candidate_is_compared_committed_and_rolled_back(weir: Weir) -> None:
+    weir("queue", "add", "a", "--target", "10.0.0.1", "--candidate")
+    assert "+ queue" in weir("diff").stdout
+    out = weir("commit", "-m", "why", "--confirm-within", "300").stdout
+    assert "weir confirm 1 --confirm-token" in out
+    weir("queue", "add", "b", "--target", "10.0.0.2", code=5)
+    weir("revert")
+    assert weir.json("queue", "list")["items"] == []
+    weir("restore", "1")
+    assert [item["name"] for item in weir.json("queue", "list")["items"]] == ["a"]
+    assert "~ queue" not in weir("diff", "0", "1").stdout
+
+
+def test_a_commit_is_kept_with_its_token(weir: Weir) -> None:
+    weir("queue", "add", "a", "--target", "10.0.0.1", "--candidate")
+    pending = weir.json("commit", "--confirm-within", "300")["pending"]
+    weir("confirm", code=4)
+    weir("confirm", str(pending["revision"]), "--confirm-token", pending["token"])
+    assert weir.json("revisions")["items"][0]["state"] == "running"
+
+
+def test_interfaces_routes_and_firewall(weir: Weir) -> None:
+    weir("interface", "set", "wan0", "--role", "wan", "--address", "192.0.2.1/24")
+    weir("interface", "set", "wan0", "--description", "uplink")
+    assert "uplink" in weir("interface", "list").stdout
+    weir("route", "add", "0.0.0.0/0", "--via", "192.0.2.254")
+    route = weir.json("route", "list")["items"][0]
+    weir("route", "rm", route["id"])
+    weir("firewall", "set", "--no-masquerade", "--allow-tcp", "22")
+    assert weir.json("firewall", "show")["allowed_wan_tcp_ports"] == [22]
+    weir("queue-type", "list")
+
+
+def test_doctor_and_stats(weir: Weir, world: World) -> None:
+    weir("queue", "add", "a", "--target", "10.0.0.1")
+    world.parts.stats.tick()
+    assert "revision 1" in weir("doctor").stdout
+    weir("stats", "top")
+    assert weir.json("stats", "top")["stale_since"] is None
+    assert weir.json("explain", "a")["agrees"] is True
+
+
+def test_login_keeps_a_token_that_only_the_user_reads(weir: Weir, world: World) -> None:
+    env = {"WEIR_TOKEN": None}
+    new = "a long new passphrase"
+    weir("login", "-u", "admin", stdin=f"{world.password}\n{new}\n{new}\n", **env)
+    file = Path(weir.env["XDG_CONFIG_HOME"]) / "weir" / "login.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    weir("queue", "list", **env)
+    os.chmod(file, 0o644)
+    assert "can be read by others" in weir("queue", "list", code=3, **env).output
+    os.chmod(file, 0o600)
+    weir("logout", **env)
+    assert not file.exists()
+    weir("queue", "list", code=4, **env)
+
+
+def test_users_and_tokens(weir: Weir) -> None:
+    made = weir.json("user", "add", "ops", "--scope", "write")
+    assert made["one_time_password"]
+    weir("user", "set", "ops", "--disabled")
+    weir("user", "reset-password", "ops")
+    assert "ops" in weir("user", "list").stdout
+    weir("user", "rm", "ops")
+    token = weir.json("token", "create", "ci", "--scope", "read", "--expires-days", "1")
+    assert token["secret"].startswith("weir_")
+    weir("token", "revoke", token["id"])
+    assert "ci" not in weir("token", "list").stdout
