@@ -123,6 +123,11 @@ def test_guarantee_and_priority_travel_with_the_clock() -> None:
     assert spec.download == ClockSpec(0, 0, 6, 2)
 
 
+@pytest.mark.parametrize("burst", [(5, 9, 9), (10**7, 9, 9), (10**8, 0, 9), (10**8, 9, 0)])
+def test_a_burst_that_cannot_happen_is_none(burst: tuple[int, int, int]) -> None:
+    assert clock_spec(10**7, 100, burst=burst) == clock_spec(10**7, 100)
+
+
 # --- time ---
 
 
@@ -195,7 +200,17 @@ def test_explain_says_where_each_prefix_went() -> None:
     document = Document(
         [
             Queue("net", "net", ("10.0.0.0/24",), position=1),
-            Queue("acme", "acme", ("10.0.0.5/32", "192.0.2.1/32"), position=2, max_limit_bps=Pair(10**7, 0)),
+            Queue(
+                "acme",
+                "acme",
+                ("10.0.0.5/32", "192.0.2.1/32"),
+                position=2,
+                max_limit_bps=Pair(10**7, 0),
+                burst_limit_bps=Pair(2 * 10**7, 0),
+                burst_threshold_bps=Pair(8 * 10**6, 0),
+                burst_time_ms=Pair(16_000, 0),
+                priority=Pair(3, 8),
+            ),
         ]
     )
     compiled = compile_document(document, SlotAllocation(), NOW)
@@ -208,6 +223,10 @@ def test_explain_says_where_each_prefix_went() -> None:
     assert lines["target", "10.0.0.5/32"] == "its packets go to queue net by 10.0.0.0/24"
     assert lines["max_limit_bps.upload", "10 Mbit/s"] == "10 Mbit/s, bucket 125000 bytes"
     assert lines["max_limit_bps.download", "unlimited"] == "unlimited, counted only"
+    assert lines["burst_limit_bps.upload", "20 Mbit/s"] == (
+        "20 Mbit/s while the average over 16s is below 8 Mbit/s"
+    )
+    assert lines["priority.upload", "3"] == "3"
     assert json.loads(json.dumps(explanation.to_json()))["slot"] == explanation.slot > 0
 
 

@@ -14,17 +14,28 @@ MIN_BURST_BYTES = 4 * 1514
 MIN_BURST_MS = 20
 """A policer with less lets TCP fall far below the limit (facts of the trials: docs/adr/0012)."""
 
+NO_BURST = (0, 0, 0)
+
 
 @lru_cache(maxsize=1 << 16)
-def clock_spec(rate_bps: int, bucket_size_ms: int, guarantee_bps: int = 0, priority: int = 8) -> ClockSpec:
+def clock_spec(
+    rate_bps: int,
+    bucket_size_ms: int,
+    guarantee_bps: int = 0,
+    priority: int = 8,
+    burst: tuple[int, int, int] = NO_BURST,
+) -> ClockSpec:
     """RouterOS manual, htb: bucket capacity = bucket-size (s) x max-limit; here in bytes, with a floor.
 
     `burst_bytes = max(rate_bps / 8 x max(bucket_size_ms, 20) / 1000, 6056)`. A rate of 0 is unlimited.
+    `burst` is (limit in bit/s, threshold in bit/s, time in ms).
     """
     if rate_bps == 0:
         return ClockSpec(0, 0, guarantee_bps, priority)
-    bucket_ms = max(bucket_size_ms, MIN_BURST_MS)
-    return ClockSpec(rate_bps, max(rate_bps * bucket_ms // 8000, MIN_BURST_BYTES), guarantee_bps, priority)
+    burst_bytes = max(rate_bps * max(bucket_size_ms, MIN_BURST_MS) // 8000, MIN_BURST_BYTES)
+    if burst[0] <= rate_bps or not burst[1] or not burst[2]:
+        burst = NO_BURST
+    return ClockSpec(rate_bps, burst_bytes, guarantee_bps, priority, *burst)
 
 
 def clocks_of(queue: Queue) -> tuple[ClockSpec, ClockSpec]:
@@ -35,7 +46,20 @@ def clocks_of(queue: Queue) -> tuple[ClockSpec, ClockSpec]:
         queue.limit_at_bps,
         queue.priority,
     )
+    limit, threshold, time = queue.burst_limit_bps, queue.burst_threshold_bps, queue.burst_time_ms
     return (
-        clock_spec(rate.upload, bucket.upload, guarantee.upload, priority.upload),
-        clock_spec(rate.download, bucket.download, guarantee.download, priority.download),
+        clock_spec(
+            rate.upload,
+            bucket.upload,
+            guarantee.upload,
+            priority.upload,
+            (limit.upload, threshold.upload, time.upload),
+        ),
+        clock_spec(
+            rate.download,
+            bucket.download,
+            guarantee.download,
+            priority.download,
+            (limit.download, threshold.download, time.download),
+        ),
     )

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import islice
 
 from weir.compiler.compiled import Compiled
 from weir.compiler.plan import Plan, prefix_key
-from weir.compiler.types import ClockSpec
+from weir.compiler.types import LAST_PRIORITY, ClockSpec
 from weir.model.claims import PrefixClaims, pack
 from weir.model.codec import Json, to_json
 from weir.model.document import Document, interface_targets
@@ -18,7 +19,7 @@ from weir.model.prefix import looks_like_prefix, parse_prefix
 from weir.model.problem import NotFound
 from weir.model.schedule import is_open, next_window_edge
 from weir.model.tree import ancestors
-from weir.model.units import format_rate_long
+from weir.model.units import format_duration_ms, format_rate_long
 
 
 def describe(plan: Plan, limit: int = 1000) -> list[str]:
@@ -83,8 +84,8 @@ class Explanation:
             "slot": self.slot,
             "parent_slot": self.parent_slot,
             "depth": self.depth,
-            "upload": None if self.upload is None else _clock_json(self.upload),
-            "download": None if self.download is None else _clock_json(self.download),
+            "upload": None if self.upload is None else asdict(self.upload),
+            "download": None if self.download is None else asdict(self.download),
             "prefixes": [
                 {"prefix": fate.prefix, "taken_by": fate.taken_by, "through": fate.through}
                 for fate in self.prefixes
@@ -182,19 +183,30 @@ def _lines(
         ("download", queue.max_limit_bps.download, spec.download),
     ):
         lines.append(Line(f"max_limit_bps.{way}", format_rate_long(asked_bps), _clock_text(clock)))
+        lines.extend(_sharing_lines(queue, way, clock))
     return lines
+
+
+def _sharing_lines(queue: Queue, way: str, clock: ClockSpec) -> Iterator[Line]:
+    """Guarantee, priority and burst, where the queue asks for one."""
+    limit_at_bps, burst_bps = getattr(queue.limit_at_bps, way), getattr(queue.burst_limit_bps, way)
+    if limit_at_bps:
+        guarantee = format_rate_long(clock.guarantee_bps)
+        yield Line(f"limit_at_bps.{way}", format_rate_long(limit_at_bps), guarantee)
+    if getattr(queue.priority, way) != LAST_PRIORITY:
+        yield Line(f"priority.{way}", str(getattr(queue.priority, way)), str(clock.priority))
+    if burst_bps:
+        state = "no burst: it could never happen"
+        if clock.burst_limit_bps:
+            state = (
+                f"{format_rate_long(clock.burst_limit_bps)} while the average over "
+                f"{format_duration_ms(clock.burst_time_ms)} is below "
+                f"{format_rate_long(clock.burst_threshold_bps)}"
+            )
+        yield Line(f"burst_limit_bps.{way}", format_rate_long(burst_bps), state)
 
 
 def _clock_text(clock: ClockSpec) -> str:
     if clock.rate_bps == 0:
         return "unlimited, counted only"
     return f"{format_rate_long(clock.rate_bps)}, bucket {clock.burst_bytes} bytes"
-
-
-def _clock_json(clock: ClockSpec) -> Json:
-    return {
-        "rate_bps": clock.rate_bps,
-        "burst_bytes": clock.burst_bytes,
-        "guarantee_bps": clock.guarantee_bps,
-        "priority": clock.priority,
-    }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from weir.compiler.types import (
+    LAST_PRIORITY,
     NO_SLOT,
     BackendName,
     ClassSpec,
@@ -26,7 +27,7 @@ from weir.compiler.types import (
     Step,
 )
 from weir.model.claims import unpack
-from weir.model.units import format_rate_exact
+from weir.model.units import format_duration_ms, format_rate_exact
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -214,8 +215,19 @@ def _rule_text(rule: FirewallRule) -> str:
 
 def _clock_text(clock: ClockSpec) -> str:
     if not clock.rate_bps:
-        return "unlimited"
-    return f"{format_rate_exact(clock.rate_bps)} burst {clock.burst_bytes} B"
+        parts = ["unlimited"]
+    else:
+        parts = [f"{format_rate_exact(clock.rate_bps)} bucket {clock.burst_bytes} B"]
+    if clock.guarantee_bps:
+        parts.append(f"guaranteed {format_rate_exact(clock.guarantee_bps)}")
+    if clock.priority != LAST_PRIORITY:
+        parts.append(f"priority {clock.priority}")
+    if clock.burst_limit_bps:
+        parts.append(
+            f"burst {format_rate_exact(clock.burst_limit_bps)} below "
+            f"{format_rate_exact(clock.burst_threshold_bps)} in {format_duration_ms(clock.burst_time_ms)}"
+        )
+    return " ".join(parts)
 
 
 def _class_text(old: ClassSpec | None, new: ClassSpec) -> str:

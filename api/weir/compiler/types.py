@@ -12,6 +12,9 @@ from weir.model.prefix import Prefix
 NO_SLOT = 0
 """The slot that means "no class": such a packet is not limited."""
 
+LAST_PRIORITY = 8
+"""RouterOS' default: the best is 1."""
+
 MAIN_DOMAIN = 0
 """The lookup domain of every port in this version; others are for overlapping addresses (VLAN, VRF)."""
 
@@ -25,13 +28,18 @@ def class_key(queue_id: str) -> int:
 class ClockSpec:
     """One direction's clock. `rate_bps` 0 = unlimited (only counted); `burst_bytes` is the bucket's depth.
 
-    `guarantee_bps` (limit-at) and `priority` (1 best, 8 last) are for sharing among siblings.
+    `guarantee_bps` (limit-at) and `priority` (1 best, 8 last) are for sharing among siblings. While the
+    average over `burst_time_ms` is below `burst_threshold_bps`, `burst_limit_bps` takes the place of
+    `rate_bps`; all three are 0 for a queue that never bursts.
     """
 
     rate_bps: int
     burst_bytes: int
     guarantee_bps: int = 0
-    priority: int = 8
+    priority: int = LAST_PRIORITY
+    burst_limit_bps: int = 0
+    burst_threshold_bps: int = 0
+    burst_time_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
