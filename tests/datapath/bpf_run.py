@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import struct
 from dataclasses import dataclass
 
 _SYS_BPF = 321  # x86-64
 _BPF_PROG_TEST_RUN = 10
 _BPF_OBJ_GET_INFO_BY_FD = 15
+_BPF_PROG_QUERY = 16
+_TCX_INGRESS, _TCX_EGRESS = 46, 47
 
 NEXT = 0xFFFFFFFF  # TCX_NEXT, TC_ACT_UNSPEC
 DROP = 2  # TCX_DROP, TC_ACT_SHOT
@@ -68,7 +71,10 @@ def run(program_fd: int, packet: bytes, *, repeat: int = 1, tstamp_ns: int = 0, 
         )
     )
     bpf(_BPF_PROG_TEST_RUN, attributes)
-    verdict, duration = struct.unpack_from("<I", attributes, 4)[0], struct.unpack_from("<I", attributes, 36)[0]
+    verdict, duration = (
+        struct.unpack_from("<I", attributes, 4)[0],
+        struct.unpack_from("<I", attributes, 36)[0],
+    )
     mark, priority = (struct.unpack_from("<I", after, _OFFSETS[name])[0] for name in ("mark", "priority"))
     return Run(verdict, mark, priority, struct.unpack_from("<Q", after, _TSTAMP)[0], duration)
 
@@ -81,3 +87,18 @@ def program_sizes(program_fd: int) -> tuple[int, int, int]:
     jited, translated = struct.unpack_from("<II", info, 16)
     verified = struct.unpack_from("<I", info, 216)[0]
     return translated // 8, jited, verified
+
+
+def tcx_program_ids(ifname: str) -> list[int]:
+    """Programs on the tcx hooks of an interface (Debian 12's bpftool does not show them)."""
+    found: list[int] = []
+    for attach_type in (_TCX_INGRESS, _TCX_EGRESS):
+        ids = (ctypes.c_uint32 * 16)()
+        attributes = bytearray(
+            struct.pack(
+                "<IIIIQI36x", socket.if_nametoindex(ifname), attach_type, 0, 0, ctypes.addressof(ids), 16
+            )
+        )
+        bpf(_BPF_PROG_QUERY, attributes)
+        found += ids[: struct.unpack_from("<I", attributes, 24)[0]]
+    return found

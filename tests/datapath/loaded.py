@@ -42,7 +42,14 @@ class Loaded:
         self.datapath.change_prefixes([PrefixEntry(0, family, value, length, slot)])
 
     def limit(
-        self, slot: int, rate_bps: int, *, burst_bytes: int = 0, limit_ns: int = SECOND_NS, parent: int = 0, total: int = 0
+        self,
+        slot: int,
+        rate_bps: int,
+        *,
+        burst_bytes: int = 0,
+        limit_ns: int = SECOND_NS,
+        parent: int = 0,
+        total: int = 0,
     ) -> None:
         """The same line in both directions; the key is the slot."""
         line = LineRecord.of(rate_bps, burst_bytes, limit_ns)

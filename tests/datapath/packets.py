@@ -23,7 +23,13 @@ def pppoe(protocol: int, inner: bytes, *, version_type: int = 0x11, code: int = 
 
 
 def ipv4(
-    source: str, destination: str, payload: bytes = b"x" * 32, *, version: int = 4, ihl: int = 5, fragment: int = 0
+    source: str,
+    destination: str,
+    payload: bytes = b"x" * 32,
+    *,
+    version: int = 4,
+    ihl: int = 5,
+    fragment: int = 0,
 ) -> bytes:
     options = bytes(4 * (ihl - 5)) if ihl > 5 else b""
     total = 20 + len(options) + len(payload)

@@ -42,12 +42,8 @@ CLASSIFIED = {
     "two 802.1q tags, ipv6": p.ethernet(p.VLAN, p.vlan(5, p.VLAN, p.vlan(100, p.IPV6, up6))),
     "pppoe ipv4": p.ethernet(p.PPPOE, p.pppoe(p.PPP_IPV4, up4)),
     "pppoe ipv6": p.ethernet(p.PPPOE, p.pppoe(p.PPP_IPV6, up6)),
-    "qinq pppoe ipv4": p.ethernet(
-        p.QINQ, p.vlan(5, p.VLAN, p.vlan(100, p.PPPOE, p.pppoe(p.PPP_IPV4, up4)))
-    ),
-    "qinq pppoe ipv6": p.ethernet(
-        p.QINQ, p.vlan(5, p.VLAN, p.vlan(100, p.PPPOE, p.pppoe(p.PPP_IPV6, up6)))
-    ),
+    "qinq pppoe ipv4": p.ethernet(p.QINQ, p.vlan(5, p.VLAN, p.vlan(100, p.PPPOE, p.pppoe(p.PPP_IPV4, up4)))),
+    "qinq pppoe ipv6": p.ethernet(p.QINQ, p.vlan(5, p.VLAN, p.vlan(100, p.PPPOE, p.pppoe(p.PPP_IPV6, up6)))),
 }
 
 THREE_TAGS = p.vlan(1, p.VLAN, p.vlan(2, p.VLAN, p.vlan(3, p.IPV4, up4)))

@@ -134,7 +134,9 @@ def test_a_full_table_refuses_and_changes_nothing(own_namespace: None) -> None:
         datapath.change_prefixes(first)
         before = datapath.read_prefixes()
         with pytest.raises(Unavailable, match="60 of at most 64 prefixes, 10 more") as problem:
-            datapath.change_prefixes([PrefixEntry(0, 4, value << 20, 30, 2) for value in range(10)], [first[3][:4]])
+            datapath.change_prefixes(
+                [PrefixEntry(0, 4, value << 20, 30, 2) for value in range(10)], [first[3][:4]]
+            )
         assert problem.value.code == "datapath-full"
         assert datapath.read_prefixes() == before
         assert all(datapath.lookup(0, 4, value << 16) == 1 for value in range(60))
@@ -162,7 +164,14 @@ def test_more_than_32_v6_lengths_are_refused(datapath: Datapath) -> None:
 
 @pytest.mark.parametrize(
     "entry",
-    [(0, 5, 0, 8, 1), (0, 4, 1, 8, 1), (0, 4, 0, 33, 1), (0, 4, 0, 8, 0), (0, 4, 0, 8, 4096), (1, 4, 0, 8, 1)],
+    [
+        (0, 5, 0, 8, 1),
+        (0, 4, 1, 8, 1),
+        (0, 4, 0, 33, 1),
+        (0, 4, 0, 8, 0),
+        (0, 4, 0, 8, 4096),
+        (1, 4, 0, 8, 1),
+    ],
 )
 def test_what_makes_no_sense_is_refused(datapath: Datapath, entry: tuple[int, int, int, int, int]) -> None:
     with pytest.raises(Invalid):
@@ -206,7 +215,9 @@ def test_lookups_hold_while_everything_around_them_changes(loaded: Loaded) -> No
     try:
         for _ in range(150):
             others = {key(4, kept4 ^ chosen.getrandbits(12), chosen.randint(8, 32)): 5 for _ in range(200)}
-            others |= {key(6, kept6 ^ chosen.getrandbits(76), 128 - chosen.randint(0, 9)): 6 for _ in range(50)}
+            others |= {
+                key(6, kept6 ^ chosen.getrandbits(76), 128 - chosen.randint(0, 9)): 6 for _ in range(50)
+            }
             others.pop(key(4, kept4, 32), None)
             loaded.datapath.change_prefixes([PrefixEntry(*other, slot) for other, slot in others.items()])
             loaded.datapath.change_prefixes(remove=list(others))
