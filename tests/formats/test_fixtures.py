@@ -18,9 +18,10 @@ from tests.formats.report_json import (
     assert_objects_are_valid,
     report_to_json,
 )
-from weir.formats import read
+from weir.formats import ImportReport, read
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Document
+from weir.model.rules import validate_all
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CASES = sorted(path for path in FIXTURES.glob("*/*") if path.is_dir())
@@ -35,11 +36,20 @@ def existing_document(case: Path) -> Document:
     return Document(from_json(parse_kind(item.pop("kind")), item) for item in items)
 
 
+def assert_no_rule_is_broken(document: Document, report: ImportReport) -> None:
+    """What an import proposes can be committed as it is."""
+    for item in (*report.queue_types, *report.queues):
+        document.put(item)
+    assert validate_all(document, errors_only=True) == []
+
+
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.parent.name}-{case.name}" for case in CASES])
 def test_report_of_a_fixture_is_the_expected_one(case: Path) -> None:
     files = {path.name: path.read_bytes() for path in sorted(case.iterdir()) if path.name not in OWN_FILES}
-    report = read(case.parent.name, files, existing_document(case))
+    document = existing_document(case)
+    report = read(case.parent.name, files, document)
     assert_objects_are_valid(report)
+    assert_no_rule_is_broken(document, report)
     if case.parent.name != "libreqos":
         assert_every_line_is_accounted_for(report, files)
     found = report_to_json(report)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+from weir.formats.contradictions import settle_rates
 from weir.formats.draft import Draft
 from weir.formats.identity import assign_ids, avoid_names_in_use, make_names_unique
 from weir.formats.positions import Placed, assign_positions
@@ -32,6 +33,8 @@ def assemble(
 ) -> ImportReport:
     """Finish an import. `queue_types` is keyed by the name that the drafts use for the type."""
     first_by_name: dict[str, int] = {}
+    for draft in drafts:
+        settle_rates(draft)
     for index, draft in enumerate(drafts):
         first_by_name.setdefault(draft.name, index)
     make_names_unique(drafts)

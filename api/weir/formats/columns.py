@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 from weir.formats.draft import Draft, QueueValues, clean_comment, distinct_targets, read_prefix
 from weir.formats.quantity import priority, rate_bps, time_ms, truth
@@ -55,6 +56,12 @@ def _milliseconds(highest_ms: int) -> Callable[[str], int]:
     return read
 
 
+@lru_cache(maxsize=4096)
+def _shared(upload: int | str, download: int | str) -> Pair[int | str]:
+    """One object for all queues of the same values."""
+    return Pair(upload, download)
+
+
 def _one_direction(field: str, way: str, name: str, parse: Callable[[str], int | str]) -> Column:
     def show(queue: Queue) -> str:
         return str(getattr(getattr(queue, field), way))
@@ -63,7 +70,9 @@ def _one_direction(field: str, way: str, name: str, parse: Callable[[str], int |
         default: Pair[int | str] = getattr(_DEFAULT, field)
         pair: Pair[int | str] = draft.values.get(field, default)  # type: ignore[assignment]
         value = parse(cell) if cell else getattr(default, way)
-        draft.values[field] = replace(pair, **{way: value})  # type: ignore[literal-required]
+        if getattr(pair, way) != value:
+            other = (value, pair.download) if way == "upload" else (pair.upload, value)
+            draft.values[field] = _shared(other[0], other[1])  # type: ignore[literal-required]
 
     return Column(name, show, read)
 
@@ -80,7 +89,8 @@ def _of_total(field: str, parse: Callable[[str], int | str]) -> Column:
     def read(draft: Draft, cell: str) -> None:
         total = draft.values.get("total", NO_TOTAL)
         value = parse(cell) if cell else getattr(NO_TOTAL, field)
-        draft.values["total"] = replace(total, **{field: value})  # type: ignore[arg-type]
+        if getattr(total, field) != value:
+            draft.values["total"] = replace(total, **{field: value})  # type: ignore[arg-type]
 
     return Column(f"total_{field}", show, read)
 

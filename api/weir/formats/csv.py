@@ -28,7 +28,7 @@ from weir.model.limits import MAX_POSITION
 from weir.model.objects import Queue
 from weir.model.problem import Invalid
 
-_FORMULA = frozenset("=+-@\t\r\n＝＋－＠")  # noqa: RUF001  # spreadsheets take the wide forms alike
+FORMULA = frozenset("=+-@\t\r\n＝＋－＠")  # noqa: RUF001  # spreadsheets take the wide forms alike
 _BY_NAME = {column.name: column for column in COLUMNS}
 _REFERENCES = ("id", "name", "parent", "position")
 HEADER = (*_REFERENCES, *_BY_NAME)
@@ -48,13 +48,13 @@ def write(document: Document) -> str:
 
 def guard(cell: str) -> str:
     """The cell as a spreadsheet may see it: never a formula."""
-    begins_formula = cell[:1] in _FORMULA or (cell[:1] == "'" and (cell[1:2] in _FORMULA or cell[1:2] == "'"))
+    begins_formula = cell[:1] in FORMULA or (cell[:1] == "'" and (cell[1:2] in FORMULA or cell[1:2] == "'"))
     return f"'{cell}" if cell and begins_formula else cell
 
 
 def unguard(cell: str) -> str:
     """The inverse of `guard`; other apostrophes ('s-Hertogenbosch) stay."""
-    return cell[1:] if cell[:1] == "'" and (cell[1:2] in _FORMULA or cell[1:2] == "'") else cell
+    return cell[1:] if cell[:1] == "'" and (cell[1:2] in FORMULA or cell[1:2] == "'") else cell
 
 
 def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:

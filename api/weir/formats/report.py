@@ -74,7 +74,8 @@ class LineDraft:
     def note(self, fate: Fate, code: str, reason: str) -> None:
         if self.code == "ok" or SEVERITY[fate] > SEVERITY[self.fate]:
             self.fate, self.code = fate, code
-        self.reasons.append(reason)
+        if reason not in self.reasons:
+            self.reasons.append(reason)
 
     def finish(self) -> Line:
         object_id = None if self.fate == "left-out" else self.object_id

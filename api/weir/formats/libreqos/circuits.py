@@ -62,7 +62,7 @@ class Circuits:
         self._existing = existing
         self._circuits: dict[str, _Circuit] = {}
         self._owner: dict[str, tuple[str, LineDraft]] = {}
-        self._nodes = {draft.name: draft for draft in network.drafts}
+        self._nodes = {draft.name: draft for draft in reversed(network.drafts)}
 
     @property
     def drafts(self) -> list[Draft]:
@@ -164,7 +164,7 @@ class Circuits:
             draft.alternative_name = clean_name(f"{name[:60]} ({circuit_id[:60]})", line)
             own_id = f"circuit-{circuit_id}"
             draft.stable_id = own_id if is_id(own_id) else None
-        self._check_rates(draft)
+        self._check_limit(draft)
         draft.parent_name = self._parent(cells, line)
         self._sqm(cells.get("sqm", ""), draft)
         comment = cells.get("comment", "").strip()
@@ -172,11 +172,8 @@ class Circuits:
             draft.values["comment"] = clean_comment(comment, line)
         return draft
 
-    def _check_rates(self, draft: Draft) -> None:
-        minimum: Pair[int] = draft.values.get("limit_at_bps", ZERO)
-        highest: Pair[int] = draft.values.get("max_limit_bps", ZERO)
-        if 0 < highest.upload < minimum.upload or 0 < highest.download < minimum.download:
-            draft.line.note("warning", "minimum-above-maximum", "The minimum rate is above the maximum.")
+    def _check_limit(self, draft: Draft) -> None:
+        highest = draft.values.get("max_limit_bps", ZERO)
         if not highest.upload or not highest.download:
             draft.line.note("warning", "no-limit", "A maximum of 0 means that there is no limit.")
 

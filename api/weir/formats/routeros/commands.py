@@ -19,9 +19,27 @@ VERBS = frozenset(
     | {"unset", "comment", "monitor", "reset", "reset-counters", "reset-counters-all"}
 )
 QUEUE = "queue"
+ROOT_MENUS = frozenset(
+    {
+        "caps-man",
+        "certificate",
+        "console",
+        "container",
+        "disk",
+        "file",
+        "interface",
+        "ip",
+        "ipv6",
+        "log",
+        "mpls",
+    }
+    | {"port", "ppp", "queue", "radius", "routing", "snmp", "special-login", "system", "tool", "user"}
+)
+"""What a command may begin with when it has neither a slash nor a section."""
+
 MAX_PATH_WORDS = 8
 
-_WORD = re.compile(r"[ \t]*(?:/[ \t]*)?([A-Za-z0-9][A-Za-z0-9-]*)(?=[ \t\n;/\[]|\Z)")
+_WORD = re.compile(r"[ \t]*(?:/[ \t]*)?([A-Za-z][A-Za-z0-9-]*)(?=[ \t\n;/\[]|\Z)")
 _BLANK = re.compile(r"[ \t\n;]*")
 _BLANK_IN_LINE = re.compile(r"[ \t]*")
 _PROPERTY = re.compile(
@@ -49,12 +67,16 @@ class Command:
     unset: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
     flaw: str | None = None
+    script: bool = False
     queue_in_script: bool = False
     rate_limit: bool = False
 
     @property
     def section(self) -> str:
-        return "/" + " ".join(self.path) if self.path else "(no section)"
+        """The path; of a command that is not understood only its first word, as any other may be a secret."""
+        if not self.path:
+            return "(no section)"
+        return "/" + " ".join(self.path[:4] if self.verb or self.path[0] == QUEUE else self.path[:1])
 
 
 def read_commands(script: Script) -> Iterator[Command]:
@@ -71,6 +93,8 @@ def read_commands(script: Script) -> Iterator[Command]:
             continue
         words, verb, after = _head(text, at)
         absolute = text[at] == "/"
+        if words and not absolute and not context and words[0] not in ROOT_MENUS:
+            words, verb, after = (), "", at
         path = words if absolute or not words else (*context, *words)
         if words and not verb and _at_end(text, after) and (absolute or context in ((), (QUEUE,))):
             context, at = path, after
@@ -109,6 +133,7 @@ def _command(script: Script, path: tuple[str, ...], verb: str, start: int, after
     command.end = end_of_statement(script, start)
     if command.end == start:
         command.end += 1
+    command.script = script.text[start] in ":{}"
     command.queue_in_script = _QUEUE_IN_SCRIPT.search(script.text, start, command.end) is not None
     command.rate_limit = _RATE_LIMIT.search(script.text, start, command.end) is not None
     return command

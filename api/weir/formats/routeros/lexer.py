@@ -70,7 +70,7 @@ def join_lines(data: bytes) -> Script:
         script.numbers.append(index + 1)
         line = lines[index]
         index += 1
-        if _continues(line) and not line.lstrip(" \t").startswith("#"):
+        if line[-1:] == "\\" and _continues(line) and not line.lstrip(" \t").startswith("#"):
             parts = [line]
             while index < len(lines) and _continues(parts[-1]):
                 parts[-1] = parts[-1][:-1]

@@ -82,8 +82,8 @@ class _Import:
                 continue
             code, reason = _other(command)
             source = shown_source(script, command)
-            if previous == (code, source) and not command.queue_in_script:
-                last = self.lines[-1]
+            last = self.lines[-1] if self.lines else None
+            if last is not None and previous == (code, source) and number <= last.end + 1:
                 last.end, last.commands = max(last.end, end), last.commands + 1
                 continue
             previous = (code, source)
@@ -109,9 +109,7 @@ class _Import:
         return ordered
 
     def _queue_command(self, script: Script, command: Command, line: LineDraft) -> None:
-        if command.flaw is not None:
-            line.note("left-out", command.flaw, _FLAWS[command.flaw])
-        elif command.path == _TREE:
+        if command.path == _TREE:
             line.note("left-out", "queue-tree", _QUEUE_TREE)
         elif command.path not in (_SIMPLE, _TYPE):
             line.note("left-out", "section", f"Weir has no counterpart to {command.section}.")
@@ -119,6 +117,8 @@ class _Import:
             line.note("left-out", "no-change", f"{command.verb} changes nothing.")
         elif command.verb != "add":
             line.note("left-out", "not-evaluated", _change_reason(command))
+        elif command.flaw is not None:
+            line.note("left-out", command.flaw, _FLAWS[command.flaw])
         elif "copy-from" in command.properties:
             line.note("left-out", "expression", "copy-from needs the router's present queues.")
         else:
@@ -195,6 +195,8 @@ def _other(command: Command) -> tuple[str, str]:
             "dynamic-queue",
             "Its rate-limit makes dynamic queues for logins or leases; those are in no export.",
         )
+    if command.script:
+        return "script", "Scripts are not run: whatever it would add is not imported."
     if command.path[:1] == (QUEUE,):
         return "words", _FLAWS["words"]
     if not command.path:

@@ -27,7 +27,7 @@ RateField = Literal["max_limit_bps", "limit_at_bps", "burst_limit_bps", "burst_t
 # Read elsewhere, or without a meaning for the import.
 _SILENT = frozenset({"name", "place-before", "direction", "interface", "dynamic", "invalid"})
 _NO_VALUE = frozenset({"", "none"})
-_ANY_ADDRESS = frozenset({"0.0.0.0/0", ""})
+_EVERYTHING = "0.0.0.0/0"
 _RATE_FIELDS: tuple[RateField, ...] = (
     "max_limit_bps",
     "limit_at_bps",
@@ -60,7 +60,6 @@ def read_queue(name: str, properties: Mapping[str, str], line: LineDraft) -> Dra
     if "direction" in properties:
         _direction_of_v3(draft, properties["direction"])
     read_total(draft, properties)
-    _check_bursts(draft)
     return draft
 
 
@@ -120,7 +119,7 @@ def _target(draft: Draft, key: str, value: str) -> None:
     targets: list[str] = []
     for raw in value.split(","):
         text = raw.strip()
-        if not text or (key != "target" and text in _ANY_ADDRESS):
+        if not text:
             continue
         if looks_like_prefix(text) and not text.startswith("<"):
             targets.append(read_prefix(text, draft.line).text)
@@ -131,14 +130,14 @@ def _target(draft: Draft, key: str, value: str) -> None:
             draft.line.note(
                 "warning",
                 "interface-name",
-                f"No interface here can be named {quoted(text)} (up to 15 letters, digits, _ . -): left off.",
+                f"{quoted(text)} is neither a prefix nor a possible interface name here: left off.",
             )
     draft.values["target"] = distinct_targets([*draft.values.get("target", ()), *targets], draft.line)
 
 
 def _dst(draft: Draft, key: str, value: str) -> None:
     text = value.strip()
-    if text in _ANY_ADDRESS:
+    if text in ("", _EVERYTHING):
         return
     if looks_like_prefix(text):
         draft.values["dst"] = read_prefix(text, draft.line).text
@@ -171,7 +170,7 @@ def _time(draft: Draft, key: str, value: str) -> None:
         _switch_off(
             draft,
             "over-midnight",
-            "The window ends on the next day: make two queues, one to midnight and one from midnight",
+            "The window ends on the next day, which takes two queues (one to midnight, one from midnight)",
         )
         return
     if read.rounded:
@@ -183,6 +182,8 @@ def _interface_of_v3(draft: Draft, value: str) -> None:
     """v3 to v5: the queue sees the traffic of its addresses on this interface only."""
     if value in ("all", ""):
         return
+    if draft.values.get("target") == (_EVERYTHING,):
+        draft.values["target"] = ()
     if draft.values.get("target"):
         draft.line.note(
             "warning",
@@ -203,32 +204,8 @@ def _direction_of_v3(draft: Draft, value: str) -> None:
     for field in _RATE_FIELDS:
         pair = draft.values.get(field, ZERO)
         draft.values[field] = shared_pair(pair.upload * keep[0], pair.download * keep[1])
-    draft.line.note("changed", "direction", f"direction={value}: the other direction has no limit.")
-
-
-def _check_bursts(draft: Draft) -> None:
-    """The manual's two pages disagree on a burst limit below max-limit; a threshold of 0 never bursts."""
-    values = draft.values
-    burst = values.get("burst_limit_bps", ZERO)
-    if burst == ZERO:
-        return
-    highest = values.get("max_limit_bps", ZERO)
-    up = 0 < burst.upload < highest.upload
-    down = 0 < burst.download < highest.download
-    if up or down:
-        draft.line.note(
-            "warning", "burst-below-max", "The burst limit is below max-limit: that direction has no burst."
-        )
-        burst = shared_pair(0 if up else burst.upload, 0 if down else burst.download)
-        values["burst_limit_bps"] = burst
-    threshold = values.get("burst_threshold_bps", ZERO)
-    span = values.get("burst_time_ms", ZERO)
-    if (burst.upload and not (threshold.upload and span.upload)) or (
-        burst.download and not (threshold.download and span.download)
-    ):
-        draft.line.note(
-            "warning", "dead-burst", "A burst without burst-threshold and burst-time never happens."
-        )
+    free = "neither direction has a limit" if value == "none" else "the other direction has no limit"
+    draft.line.note("changed", "direction", f"direction={value}: {free}.")
 
 
 _HANDLERS: dict[str, Handler] = {

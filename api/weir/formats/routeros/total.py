@@ -60,12 +60,5 @@ def read_total(draft: Draft, properties: Mapping[str, str]) -> None:
             draft.line.note(
                 "warning", "low-rate", f"{key}={value}: a bare number is in bit/s. Was a k or M forgotten?"
             )
-    if not found:
-        return
-    total = replace(NO_TOTAL, **found)  # type: ignore[arg-type]
-    if 0 < total.burst_limit_bps < total.max_limit_bps:
-        draft.line.note(
-            "warning", "burst-below-max", "The total burst limit is below total-max-limit: it is left off."
-        )
-        total = replace(total, burst_limit_bps=0)
-    draft.values["total"] = total
+    if found:
+        draft.values["total"] = replace(NO_TOTAL, **found)  # type: ignore[arg-type]
