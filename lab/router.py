@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import sys
 import urllib.error
@@ -37,7 +38,10 @@ def prepare_folders() -> None:
 
 
 def remove_folders() -> None:
-    """Unmount the pins and remove the run folder."""
+    """Unmount the pins and remove the run folder; the logs stay in build/lab-log until the next time."""
+    if (plan.RUN / "log").exists():
+        shutil.rmtree(plan.BUILD / "lab-log", ignore_errors=True)
+        shutil.copytree(plan.RUN / "log", plan.BUILD / "lab-log")
     while os.path.ismount(PIN_MOUNT):
         netns.run(["umount", str(PIN_MOUNT)])
     if plan.RUN.exists():
