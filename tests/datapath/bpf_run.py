@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 
 _SYS_BPF = 321  # x86-64
+_BPF_MAP_LOOKUP_ELEM, _BPF_MAP_UPDATE_ELEM = 1, 2
 _BPF_PROG_TEST_RUN = 10
 _BPF_OBJ_GET_INFO_BY_FD = 15
 _BPF_PROG_QUERY = 16
@@ -77,6 +78,21 @@ def run(program_fd: int, packet: bytes, *, repeat: int = 1, tstamp_ns: int = 0, 
     )
     mark, priority = (struct.unpack_from("<I", after, _OFFSETS[name])[0] for name in ("mark", "priority"))
     return Run(verdict, mark, priority, struct.unpack_from("<Q", after, _TSTAMP)[0], duration)
+
+
+def map_lookup(map_fd: int, index: int, size: int) -> bytes:
+    key, value = ctypes.c_uint32(index), ctypes.create_string_buffer(size)
+    bpf(_BPF_MAP_LOOKUP_ELEM, _element(map_fd, key, value))
+    return value.raw
+
+
+def map_update(map_fd: int, index: int, value: bytes) -> None:
+    key, given = ctypes.c_uint32(index), ctypes.create_string_buffer(value, len(value))
+    bpf(_BPF_MAP_UPDATE_ELEM, _element(map_fd, key, given))
+
+
+def _element(map_fd: int, key: ctypes.c_uint32, value: ctypes.Array[ctypes.c_char]) -> bytearray:
+    return bytearray(struct.pack("<IIQQQ", map_fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
 
 
 def program_sizes(program_fd: int) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.datapath.bpf_run import tcx_program_ids
+from tests.datapath.bpf_run import map_lookup, map_update, tcx_program_ids
 from tests.datapath.loaded import DOWNLOAD, Loaded
 from tests.datapath.topology import run
 from weir.adapters.datapath import Datapath
@@ -144,11 +144,13 @@ def test_an_interface_that_went_away_is_shown_and_comes_back(pin_dir: Path, port
 
 def test_descriptors_for_other_processes_are_read_only(pin_dir: Path) -> None:
     with Datapath.open(pin_dir, capacity=256) as datapath:
-        fd = datapath.map_fd_readonly("weir_counters")
-        with mmap.mmap(fd, 256 * 2 * 64, prot=mmap.PROT_READ) as counters:
-            assert counters[:64] == bytes(64)
+        datapath.write_classes([(9, RECORD)])
+        fd = datapath.map_fd_readonly("weir_lines")
+        assert struct.unpack_from("<Q", map_lookup(fd, 19, 64), 40)[0] == RECORD.download.rate_bps
         with pytest.raises(PermissionError):
-            mmap.mmap(fd, 256 * 2 * 64, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+            map_update(fd, 19, bytes(64))
+        with pytest.raises(OSError, match=r"Invalid argument|Permission denied"):
+            mmap.mmap(fd, 256 * 2 * 64)
         os.close(fd)
         datapath.destroy()
 

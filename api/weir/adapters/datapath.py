@@ -91,9 +91,10 @@ class Datapath:
         """Load the programs, or take over what is pinned in `pin_dir` (a folder on a bpffs; see
         `mount_bpffs`). None pins nothing: all goes when the handle is closed.
 
-        `capacity` counts classes, `prefixes` per family (0: as many as classes), `v4_units` 64-byte
-        pieces of the IPv4 tree (0: two per prefix, enough for any); all are fixed when the maps are made. Raises `Unavailable` (not built, not root, not a bpffs), `Unsupported` (pinned maps
-        of another version: `destroy` them first) or `ApplyFailed` (the kernel refused a program).
+        `capacity` counts classes, `prefixes` per family (0: as many as classes), `v4_units` 64-byte pieces
+        of the IPv4 tree (0: two per prefix, enough for any); all are fixed when the maps are made. Raises
+        `Unavailable` (not built, not root), `Invalid` (not a bpffs), `Unsupported` (pinned maps of another
+        version: `destroy` them first) or `ApplyFailed` (the kernel refused a program).
         """
         library = load_library(lib or find_library())
         options = Options(
@@ -237,8 +238,9 @@ class Datapath:
         )
 
     def map_fd_readonly(self, name: str) -> int:
-        """A read-only descriptor of `weir_lines` or `weir_counters`, to be mapped with PROT_READ and
-        passed to another process. The caller closes it. Needs a pin folder."""
+        """A read-only descriptor of `weir_lines` or `weir_counters` for another process, which reads it by
+        BPF_MAP_LOOKUP_BATCH (Linux maps a BPF array only from a writable descriptor). The caller closes
+        it. Needs a pin folder."""
         return self._call("weir_map_fd", name.encode(), 1)
 
     def map_fd(self, name: str) -> int:
@@ -246,7 +248,7 @@ class Datapath:
         return self._call("weir_map_fd", name.encode(), 0)
 
     def counters_layout(self) -> dict[str, object]:
-        """How to read the mapped arrays: both have one 64-byte row per line = slot * 2 + direction.
+        """How to read the two arrays: both have one 64-byte row per line = slot * 2 + direction.
 
         Counters are kept where a packet matched; a parent's figure is its own row plus those of all
         lines below it (`parent` in the class row, 0 = none).
