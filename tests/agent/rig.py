@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import netns
+from lab.measure import bound
 from weir.model.codec import to_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue
@@ -59,14 +61,14 @@ class Rig:
         for namespace in (self.router, self.client_ns, self.internet):
             netns.create(namespace)
             netns.ip(namespace, ["link set lo up"])
-        self._cable("lan0", self.client_ns, "c0")
-        self._cable("wan0", self.internet, "i0")
+        self.cable("lan0", self.client_ns, "c0")
+        self.cable("wan0", self.internet, "i0")
         netns.ip(self.client_ns, ["addr add 10.64.0.2/24 dev c0", "route add default via 10.64.0.1"])
         netns.ip(self.internet, ["addr add 203.0.113.1/24 dev i0"])
         self.store = ConfigStore.open(self.folder / "weir.db", create=True)
         self.agent = AgentClient(self.folder / "agent.sock", timeout_s=30.0)
 
-    def _cable(self, router_device: str, namespace: str, device: str) -> None:
+    def cable(self, router_device: str, namespace: str, device: str) -> None:
         queues = "numtxqueues 2 numrxqueues 2"
         netns.ip(
             self.router,
@@ -185,6 +187,20 @@ class Rig:
             connection.call("settle", {"revision": revision})
         return answer
 
+    # -- traffic -------------------------------------------------------------------------------------
+
+    def arriving(self, packets: int = 200) -> int:
+        """How many of so many UDP packets of 1,228 bytes, sent at once, get from client to internet."""
+        far = bound(self.internet, "203.0.113.1")
+        near = bound(self.client_ns, "10.64.0.2")
+        with near, far:
+            near.connect(far.getsockname())
+            far.settimeout(0.2)
+            until("a first packet arrives", lambda: near.send(b"hello") and _received(far))
+            for _ in range(packets):
+                near.send(bytes(1200))
+            return sum(1 for _ in iter(lambda: _received(far), 0))
+
     # -- the kernel ----------------------------------------------------------------------------------
 
     def run(self, *command: str, namespace: str | None = None) -> str:
@@ -218,6 +234,14 @@ class Rig:
         self.agent.close()
         self.store.close()
         remove(self.name)
+
+
+def _received(link: socket.socket) -> int:
+    """Bytes of the next packet, 0 when none comes for a while."""
+    try:
+        return len(link.recv(2048))
+    except TimeoutError:
+        return 0
 
 
 def apply(connection: AgentConnection, base: int, revision: int, changes: Sequence[Change]) -> dict[str, Any]:
@@ -260,6 +284,11 @@ def queue(number: int, *, upload_bps: int = 5_000_000, download_bps: int = 20_00
         f"customer {number}",
         **{"target": target, "max_limit_bps": Pair(upload_bps, download_bps), **more},
     )
+
+
+def client_queue(rate_bps: int = 100_000) -> Queue:
+    """The rig's client with a limit that 200 packets at once exceed by far."""
+    return Queue("client", "client", target=("10.64.0.2/32",), max_limit_bps=Pair(rate_bps, rate_bps))
 
 
 def _end(process: subprocess.Popen[bytes], number: int) -> int:

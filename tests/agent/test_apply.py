@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.agent.rig import Rig, lan, queue, until, wan
-from weir.model.objects import Firewall, Pair, StaticRoute
+from weir.model.objects import Firewall, Interface, Pair, StaticRoute
 from weir.model.problem import Conflict, Invalid, NotFound, Problem
 
 
@@ -91,7 +91,7 @@ def test_without_a_configured_mtu_the_one_from_before_comes_back(rig: Rig) -> No
 def test_an_interface_that_does_not_exist_is_refused_by_name(rig: Rig) -> None:
     head = rig.store.head()
     with pytest.raises(NotFound, match="there is no interface wan7") as refused:
-        rig.commit(wan_named("wan7"), queue(8))
+        rig.commit(Interface("wan7", role="wan"), queue(8))
     assert refused.value.path == "interface/wan7"
     assert rig.store.head() == head == rig.status()["revision"]
     with pytest.raises(NotFound):
@@ -134,7 +134,11 @@ def test_a_change_based_on_another_revision_is_a_conflict(rig: Rig) -> None:
 
 
 def test_preview_says_what_would_happen_and_does_nothing(rig: Rig) -> None:
-    new = {"name": "customer 1", "target": ["10.64.1.1/32"], "max_limit_bps": {"upload": 1_000_000, "download": 0}}
+    new = {
+        "name": "customer 1",
+        "target": ["10.64.1.1/32"],
+        "max_limit_bps": {"upload": 1_000_000, "download": 0},
+    }
     answer = rig.agent.call("preview", {"changes": [{"kind": "queue", "id": "q1", "new": new}]})
     assert answer["counts"] == {"added": 0, "changed": 1, "removed": 0}
     assert "q1" in answer["steps"][0]["what"]
@@ -173,9 +177,3 @@ def test_interfaces_and_system_are_told(rig: Rig) -> None:
     assert len(system["cpus"]) >= 1
     assert system["memory"]["total_bytes"] > 0
     assert json.dumps(system)
-
-
-def wan_named(name: str) -> Any:
-    from weir.model.objects import Interface
-
-    return Interface(name, role="wan")

@@ -9,6 +9,7 @@ file, checked by `vtysh -C`, and then only the lines that differ are given to FR
 from __future__ import annotations
 
 import json
+import socket
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from weir.model.problem import ApplyFailed, Problem, Unavailable
 OUR_TAG = 87
 FILE_NAME = "weir-static.conf"
 _TIMEOUT_S = 30.0
+_DAEMONS = ("zebra", "staticd")
 _HEADER = (
     "! SPDX-License-Identifier: Apache-2.0",
     "! Written by the Weir agent from the configuration; changes made here are lost.",
@@ -58,9 +60,9 @@ class Frr:
 
     def unavailable_reason(self) -> str:
         """Why static routes cannot be set now; "" when they can."""
-        missing = [name for name in ("zebra", "staticd") if not (self._run_dir / f"{name}.vty").exists()]
+        missing = [name for name in _DAEMONS if not _listens(self._run_dir / f"{name}.vty")]
         if missing:
-            return f"FRR's {' and '.join(missing)} is not running (no socket in {self._run_dir})"
+            return f"FRR is not running: no {' and no '.join(missing)} in {self._run_dir}"
         try:
             run([*self._vtysh, "-c", "show version"], timeout_s=_TIMEOUT_S)
         except Problem as problem:
@@ -68,9 +70,9 @@ class Frr:
         return ""
 
     def read_lines(self) -> frozenset[str]:
-        """Our static routes in FRR's running configuration, a line each. Raises `Unavailable`."""
-        if not (self._run_dir / "staticd.vty").exists():
-            raise Unavailable(f"FRR is not running (no staticd in {self._run_dir})", code="frr-down")
+        """Our static routes in FRR's running configuration, a line each; none when it is not running."""
+        if not _listens(self._run_dir / "staticd.vty"):
+            return frozenset()
         printed = run([*self._vtysh, "-c", "show running-config"], timeout_s=_TIMEOUT_S)
         return frozenset(line.rstrip() for line in printed.splitlines() if is_ours(line))
 
@@ -92,6 +94,9 @@ class Frr:
         """Add, then remove. Raises `ApplyFailed` or `Unavailable`; some lines may be in force then."""
         lines = [*add, *(f"no {line}" for line in remove)]
         if lines:
+            reason = self.unavailable_reason()
+            if reason:
+                raise Unavailable(reason, code="frr-down")
             with _file(self._work_dir, lines) as path:
                 run([*self._vtysh, "-f", path], timeout_s=_TIMEOUT_S)
 
@@ -120,6 +125,17 @@ def is_ours(line: str) -> bool:
     if len(words) < 4 or line[:1].isspace() or words[0] not in ("ip", "ipv6") or words[1] != "route":
         return False
     return any(pair == ("tag", str(OUR_TAG)) for pair in pairwise(words))
+
+
+def _listens(path: Path) -> bool:
+    """A socket file alone says nothing: a daemon that was killed leaves it behind."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(_TIMEOUT_S)
+            probe.connect(str(path))
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

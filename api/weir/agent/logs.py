@@ -26,4 +26,5 @@ def configure(level: str) -> None:
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("pyroute2").setLevel(logging.WARNING)
+    for noisy in ("asyncio", "pyroute2"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An unconfirmed change undoes itself, with no API anywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.agent.rig import Rig, lan, pending_of, queue, until, wan
+from weir.store import Pending
+
+
+@pytest.fixture(scope="module", autouse=True)
+def configured(rig: Rig) -> None:
+    rig.commit(lan(), wan(), queue(1))
+
+
+def upload_bps(rig: Rig) -> int:
+    return int(rig.explain("q1")["kernel"]["class"]["upload"]["rate_bps"])
+
+
+def test_without_confirmation_store_and_kernel_return(rig: Rig) -> None:
+    base = rig.store.head()
+    rig.commit(queue(1, upload_bps=1_000_000), lan(addresses=("10.64.9.1/24",)), confirm_within_s=2)
+    confirm = rig.status()["confirm"]
+    assert confirm["revision"] == base + 1
+    assert 0 < confirm["seconds_left"] <= 2
+    assert upload_bps(rig) == 1_000_000
+    until("it is rolled back", lambda: rig.store.head() == base + 2)
+    until("the kernel follows", lambda: upload_bps(rig) == 5_000_000)
+    assert rig.addresses("lan0") == {"10.64.0.1/24", "2001:db8:64::1/64"}
+    undone = rig.store.revision(base + 2)
+    assert (undone.kind, undone.author, undone.restores) == ("rollback", "rollback timer", base)
+    assert rig.status()["confirm"] is None
+    assert rig.store.pending() is None
+
+
+def test_a_confirmed_change_stays(rig: Rig) -> None:
+    rig.commit(queue(1, upload_bps=1_500_000), confirm_within_s=2)
+    with rig.store.write() as transaction:
+        transaction.clear_pending()
+    head = rig.store.head()
+    until("the agent sees it", lambda: rig.status()["confirm"] is None)
+    rig.commit(queue(2))
+    assert rig.store.head() == head + 1
+    assert upload_bps(rig) == 1_500_000
+
+
+def test_the_timer_survives_a_crash_of_the_agent(rig: Rig) -> None:
+    base, rate = rig.store.head(), upload_bps(rig)
+    rig.commit(queue(1, upload_bps=700_000), confirm_within_s=3)
+    rig.kill_agent()
+    rig.start_agent()
+    assert rig.status()["confirm"]["revision"] == base + 1
+    until("it is rolled back", lambda: rig.store.head() == base + 2)
+    until("the kernel follows", lambda: upload_bps(rig) == rate)
+
+
+def test_a_window_that_passed_while_the_agent_was_dead_is_over_at_its_start(rig: Rig) -> None:
+    base, rate = rig.store.head(), upload_bps(rig)
+    rig.commit(queue(1, upload_bps=600_000), confirm_within_s=1)
+    rig.kill_agent()
+    until("the window passes", lambda: _left(rig) == 0)
+    rig.start_agent()
+    until("it is rolled back", lambda: rig.store.head() == base + 2)
+    until("the kernel follows", lambda: upload_bps(rig) == rate)
+
+
+def _left(rig: Rig) -> float:
+    from weir.store.clock import boot_id, boottime_ms, wall_ms
+
+    pending = rig.store.pending()
+    assert pending is not None
+    return pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
+
+
+def test_after_a_reboot_the_wall_clock_decides(rig: Rig) -> None:
+    base, rate = rig.store.head(), upload_bps(rig)
+    rig.commit(queue(1, upload_bps=500_000), confirm_within_s=600)
+    rig.kill_agent()
+    with rig.store.write() as transaction:
+        pending = transaction.pending()
+        assert pending is not None
+        transaction.clear_pending()
+        transaction.set_pending(_as_of_another_boot(pending))
+    rig.start_agent()
+    until("it is rolled back", lambda: rig.store.head() == base + 2)
+    until("the kernel follows", lambda: upload_bps(rig) == rate)
+
+
+def _as_of_another_boot(pending: Pending) -> Pending:
+    over = pending_of(pending.base_revision, pending.revision, pending.window_s).deadline_wall_ms - 700_000
+    return dataclasses.replace(pending, boot_id="another", deadline_wall_ms=over)
