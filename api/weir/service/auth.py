@@ -58,9 +58,10 @@ class AuthService:
     def sign_in(self, username: str, password: str, source: str, user_agent: str = "") -> SignedIn:
         """Raises `Unauthenticated` (the same for a wrong name and a wrong password), `Throttled`."""
         now_ms = wall_ms()
+        username = username[:256].encode("utf-8", "replace").decode("utf-8")
         with self._store.write() as writer:
             throttle.begin_attempt(writer, username, source, now_ms)
-        user = self._store.user(username[:256])
+        user = self._store.user(username)
         password_hash = user.password_hash if user is not None else passwords.UNKNOWN_USER_HASH
         right = passwords.verify(password_hash, password)
         if user is None or not right or user.disabled:

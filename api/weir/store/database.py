@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from weir.model.problem import Unavailable
+from weir.model.problem import Invalid, Unavailable
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 DEFAULT_WAIT_S = 10.0
@@ -133,6 +133,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.IntegrityError:
         raise  # a broken rule of ours: a defect, or a race that the caller knows how to name
+    except UnicodeEncodeError as error:
+        raise Invalid("the text holds half of a Unicode pair", code="bad-text") from error
     except sqlite3.Error as error:
         code, sentence = _explain(error)
         raise Unavailable(f"{path.name}: {sentence}", code=code, path=str(path)) from error
