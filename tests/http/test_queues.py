@@ -3,13 +3,29 @@
 
 from __future__ import annotations
 
-from tests.http.world import Client
+from typing import Any
+
+import pytest
+
+from tests.http.world import Client, World
 
 ACME = {
     "name": "acme",
     "target": ["10.64.1.7/32", "2001:db8:64:7::/64"],
     "max_limit_bps": {"upload": 10_000_000, "download": 50_000_000},
 }
+
+
+def add(api: Client, name: str, **fields: Any) -> dict[str, Any]:
+    answer = api("POST", "/queues", {"name": name, **fields})
+    assert answer.status_code == 201, answer.json
+    return dict(answer.json)
+
+
+def names(api: Client, query: str = "") -> list[str]:
+    answer = api("GET", f"/queues{query}")
+    assert answer.status_code == 200, answer.json
+    return [item["name"] for item in answer.json["items"]]
 
 
 def test_a_queue_is_created_read_changed_and_deleted(api: Client) -> None:
@@ -28,4 +44,180 @@ def test_a_queue_is_created_read_changed_and_deleted(api: Client) -> None:
 
     gone = api("DELETE", f"/queues/{queue_id}", etag=patched.json["etag"])
     assert gone.status_code == 204
+    assert gone.data == b""
     assert api("GET", f"/queues/{queue_id}").status_code == 404
+
+
+def test_what_was_read_can_be_put_back(api: Client) -> None:
+    made = add(api, "acme", target=["10.0.0.1"])
+    made["comment"] = "edited"
+    answer = api("PUT", f"/queues/{made['id']}", made, etag=made["etag"])
+    assert answer.status_code == 200, answer.json
+    assert answer.json["comment"] == "edited"
+    assert answer.json["position"] == made["position"]
+
+
+def test_put_creates_with_a_chosen_id(api: Client) -> None:
+    assert api("PUT", "/queues/acme-1", ACME).status_code == 201
+    assert api("GET", "/queues/acme-1").json["name"] == "acme"
+
+
+def test_a_patch_with_null_resets_to_the_default(api: Client) -> None:
+    made = add(api, "acme", comment="x", priority={"upload": 1, "download": 1})
+    answer = api("PATCH", f"/queues/{made['id']}", {"comment": None, "priority": None}, etag=made["etag"])
+    assert answer.json["comment"] == ""
+    assert answer.json["priority"] == {"upload": 8, "download": 8}
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_changing_blindly_is_refused(api: Client, method: str) -> None:
+    made = add(api, "acme")
+    body = None if method == "DELETE" else {"name": "other"}
+    blind = api(method, f"/queues/{made['id']}", body)
+    assert (blind.status_code, blind.json["code"]) == (428, "precondition-required")
+    stale = api(method, f"/queues/{made['id']}", body, etag="r999")
+    assert (stale.status_code, stale.json["code"]) == (412, "precondition-failed")
+    weak = api(method, f"/queues/{made['id']}", body, headers={"If-Match": f'W/"{made["etag"]}"'})
+    assert weak.status_code == 412
+    assert names(api) == ["acme"]
+
+
+def test_of_two_writers_with_the_same_etag_one_is_refused(api: Client) -> None:
+    made = add(api, "acme")
+    assert api("PATCH", f"/queues/{made['id']}", {"comment": "1"}, etag=made["etag"]).status_code == 200
+    assert api("PATCH", f"/queues/{made['id']}", {"comment": "2"}, etag=made["etag"]).status_code == 412
+    assert api("GET", f"/queues/{made['id']}").json["comment"] == "1"
+
+
+def test_if_none_match_protects_what_exists(api: Client) -> None:
+    made = add(api, "acme")
+    answer = api("PUT", f"/queues/{made['id']}", ACME, headers={"If-None-Match": "*"})
+    assert answer.status_code == 412
+
+
+def test_every_wrong_field_is_named_at_once(api: Client) -> None:
+    body = {"name": "", "target": ["10.0.0.999"], "max_limit_bps": {"upload": -1, "download": "x"}, "foo": 1}
+    answer = api("POST", "/queues", body)
+    assert answer.status_code == 422
+    assert answer.mimetype == "application/problem+json"
+    fields = {finding["field"] for finding in answer.json["findings"]}
+    assert {"name", "target[0]", "max_limit_bps.upload", "max_limit_bps.download", "foo"} <= fields
+
+
+def test_an_unknown_parent_is_named(api: Client) -> None:
+    answer = api("POST", "/queues", {**ACME, "parent": "nobody"})
+    assert answer.status_code == 422
+    assert "nobody" in answer.json["detail"]
+
+
+def test_a_queue_shows_its_path_children_and_warnings(api: Client) -> None:
+    tower = add(api, "tower", max_limit_bps={"upload": 10**6, "download": 10**6})
+    add(api, "acme", parent=tower["id"], max_limit_bps={"upload": 10**7, "download": 10**7})
+    child = api("GET", "/queues?q=acme").json["items"][0]
+    assert child["path"] == [{"id": tower["id"], "name": "tower"}]
+    assert "child-above-parent" in {finding["code"] for finding in child["warnings"]}
+    assert api("GET", f"/queues/{tower['id']}").json["child_count"] == 1
+    assert names(api, "?warnings=1") == ["acme"]
+
+
+def test_lists_are_filtered_sorted_and_paged(api: Client) -> None:
+    tower = add(api, "tower")
+    for index in range(5):
+        rate = (index + 1) * 10**6
+        add(
+            api,
+            f"c{index}",
+            parent=tower["id"],
+            target=[f"10.0.{index}.0/24"],
+            max_limit_bps={"upload": rate, "download": rate},
+            disabled=index == 0,
+        )
+    assert names(api, "?parent=none") == ["tower"]
+    assert names(api, f"?parent={tower['id']}&sort=-max_limit_download") == ["c4", "c3", "c2", "c1", "c0"]
+    assert names(api, "?q=10.0.3.77") == ["c3"]
+    assert names(api, "?disabled=1") == ["c0"]
+    assert names(api, "?sort=name&offset=2&limit=2") == ["c2", "c3"]
+    first = api("GET", "/queues?sort=name&limit=4").json
+    rest = api("GET", f"/queues?sort=name&limit=4&cursor={first['next_cursor']}").json
+    assert [item["name"] for item in first["items"] + rest["items"]] == ["c0", "c1", "c2", "c3", "c4", "tower"]
+    assert first["total"] == rest["total"] == 6
+    assert rest["next_cursor"] is None
+    ids = ",".join(item["id"] for item in first["items"][:2])
+    assert names(api, f"?ids={ids}") == ["c0", "c1"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?limit=0",
+        "?limit=1001",
+        "?limit=x",
+        "?sort=shoe",
+        "?cursor=!!!",
+        "?offset=-1",
+        "?cursor=a&offset=1",
+        "?disabled=maybe",
+        "?unknown=1",
+        "?q=" + "x" * 300,
+    ],
+)
+def test_a_bad_query_is_named(api: Client, query: str) -> None:
+    answer = api("GET", f"/queues{query}")
+    assert answer.status_code == 422
+    assert answer.json["findings"] or answer.json["path"]
+
+
+def test_bulk_is_one_revision_or_nothing(api: Client, world: World) -> None:
+    keep, drop = add(api, "keep"), add(api, "drop")
+    body = {
+        "upsert": [{"name": "new1"}, {"name": "new2"}, {"id": keep["id"], "name": "kept", "etag": keep["etag"]}],
+        "delete": [drop["id"]],
+    }
+    answer = api("POST", "/queues/bulk", body)
+    assert answer.status_code == 200, answer.json
+    assert sorted(names(api)) == ["kept", "new1", "new2"]
+    assert answer.json["revision"] == 3
+    assert len(set(answer.json["upserted"])) == 3
+
+    bad = api("POST", "/queues/bulk", {"upsert": [{"name": "ok"}, {"name": 5}, 7], "delete": ["No!"]})
+    assert bad.status_code == 422
+    fields = {finding["field"] for finding in bad.json["findings"]}
+    assert fields == {"upsert[1].name", "upsert[2]", "delete[0]"}
+    stale = api("POST", "/queues/bulk", {"upsert": [{"id": keep["id"], "name": "x", "etag": keep["etag"]}]})
+    assert stale.status_code == 412
+    assert len(names(api)) == 3
+
+
+def test_queues_move_among_their_siblings(api: Client) -> None:
+    ids = {name: add(api, name)["id"] for name in ("a", "b", "c")}
+    answer = api("POST", f"/queues/{ids['c']}/move", {"before": ids["a"]})
+    assert answer.status_code == 200, answer.json
+    assert names(api) == ["c", "a", "b"]
+    api("POST", f"/queues/{ids['c']}/move", {"before": None})
+    assert names(api) == ["a", "b", "c"]
+    assert api("POST", f"/queues/{ids['a']}/move", {"before": "nobody"}).status_code in (404, 422)
+
+
+def test_the_history_of_a_queue_tells_who_changed_what(api: Client) -> None:
+    made = add(api, "acme")
+    api("PATCH", f"/queues/{made['id']}", {"comment": "x"}, etag=made["etag"])
+    items = api("GET", f"/queues/{made['id']}/history").json["items"]
+    assert [item["action"] for item in items] == ["change", "add"]
+    assert items[0]["fields"] == [{"field": "comment", "old": "", "new": "x"}]
+    assert items[0]["revision"]["author"] == "admin"
+
+
+def test_explain_asks_the_agent(api: Client) -> None:
+    made = add(api, "acme")
+    assert api("GET", f"/queues/{made['id']}/explain").json["agrees"] is True
+    assert api("GET", "/queues/nobody/explain").status_code == 404
+
+
+def test_without_the_agent_nothing_is_written_and_the_answer_says_so(world: World, api: Client) -> None:
+    world.agent.refuse = "the kernel said no"
+    refused = api("POST", "/queues", ACME)
+    assert (refused.status_code, refused.json["code"]) == (502, "apply-failed")
+    world.agent.__exit__(None, None, None)
+    answer = api("POST", "/queues", ACME)
+    assert (answer.status_code, answer.json["code"]) == (503, "agent-down")
+    assert names(api) == []

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from flask import Flask
 from flask.testing import FlaskClient
@@ -15,7 +16,7 @@ from werkzeug.serving import make_server
 
 from tests.service.fake_agent import FakeAgent
 from tests.stats.maps import Maps
-from weir.http.app import create_app
+from weir.http.app import create_app, open_parts
 from weir.http.context import Context
 from weir.http.settings import Settings
 from weir.wire.server import AgentServer, Answer, Peer
@@ -112,6 +113,12 @@ def _interface(name: str, index: int) -> dict[str, Any]:
     }
 
 
+@cache
+def app_of(static_dir: Path | None) -> Flask:
+    """One application per process: building it takes longer than most tests. Its parts are swapped."""
+    return create_app(Settings(Path(), Path(), static_dir), cast(Context, object()))
+
+
 class World:
     """`app` over a store in `folder` and a fake agent; `token(scope)` gives credentials."""
 
@@ -119,8 +126,9 @@ class World:
         self.database = folder / "weir.db"
         self.socket = folder / "agent.sock"
         self.settings = Settings(self.database, self.socket, **settings)
-        self.app: Flask = create_app(self.settings)
-        self.parts: Context = self.app.extensions["weir"]
+        self.parts: Context = open_parts(self.settings)
+        self.app = app_of(self.settings.static_dir)
+        self.app.extensions["weir"] = self.parts
         self.agent = Agent(self.socket, self.database)
         self.password = self.parts.service.auth.bootstrap()
         self._tokens: dict[str, str] = {}

@@ -32,7 +32,7 @@ class Maps:
     def __init__(self, slots: int) -> None:
         self.lines = slots * 2
         size = self.lines * STRIDE
-        self.fds = []
+        self.fds: list[int] = []
         self._maps = []
         for name in ("counters", "classes"):
             fd = os.memfd_create(f"weir-test-{name}")
@@ -86,5 +86,5 @@ class Maps:
         return [os.dup(fd) for fd in self.fds]
 
     def close(self) -> None:
-        for fd in self.fds:
-            os.close(fd)
+        while self.fds:
+            os.close(self.fds.pop())

@@ -52,9 +52,7 @@ def readable(writable: int) -> Iterator[int]:
 def put(descriptor: int, row: int, words: list[int]) -> None:
     key = ctypes.create_string_buffer(struct.pack("<I", row), 4)
     value = ctypes.create_string_buffer(struct.pack("<8Q", *words), 64)
-    attributes = struct.pack(
-        "<IIQQQ", descriptor, 0, ctypes.addressof(key), ctypes.addressof(value), 0
-    )
+    attributes = struct.pack("<IIQQQ", descriptor, 0, ctypes.addressof(key), ctypes.addressof(value), 0)
     bpf(MAP_UPDATE_ELEM, attributes)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from weir.cli import output
-from weir.cli.client import segment
+from weir.cli.client import ApiError, segment
 from weir.cli.group import Group, Session, pass_session
 
 Json = dict[str, Any]
@@ -87,11 +87,26 @@ def set_interface(session: Session, /, name: str, candidate: bool, **given: Any)
     if "addresses" in body:
         body["addresses"] = list(body["addresses"])
     path = f"/interfaces/{segment(name)}"
-    present = _present(session, path, candidate)
+    try:
+        present = _present(session, path, candidate)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        present = {"configured": False}
     if present["configured"]:
         _write(session, path, "PATCH", body, candidate, present["etag"])
     else:
         _write(session, path, "PUT", body, candidate, None)
+
+
+@interface.command("rm")
+@click.argument("name")
+@candidate_option
+@pass_session
+def remove_interface(session: Session, name: str, candidate: bool) -> None:
+    """Remove an interface from the configuration."""
+    path = f"/interfaces/{segment(name)}"
+    _write(session, path, "DELETE", None, candidate, _present(session, path, candidate)["etag"])
 
 
 @click.group("route", cls=Group)

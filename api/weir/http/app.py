@@ -115,12 +115,12 @@ def create_app(settings: Settings, parts: Context | None = None) -> Flask:
         count = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)  # type: ignore[method-assign]
     api, operations = create_api(app)
-    app.extensions["weir"] = parts or open_parts(settings)
     app.extensions["weir-openapi"] = api.spec
     app.extensions["weir-operations"] = operations
     problems.register(app)
     security.protect(app, operations)
     ui.serve(app, settings.static_dir)
+    app.extensions["weir"] = parts or open_parts(settings)
     return app
 
 

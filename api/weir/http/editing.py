@@ -12,8 +12,9 @@ from weir.http.context import me, service
 from weir.http.endpoint import answer
 from weir.http.rendering import staged_json
 from weir.model import codec
-from weir.model.objects import Kind, Queue
-from weir.model.problem import NotFound, PreconditionFailed, PreconditionRequired
+from weir.model.builtin import BUILTIN_QUEUE_TYPES
+from weir.model.objects import ConfigObject, Firewall, Kind, Queue
+from weir.model.problem import Conflict, NotFound, PreconditionFailed, PreconditionRequired
 from weir.service import ABSENT, Edit, Stored
 
 READ_ONLY = frozenset(
@@ -28,14 +29,31 @@ READ_ONLY = frozenset(
         "state",
     }
 )
+BUILT_IN = "built-in"
 Render = Callable[[Stored], dict[str, Any]]
 
 
 def find(kind: Kind, object_id: str, *, staged: bool) -> Stored:
-    """The object as the caller's candidate sees it, or as it runs. Raises NotFound."""
-    if staged:
-        return service().candidates.stored(me(), kind, object_id)
-    return service().config.get(me(), kind, object_id)
+    """The object as the caller's candidate sees it, or as it runs; or the one that is built in.
+
+    Raises NotFound.
+    """
+    try:
+        if staged:
+            return service().candidates.stored(me(), kind, object_id)
+        return service().config.get(me(), kind, object_id)
+    except NotFound:
+        item = built_in(kind, object_id)
+        if item is None:
+            raise
+        return Stored(kind, object_id, item, BUILT_IN, 0)
+
+
+def built_in(kind: Kind, object_id: str) -> ConfigObject | None:
+    """What every configuration holds without storing it: queue types by name, and the firewall."""
+    if kind == "queue-type":
+        return BUILTIN_QUEUE_TYPES.get(object_id)
+    return Firewall() if (kind, object_id) == ("firewall", "firewall") else None
 
 
 def find_or_none(kind: Kind, object_id: str, *, staged: bool) -> Stored | None:
@@ -52,6 +70,8 @@ def expected_etag(current: Stored | None, kind: Kind, object_id: str) -> str:
     object would be changed blindly, PreconditionFailed when the header does not hold.
     """
     path = f"{kind}/{object_id}"
+    if current is not None and current.etag == BUILT_IN and request.if_match.contains(BUILT_IN):
+        return ABSENT
     if_match, if_none_match = request.if_match, request.if_none_match
     if current is None:
         if request.headers.get("If-Match"):
@@ -130,6 +150,8 @@ def patch(
 def remove(kind: Kind, object_id: str, render: Render, *, staged: bool) -> Response:
     """DELETE of what If-Match names."""
     current = find(kind, object_id, staged=staged)
+    if current.etag == BUILT_IN:
+        raise Conflict(f"{kind} {object_id!r} is built in.", code="built-in", path=f"{kind}/{object_id}")
     edit = Edit(kind, object_id, None, expected_etag(current, kind, object_id))
     return write(edit, render, staged=staged, created=False)
 

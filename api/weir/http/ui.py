@@ -7,8 +7,10 @@ import mimetypes
 from pathlib import Path
 
 from flask import Flask, Response, request, send_file
-from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.exceptions import NotFound
 from werkzeug.security import safe_join
+
+from weir.http.problems import render_http
 
 FOREVER = "public, max-age=31536000, immutable"
 NOT_BUILT = (
@@ -19,25 +21,28 @@ NOT_BUILT = (
 
 
 def serve(app: Flask, static_dir: Path | None) -> None:
-    """Register the catch-all for everything outside of /api/."""
+    """Answer what no operation of the API matches: files, and the index for routes of the browser."""
     root = static_dir.resolve() if static_dir else None
 
-    def page(path: str = "") -> Response:
-        if path == "api" or path.startswith("api/"):
-            raise NotFound(f"There is no /{path[:200]} in this API.")
-        if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed(["GET", "HEAD"])
-        if root is None or not (root / "index.html").is_file():
-            return Response(NOT_BUILT, mimetype="text/html")
-        found = find_file(root, path)
-        if found is None:
-            if path.startswith("assets/"):
-                raise NotFound(f"There is no /{path[:200]}.")
-            found = root / "index.html"
-        return send(found, FOREVER if path.startswith("assets/") else "no-cache")
+    def answer_unmatched(error: NotFound) -> Response:
+        path = request.path.lstrip("/")
+        if request.method not in ("GET", "HEAD") or path == "api" or path.startswith("api/"):
+            return render_http(error)
+        return page(root, path)
 
-    app.add_url_rule("/", "page", page, defaults={"path": ""}, methods=["GET"])
-    app.add_url_rule("/<path:path>", "page", page, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
+    app.register_error_handler(404, answer_unmatched)
+
+
+def page(root: Path | None, path: str) -> Response:
+    """The file of this path; the index for a route of the browser; a hint when nothing is built."""
+    if root is None or not (root / "index.html").is_file():
+        return Response(NOT_BUILT, mimetype="text/html")
+    found = find_file(root, path)
+    if found is not None:
+        return send(found, FOREVER if path.startswith("assets/") else "no-cache")
+    if path.startswith("assets/"):
+        return render_http(NotFound(f"There is no /{path[:200]}."))
+    return send(root / "index.html", "no-cache")
 
 
 def find_file(root: Path, path: str) -> Path | None:

@@ -11,9 +11,10 @@ from weir.http import editing
 from weir.http.context import context, me, service
 from weir.http.endpoint import READ, WRITE, Area, answer
 from weir.http.interfaces import interface_json, interface_page
-from weir.http.rendering import findings_json, object_json
+from weir.http.rendering import findings_json, object_json, page_of
 from weir.http.schemas import changes, network, paging
 from weir.model import codec
+from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.objects import Kind
 from weir.service import Listing, Stored
 
@@ -41,6 +42,21 @@ def queue_type_json(stored: Stored) -> dict[str, Any]:
     return {**with_warnings(stored), "used_by": used_by}
 
 
+def all_queue_types() -> list[Stored]:
+    """Stored and built-in queue types by name."""
+    found = {
+        name: Stored("queue-type", name, item, editing.BUILT_IN, 0)
+        for name, item in BUILTIN_QUEUE_TYPES.items()
+    }
+    cursor = None
+    while True:
+        page = service().config.page(me(), Listing("queue-type", limit=1000, cursor=cursor, sort="id"))
+        found.update((stored.id, stored) for stored in page.items)
+        cursor = page.next_cursor
+        if cursor is None:
+            return [found[name] for name in sorted(found)]
+
+
 def page_json(kind: Kind, query: dict[str, Any], render: editing.Render) -> dict[str, Any]:
     page = service().config.page(me(), Listing(kind, limit=query["limit"], cursor=query["cursor"], sort="id"))
     return {
@@ -52,8 +68,11 @@ def page_json(kind: Kind, query: dict[str, Any], render: editing.Render) -> dict
 
 @queue_types.operation("GET", "/queue-types", scope=READ, query=paging.Page, answers=network.QueueTypePage)
 def list_queue_types(query: dict[str, Any]) -> Response:
-    """List queue types"""
-    return answer(page_json("queue-type", query, queue_type_json))
+    """List queue types
+
+    Also those that are built in; changing one of them stores it under its name.
+    """
+    return answer(page_of(all_queue_types(), queue_type_json, query))
 
 
 @queue_types.operation(

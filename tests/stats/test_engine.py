@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rates and history from counters: exact sums, resets, slot reuse, restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.stats.maps import Maps
+from weir.model.problem import Unavailable
+from weir.stats.archive import Archive
+from weir.stats.codes import DROPS_PS, RATE_BPS
+from weir.stats.engine import Engine
+from weir.stats.history import SecondHistory
+from weir.stats.layout import Counters, Layout
+from weir.stats.rates import levels_of
+
+NOON = 1_700_000_000 // 600 * 600.0
+UP, DOWN = 0, 1
+
+
+class Rig:
+    """An engine over maps, with a clock of its own."""
+
+    def __init__(self, archive: Archive | None = None, slots: int = 64) -> None:
+        self.maps = Maps(slots)
+        self.counters = Counters(Layout.read(self.maps.layout()), *self.maps.duplicates())
+        self.engine = Engine(archive)
+        self.now = NOON
+
+    def follow(self) -> None:
+        self.engine.set_slots(self.maps.slots, self.counters)
+
+    def second(self, seconds: float = 1.0) -> None:
+        self.now += seconds
+        self.engine.sample(self.counters, self.now, seconds)
+
+    def rate(self, name: str) -> tuple[float, float]:
+        row = self.engine.figures([name])[0]
+        return row["rate_bps"]["upload"], row["rate_bps"]["download"]
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    found = Rig()
+    yield found
+    found.counters.close()
+    found.maps.close()
+
+
+def test_the_first_sample_of_a_class_is_no_rate(rig: Rig) -> None:
+    rig.maps.place("a", 1)
+    rig.maps.count("a", UP, bytes=10**9, packets=10**6)
+    rig.follow()
+    rig.second()
+    assert rig.rate("a") == (0, 0)
+
+
+def test_rates_are_bits_of_the_last_second_by_direction(rig: Rig) -> None:
+    rig.maps.place("a", 1)
+    rig.follow()
+    rig.second()
+    rig.maps.count("a", UP, bytes=1250, packets=2)
+    rig.maps.count("a", DOWN, bytes=125_000, packets=100, drop_packets=7, fast_bytes=62_500, delay_us=50)
+    rig.second()
+    row = rig.engine.figures(["a"])[0]
+    assert row["rate_bps"] == {"upload": 10_000, "download": 1_000_000}
+    assert row["drops_ps"] == {"upload": 0, "download": 7}
+    assert row["bytes"] == {"upload": 1250, "download": 125_000}
+    assert row["delay_us"]["download"] == 0.5
+    assert row["fast_share"] == pytest.approx(62_500 / 126_250, abs=1e-4)
+    assert row["live"] is True
+    rig.second(2.0)
+    assert rig.rate("a") == (0, 0)
+
+
+def test_a_parent_is_the_sum_of_what_is_below_it(rig: Rig) -> None:
+    rig.maps.place("root", 5)
+    rig.maps.place("site", 9, parent=5)
+    rig.maps.place("leaf", 2, parent=9)
+    rig.maps.place("other", 3, parent=5)
+    rig.follow()
+    rig.second()
+    for name in ("root", "site", "leaf", "other"):
+        rig.maps.count(name, DOWN, bytes=1000, packets=1)
+    rig.second()
+    assert [rig.rate(name)[1] for name in ("leaf", "site", "other", "root")] == [8000, 16000, 8000, 32000]
+    assert rig.engine.figures(["root"])[0]["bytes"]["download"] == 4000
+
+
+def test_a_counter_that_went_back_counts_from_zero(rig: Rig) -> None:
+    rig.maps.place("a", 1)
+    rig.maps.count("a", UP, bytes=10_000, packets=10)
+    rig.follow()
+    rig.second()
+    rig.maps.counters[2] = 0
+    rig.maps.count("a", UP, bytes=500, packets=1)
+    rig.second()
+    assert rig.rate("a")[0] == 4000
+
+
+def test_a_reused_slot_inherits_neither_rate_nor_history(rig: Rig) -> None:
+    rig.maps.place("old", 1)
+    rig.follow()
+    rig.second()
+    rig.maps.count("old", UP, bytes=10**6, packets=10)
+    rig.second(60)
+    rig.second(60)
+    rig.maps.free("old")
+    rig.maps.place("new", 1)
+    rig.maps.count("new", UP, bytes=10**7, packets=10)
+    rig.follow()
+    rig.second()
+    assert rig.rate("new") == (0, 0)
+    assert rig.engine.figures(["old"])[0]["live"] is False
+    assert not any(rig.engine.recent("new", "1h")["upload"]["rate_bps"])
+
+
+def test_history_follows_a_queue_to_another_slot(rig: Rig) -> None:
+    rig.maps.place("a", 1)
+    rig.follow()
+    rig.second()
+    rig.maps.count("a", DOWN, bytes=750_000_000, packets=10)
+    rig.second(60)
+    rig.second(60)
+    before = rig.engine.recent("a", "1h")["download"]["rate_bps"]
+    assert max(value or 0 for value in before) > 0
+    rig.maps.free("a")
+    rig.maps.place("b", 1)
+    rig.maps.place("a", 40)
+    rig.follow()
+    assert rig.engine.recent("a", "1h")["download"]["rate_bps"] == before
+
+
+def test_two_minutes_are_kept_by_the_second(rig: Rig) -> None:
+    rig.maps.place("a", 1)
+    rig.follow()
+    rig.second()
+    for step in range(1, 4):
+        rig.maps.count("a", UP, bytes=125 * step, packets=1)
+        rig.second()
+    recent = rig.engine.recent("a", "2m")
+    assert recent["step_s"] == 1
+    assert recent["start"] == rig.now - 119
+    assert recent["upload"]["rate_bps"][-3:] == pytest.approx([1000, 2000, 3000], rel=5e-4)
+    assert recent["upload"]["rate_bps"][0] is None
+
+
+def test_the_minute_is_the_mean_of_the_last_sixty_seconds(rig: Rig) -> None:
+    rig.maps.place("a", 1)
+    rig.follow()
+    rig.second()
+    for second in range(120):
+        rig.maps.count("a", UP, bytes=125 if second < 60 else 1250, packets=1)
+        rig.second()
+    assert rig.engine.figures(["a"])[0]["minute_rate_bps"]["upload"] == pytest.approx(10_000, rel=0.01)
+
+
+def test_the_ranking_is_by_the_figure_asked_for(rig: Rig) -> None:
+    for slot, name in enumerate(("a", "b", "c", "idle"), 1):
+        rig.maps.place(name, slot)
+    rig.follow()
+    rig.second()
+    for name, up, down in (("a", 3, 1), ("b", 2, 2), ("c", 1, 9)):
+        rig.maps.count(name, UP, bytes=up, packets=1)
+        rig.maps.count(name, DOWN, bytes=down, packets=1)
+    rig.second()
+    assert rig.engine.ranking("rate_upload", 10) == ["a", "b", "c"]
+    assert rig.engine.ranking("rate_download", 2) == ["c", "b"]
+    assert rig.engine.ranking("drops", 10) == []
+
+
+def test_the_day_is_kept_in_the_archive_over_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "statistics.db"
+    rig = Rig(Archive(path))
+    rig.maps.place("a", 1)
+    rig.maps.place("idle", 2)
+    rig.follow()
+    for _ in range(22):
+        rig.maps.count("a", DOWN, bytes=7_500_000, packets=10)
+        rig.second(60)
+    again = Rig(Archive(path))
+    again.now = rig.now
+    again.maps.place("a", 7)
+    again.maps.place("idle", 8)
+    again.follow()
+    again.second()
+    day = again.engine.recent("a", "24h")
+    known = [value for value in day["download"]["rate_bps"] if value is not None]
+    assert len(day["download"]["rate_bps"]) == 144
+    assert known[-1] == pytest.approx(1_000_000, rel=0.01)
+    assert 0.0 in again.engine.recent("idle", "24h")["download"]["rate_bps"]
+    assert rig.engine.recent("nobody", "24h")["upload"]["rate_bps"] == [None] * 144
+
+
+def test_a_damaged_archive_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "statistics.db"
+    path.write_bytes(b"this is no database" * 100)
+    archive = Archive(path)
+    rates, _ = archive.read(5, 1000)
+    assert not rates.any()
+    archive.close()
+
+
+@given(st.floats(1.0, 1e13))
+def test_a_rate_survives_its_code(rate: float) -> None:
+    code = RATE_BPS.encode(np.array([rate], np.float32))
+    assert RATE_BPS.decode(code)[0] == pytest.approx(rate, rel=1e-3)
+
+
+@given(st.floats(0.01, 1e8))
+def test_drops_survive_their_code(drops: float) -> None:
+    code = DROPS_PS.encode(np.array([drops], np.float32))
+    assert DROPS_PS.decode(code)[0] == pytest.approx(drops, rel=0.05)
+
+
+def test_nothing_and_zero_are_different() -> None:
+    assert RATE_BPS.decode(np.array([0, 1], np.uint16)) == [None, 0.0]
+    assert RATE_BPS.encode(np.array([0.0], np.float32))[0] == 1
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=40))
+def test_any_parents_give_levels_that_end(parents: list[int]) -> None:
+    levels = levels_of(np.array(parents, np.uint32))
+    assert len(levels) <= 16
+
+
+def test_the_seconds_forget_who_was_not_asked_for_the_longest() -> None:
+    seconds = SecondHistory(slots=4)
+    seconds.watch([1, 2, 3, 4])
+    seconds.watch([1])
+    seconds.watch([5])
+    assert seconds.place(2) is None
+    assert None not in (seconds.place(1), seconds.place(5))
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, {"lines": 4}, {"lines": "x", "stride": 64, "counters": {}, "class": {}}]
+)
+def test_a_layout_that_is_not_understood_is_a_problem(answer: dict[str, object]) -> None:
+    with pytest.raises(Unavailable):
+        Layout.read(answer)
