@@ -26,7 +26,7 @@ from weir.model.document import Document
 from weir.model.enforcement import enforcement_of
 from weir.model.objects import Queue
 from weir.model.problem import Invalid
-from weir.model.rules import findings_of
+from weir.model.rules import findings_by_id
 from weir.service import Listing, Stored
 
 area = Area("queues", "Simple queues: who, how fast up and down, under which parent.")
@@ -39,13 +39,14 @@ STAGED = {202: ("Staged in your candidate", changes.StagedAnswer)}
 def queue_rows(found: Sequence[Stored]) -> list[dict[str, Any]]:
     """Queues with what is read-only: ancestors, children, what is in force, and findings."""
     with service().config.document(me()) as document:
+        findings = findings_by_id(document, "queue", [stored.id for stored in found])
         return [
             {
                 **object_json(stored),
                 "path": ancestors_json(document, stored.id),
                 "child_count": len(document.children_of(stored.id)),
                 "enforcement": enforcement_json(stored),
-                "warnings": findings_json(findings_of(document, "queue", stored.id)),
+                "warnings": findings_json(findings[stored.id]),
             }
             for stored in found
         ]

@@ -47,8 +47,17 @@ def validate_all(document: Document, *, errors_only: bool = False) -> list[Findi
 
 def findings_of(document: Document, kind: Kind, object_id: str) -> list[Finding]:
     """What the rules say about one object: the `warnings` of an API answer."""
+    return findings_by_id(document, kind, (object_id,))[object_id]
+
+
+def findings_by_id(document: Document, kind: Kind, ids: Iterable[str]) -> dict[str, list[Finding]]:
+    """`findings_of` each; what several of them need is worked out once."""
     view = View(document)
-    return [found for rule in RULES if rule.kind == kind for found in _check(view, rule, (object_id,))]
+    rules = [rule for rule in RULES if rule.kind == kind]
+    return {
+        object_id: [found for rule in rules for found in _check(view, rule, (object_id,))]
+        for object_id in ids
+    }
 
 
 def affected(

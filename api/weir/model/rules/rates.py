@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from weir.model.document import Change
 from weir.model.limits import LOW_RATE_BPS
-from weir.model.objects import Queue
+from weir.model.objects import NO_TOTAL, Pair, Queue
 from weir.model.problem import Finding
 from weir.model.rules.base import Rule, View, differs, error, old_and_new, own, warning
 from weir.model.units import format_duration_ms
@@ -44,6 +44,8 @@ def _ways(queue: Queue) -> Iterator[_Way]:
             getattr(queue.burst_time_ms, name),
         )
     total = queue.total
+    if total is NO_TOTAL:
+        return
     yield _Way(
         "total",
         "total.{}",
@@ -55,7 +57,13 @@ def _ways(queue: Queue) -> Iterator[_Way]:
     )
 
 
+def _either(pair: Pair[int]) -> bool:
+    return bool(pair.upload or pair.download)
+
+
 def limit_at_above_max(_view: View, queue: Queue) -> Iterator[Finding]:
+    if not (_either(queue.limit_at_bps) or queue.total.limit_at_bps):
+        return
     for way in _ways(queue):
         if 0 < way.max_limit_bps < way.limit_at_bps:
             yield error(
@@ -69,6 +77,8 @@ def limit_at_above_max(_view: View, queue: Queue) -> Iterator[Finding]:
 
 def burst(_view: View, queue: Queue) -> Iterator[Finding]:
     """RouterOS manual, queue-burst: a burst is allowed while the average is below the threshold."""
+    if not (_either(queue.burst_limit_bps) or queue.total.burst_limit_bps):
+        return
     for way in _ways(queue):
         if way.burst_limit_bps:
             yield from _burst_one_way(queue, way)
