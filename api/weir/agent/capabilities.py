@@ -24,6 +24,15 @@ def qdisc_refusals() -> dict[str, str]:
     return {kind: _short(tried[arguments]) for kind, (_, arguments) in QDISCS.items()}
 
 
+def shaper_refusals(qdiscs: Mapping[str, str], probed: list[Capability]) -> dict[str, str]:
+    """As `qdisc_refusals`, and fq counts only if packets were seen to be paced on it."""
+    pacing = next((item for item in probed if item.id == "edt-pacing"), None)
+    refusals = dict(qdiscs)
+    if pacing is not None and not pacing.available and not refusals["fq"]:
+        refusals["fq"] = pacing.reason
+    return refusals
+
+
 def to_json(refusals: Mapping[str, str], probed: list[Capability], frr: Frr) -> list[dict[str, Any]]:
     """The list that `status` answers."""
     found = [

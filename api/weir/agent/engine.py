@@ -20,6 +20,7 @@ from typing import Any
 
 from weir.agent.drift import DriftLog
 from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
+from weir.agent.sharing import Sharing
 from weir.agent.slots import SlotLog
 from weir.compiler import Plan, SlotAllocation, compile_document, nothing_compiled, update
 from weir.model.document import Change, Document
@@ -43,8 +44,9 @@ class Unsettled:
 class Engine:
     """Thread-safe. `state` and `revision` may be read without the lock."""
 
-    def __init__(self, kernel: Kernel, database: Path, capacity: int) -> None:
+    def __init__(self, kernel: Kernel, sharing: Sharing, database: Path, capacity: int) -> None:
         self.kernel = kernel
+        self.sharing = sharing
         self.lock = threading.RLock()
         self.state = "starting"
         self.revision = 0
@@ -94,6 +96,7 @@ class Engine:
         self._loaded = True
         self.slot_log.reset(self.compiled.slots())
         synced = self.kernel.sync(self.compiled)
+        self.sharing.reset(self.compiled)
         self._note(synced, "start")
         log.info("revision %d is running: %d entries brought in line", revision, len(synced.repaired))
 
@@ -237,6 +240,7 @@ class Engine:
             raise
         self.slot_log.note(plan)
         self.compiled.accept(plan)
+        self.sharing.follow(plan)
         if timing is None:
             self._note(self.kernel.sync(self.compiled, touched(plan)), "change", touched(plan))
         self.state = self.drift.state

@@ -85,6 +85,7 @@ class Handlers:
             "confirm": self._confirm(),
             "started_at": engine.started_at_ms,
             "store": {"ok": engine.store is not None, "reason": engine.store_reason},
+            "sharing": engine.sharing.to_json(),
             "rss_bytes": resident_bytes(),
         }
 

@@ -22,15 +22,18 @@ from typing import IO
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
+from weir.adapters.datapath_probe import probe
 from weir.adapters.events import Events
 from weir.adapters.frr import Frr
 from weir.adapters.netlink import Links
+from weir.adapters.share_controller import ShareController
 from weir.agent import capabilities, logs
 from weir.agent.engine import Engine
 from weir.agent.handlers import Handlers
 from weir.agent.keeper import Keeper
 from weir.agent.kernel import Kernel
 from weir.agent.notify import notify
+from weir.agent.sharing import Sharing
 from weir.backends.firewall import FirewallBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import PortModes
@@ -91,8 +94,10 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(datapath.close)
     lines = ClassLines(datapath)
     stack.callback(lines.close)
-    refusals = capabilities.qdisc_refusals()
-    modes = PortModes(refusals)
+    share = ShareController(datapath)
+    stack.callback(share.stop)
+    refusals, probed = capabilities.qdisc_refusals(), probe(options.library)
+    modes = PortModes(capabilities.shaper_refusals(refusals, probed))
     frr = Frr(options.frr_run_dir, state_dir)
     kernel = Kernel(
         firewall=FirewallBackend(),
@@ -104,9 +109,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     )
     events = Events()
     stack.callback(events.close)
-    engine = Engine(kernel, options.database, lines.capacity)
+    engine = Engine(kernel, Sharing(share), options.database, lines.capacity)
     keeper = Keeper(engine, events, scan_s=options.scan_interval_s)
-    handlers = Handlers(engine, keeper, datapath, links, capabilities.to_json(refusals, [], frr))
+    handlers = Handlers(engine, keeper, datapath, links, capabilities.to_json(refusals, probed, frr))
     server = AgentServer(
         options.socket,
         handlers.table(),
