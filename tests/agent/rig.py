@@ -201,6 +201,26 @@ class Rig:
                 near.send(bytes(1200))
             return sum(1 for _ in iter(lambda: _received(far), 0))
 
+    def rate_bps(self, direction: str, offered_bps: int, ip_bytes: int = 1228, warm_s: float = 0.7) -> float:
+        """IP bits per second that arrive of so many offered by the rig's client (or to it), over 1.5 s."""
+        far, near = bound(self.internet, "203.0.113.1"), bound(self.client_ns, "10.64.0.2")
+        with near, far:
+            near.connect(far.getsockname())
+            far.settimeout(0.2)
+            until("a first packet arrives", lambda: near.send(b"hello") and _met(far))
+            sender, receiver = (near, far) if direction == "upload" else (far, near)
+            receiver.setblocking(False)
+            payload, interval_s = bytes(ip_bytes - 28), ip_bytes * 8 / offered_bps
+            start_s = due_s = time.monotonic()
+            arrived = 0
+            while (now_s := time.monotonic()) < start_s + warm_s + 1.5:
+                if now_s >= due_s:
+                    sender.send(payload)
+                    due_s += interval_s
+                count = _drain(receiver)
+                arrived += count if now_s >= start_s + warm_s else 0
+            return arrived * ip_bytes * 8 / 1.5
+
     # -- the kernel ----------------------------------------------------------------------------------
 
     def run(self, *command: str, namespace: str | None = None) -> str:
@@ -234,6 +254,25 @@ class Rig:
         self.agent.close()
         self.store.close()
         remove(self.name)
+
+
+def _met(far: socket.socket) -> bool:
+    """The first packet tells the address that the client has behind the NAT."""
+    try:
+        far.connect(far.recvfrom(2048)[1])
+    except TimeoutError:
+        return False
+    return True
+
+
+def _drain(link: socket.socket) -> int:
+    count = 0
+    while True:
+        try:
+            link.recv(2048)
+        except BlockingIOError:
+            return count
+        count += 1
 
 
 def _received(link: socket.socket) -> int:

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three ways to shape, on real packets, and the changes between them.
+
+The host kernel of a developer may lack fq: then EDT must fall back to policing and say why. In the virtual
+machine the same tests see EDT itself.
+"""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from lab import netns
+from tests.agent.rig import Rig, client_queue, lan, queue, until, wan
+from weir.adapters import htb_classes, tc
+from weir.adapters.htb_classes import HtbClass
+from weir.model.objects import Pair, Queue
+
+MEGABIT = 1_000_000
+TOLERANCE = 0.05
+
+
+def limited(upload_bps: int, download_bps: int, **more: object) -> Queue:
+    return Queue(
+        "client",
+        "client",
+        target=("10.64.0.2/32",),
+        max_limit_bps=Pair(upload_bps, download_bps),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def has_fq(rig: Rig) -> bool:
+    return any(item["id"] == "qdisc-fq" and item["available"] for item in rig.status()["capabilities"])
+
+
+def tree(rig: Rig, device: str) -> dict[int, HtbClass]:
+    with netns.inside(rig.router):
+        return htb_classes.read_all(socket.if_nametoindex(device), tc.HTB_MAJOR)
+
+
+def measured(rig: Rig) -> None:
+    assert rig.rate_bps("upload", 5 * MEGABIT) == pytest.approx(2 * MEGABIT, rel=TOLERANCE)
+    assert rig.rate_bps("download", 6 * MEGABIT) == pytest.approx(3 * MEGABIT, rel=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_policing_keeps_the_limit_both_ways(rig: Rig) -> None:
+    rig.commit(lan(shaper="police"), wan(shaper="police"), limited(2 * MEGABIT, 3 * MEGABIT))
+    assert rig.status()["shapers"]["lan0"] == {"mode": "police", "reason": "asked for"}
+    measured(rig)
+
+
+@pytest.mark.slow
+def test_the_default_is_pacing_where_fq_is_and_policing_with_a_reason_elsewhere(rig: Rig) -> None:
+    rig.commit(lan(), wan(), limited(2 * MEGABIT, 3 * MEGABIT))
+    shaper = rig.status()["shapers"]["wan0"]
+    if has_fq(rig):
+        assert shaper["mode"] == "edt"
+        kinds = [(item["kind"], item.get("parent", "root")) for item in tc_qdiscs(rig, "wan0")]
+        assert [kind for kind, _ in kinds].count("fq") == 2
+    else:
+        assert shaper["mode"] == "police"
+        assert "fq is not available" in shaper["reason"]
+    measured(rig)
+
+
+@pytest.mark.slow
+def test_htb_keeps_the_limit_both_ways(rig: Rig) -> None:
+    rig.commit(lan(shaper="htb"), wan(shaper="htb"), limited(2 * MEGABIT, 3 * MEGABIT))
+    assert rig.status()["shapers"]["wan0"]["mode"] == "htb"
+    (up,), (down,) = tree(rig, "wan0").values(), tree(rig, "lan0").values()
+    assert (up.ceil_bps, down.ceil_bps) == (2 * MEGABIT, 3 * MEGABIT)
+    measured(rig)
+
+
+def test_an_htb_tree_follows_every_kind_of_change(rig: Rig) -> None:
+    rig.commit(lan(shaper="htb"), wan(shaper="htb"), client_queue())
+    rig.commit(
+        queue(40, target=("10.70.0.0/16",), max_limit_bps=Pair(40 * MEGABIT, 40 * MEGABIT)),
+        queue(41, target=("10.71.0.0/16",), max_limit_bps=Pair(40 * MEGABIT, 40 * MEGABIT)),
+        queue(42, target=("10.70.1.0/24",), parent="q40"),
+        queue(43, target=("10.70.1.0/28",), parent="q42", limit_at_bps=Pair(MEGABIT, 2 * MEGABIT)),
+    )
+    slots = {name: rig.explain(name)["compiled"]["slot"] for name in ("q40", "q41", "q42", "q43")}
+    held = tree(rig, "lan0")
+    assert held[slots["q43"]].parent_minor == slots["q42"]
+    assert held[slots["q43"]].rate_bps == 2 * MEGABIT
+    rig.commit(
+        queue(42, target=("10.71.1.0/24",), parent="q41"), queue(43, target=("10.71.1.0/28",), parent="q42")
+    )
+    held = tree(rig, "lan0")
+    assert held[slots["q42"]].parent_minor == slots["q41"]
+    assert held[slots["q43"]].parent_minor == slots["q42"]
+    rig.commit(queue(43, download_bps=7 * MEGABIT, target=("10.71.1.0/28",), parent="q42"))
+    assert tree(rig, "lan0")[slots["q43"]].ceil_bps == 7 * MEGABIT
+    rig.commit(delete=[("queue", name) for name in ("q43", "q42", "q41", "q40")])
+    assert len(tree(rig, "lan0")) == len(tree(rig, "wan0")) == 1
+
+
+def test_a_tree_that_somebody_deletes_is_built_again(rig: Rig) -> None:
+    rig.commit(lan(shaper="htb"), wan(shaper="htb"), client_queue())
+    before = tree(rig, "wan0")
+    rig.run("tc", "qdisc", "del", "dev", "wan0", "root")
+    until("the tree is back", lambda: tree(rig, "wan0") == before)
+    until("it is listed", lambda: any("HTB" in item["text"] for item in rig.status()["drift"]))
+
+
+def test_a_port_that_leaves_htb_loses_our_tree_and_no_other_qdisc(rig: Rig) -> None:
+    rig.commit(lan(shaper="htb"), wan(shaper="htb"), client_queue())
+    rig.commit(lan(shaper="police"), wan(shaper="police"))
+    assert tree(rig, "wan0") == {}
+    assert "htb" not in [item["kind"] for item in tc_qdiscs(rig, "wan0")]
+    rig.run("tc", "qdisc", "replace", "dev", "wan0", "root", "handle", "7:", "pfifo", "limit", "77")
+    rig.commit(client_queue(300_000))
+    rig.agent.call("resync")
+    assert [item["handle"] for item in tc_qdiscs(rig, "wan0") if item["kind"] == "pfifo"] == ["7:"]
+    rig.run("tc", "qdisc", "del", "dev", "wan0", "root")
+
+
+def tc_qdiscs(rig: Rig, device: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = rig.json("tc", "-j", "qdisc", "show", "dev", device)
+    return [item for item in found if item]
