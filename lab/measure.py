@@ -19,6 +19,7 @@ from ipaddress import ip_address
 from itertools import pairwise
 
 from lab import netns, plan
+from lab.process import PATIENCE
 
 UDP_HEADER = 8
 IP_HEADER = {4: 20, 6: 40}
@@ -174,8 +175,8 @@ def _receive(path: _Path, window: tuple[float, float]) -> None:
 
 
 def poll(ready: Callable[[], bool], within_s: float = 10.0) -> bool:
-    """Whether `ready` became true within the time."""
-    deadline = time.monotonic() + within_s
+    """Whether `ready` became true within the time (longer on emulated processors)."""
+    deadline = time.monotonic() + within_s * PATIENCE
     while not ready():
         if time.monotonic() > deadline:
             return False

@@ -18,6 +18,8 @@ from lab import plan
 from lab.netns import LabError
 
 PR_SET_PDEATHSIG = 1
+PATIENCE = 6 if os.environ.get("WEIR_IN_VM") else 1
+"""Emulated processors are that much slower."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -78,6 +80,7 @@ def wait_for(
     what: str, ready: Callable[[], bool], children: Sequence[Child] = (), within_s: float = 20.0
 ) -> None:
     """Poll until `ready`; raises LabError when a child ends or the time is over."""
+    within_s *= PATIENCE
     deadline = time.monotonic() + within_s
     while not ready():
         for child in children:

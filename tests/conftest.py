@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `router` of the tests that send real traffic: one lab a module, no queues when a test starts."""
+"""The `router` of the tests that send real traffic: one lab for all, no queues when a test starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.router import Router
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def standing_router() -> Iterator[Router]:
     from tests.router import running_router
 

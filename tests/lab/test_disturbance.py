@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -37,7 +37,10 @@ class Echoes:
         self.near.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
         self.far = measure.bound(plan.INTERNET, plan.INTERNET_ADDRESSES[0])
         self.destination = (plan.INTERNET_ADDRESSES[0], self.far.getsockname()[1])
+        self.near.settimeout(0.1)
+        self.far.settimeout(0.1)
         self.over = threading.Event()
+        self.counted = threading.Event()
         self.sent = 0
         self.back: set[int] = set()
 
@@ -53,10 +56,11 @@ class Echoes:
             self.over.set()
             workers[2].join()
             measure.poll(lambda: len(self.back) == self.sent, 3)
-            self.near.close()
-            self.far.close()
+            self.counted.set()
             for worker in workers:
                 worker.join()
+            self.near.close()
+            self.far.close()
         return sorted(set(range(self.sent)) - self.back)
 
     def _warm(self) -> None:
@@ -77,23 +81,15 @@ class Echoes:
             time.sleep(0.002)
 
     def _echo(self) -> None:
-        while self._readable(self.far):
-            payload, peer = self.far.recvfrom(2048)
-            self.far.sendto(payload, peer)
+        while not self.counted.is_set():
+            with suppress(TimeoutError):
+                payload, peer = self.far.recvfrom(2048)
+                self.far.sendto(payload, peer)
 
     def _collect(self) -> None:
-        while self._readable(self.near):
-            self.back.add(PACKET.unpack_from(self.near.recv(2048))[0])
-
-    def _readable(self, own: socket.socket) -> bool:
-        """Wait for a packet; False when the socket was closed."""
-        while own.fileno() >= 0:
-            try:
-                if select.select([own], [], [], 0.1)[0]:
-                    return True
-            except (OSError, ValueError):
-                return False
-        return False
+        while not self.counted.is_set():
+            with suppress(TimeoutError):
+                self.back.add(PACKET.unpack_from(self.near.recv(2048))[0])
 
 
 @pytest.fixture
