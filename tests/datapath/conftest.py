@@ -38,11 +38,21 @@ def own_namespace(built: None) -> Iterator[None]:
     os.close(home)
 
 
-@pytest.fixture
-def datapath(own_namespace: None) -> Iterator[Datapath]:
-    """Loaded, not pinned, nothing attached."""
+@pytest.fixture(scope="module")
+def standing_datapath(own_namespace: None) -> Iterator[Datapath]:
     with Datapath.open(None, capacity=4096) as opened:
         yield opened
+
+
+@pytest.fixture
+def datapath(standing_datapath: Datapath) -> Iterator[Datapath]:
+    """Loaded once a module, not pinned; nothing attached and nothing in the tables."""
+    yield standing_datapath
+    for ifname in standing_datapath.attached():
+        standing_datapath.detach(ifname)
+    standing_datapath.change_prefixes(remove=list(standing_datapath.read_prefixes()))
+    for slot in standing_datapath.read_classes():
+        standing_datapath.clear_class(slot)
 
 
 @pytest.fixture
