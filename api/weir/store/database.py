@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weir.model.problem import Invalid, Unavailable
+from weir.store.owner import acting_as, owner_to_be
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 DEFAULT_WAIT_S = 10.0
@@ -59,7 +60,8 @@ class Database:
         for _ in range(READERS):
             self._idle.put(None)
         _require_file(path, create)
-        with translated(path):
+        self._owner = owner_to_be(path)
+        with translated(path), acting_as(self._owner):
             self._writer = _connect(path)
             try:
                 _prepare(self._writer, path, series, create)
@@ -69,12 +71,13 @@ class Database:
 
     def close(self) -> None:
         """Close all idle connections and the writer; callers have finished by then."""
-        with suppress(queue.Empty):
-            while True:
-                connection = self._idle.get_nowait()
-                if connection is not None:
-                    connection.close()
-        self._writer.close()
+        with acting_as(self._owner):
+            with suppress(queue.Empty):
+                while True:
+                    connection = self._idle.get_nowait()
+                    if connection is not None:
+                        connection.close()
+            self._writer.close()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -85,13 +88,15 @@ class Database:
             raise Unavailable("too many requests read the store at once", code="store-busy") from error
         try:
             with translated(self.path):
-                if connection is None:
-                    connection = _connect(self.path)
-                connection.execute("BEGIN")
+                with acting_as(self._owner):
+                    if connection is None:
+                        connection = _connect(self.path)
+                    connection.execute("BEGIN")
+                    connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # the snapshot is taken now
                 try:
                     yield connection
                 finally:
-                    _end(connection, "ROLLBACK")
+                    _end(connection, "ROLLBACK", self._owner)
         finally:
             self._idle.put(connection)
 
@@ -113,14 +118,16 @@ class Database:
         try:
             with translated(self.path):
                 remaining_ms = max(int((deadline - time.monotonic()) * 1000), 0)
-                self._writer.execute(f"PRAGMA busy_timeout = {remaining_ms}")
-                self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-                self._writer.execute("BEGIN IMMEDIATE")
+                with acting_as(self._owner):
+                    self._writer.execute(f"PRAGMA busy_timeout = {remaining_ms}")
+                    self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                    self._writer.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._writer
-                    self._writer.execute("COMMIT")
+                    with acting_as(self._owner):
+                        self._writer.execute("COMMIT")
                 except BaseException:
-                    _end(self._writer, "ROLLBACK")
+                    _end(self._writer, "ROLLBACK", self._owner)
                     raise
         finally:
             self._write_lock.release()
@@ -204,7 +211,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, series: Series, create:
         connection.execute(f"PRAGMA application_id = {series.application_id}")
         connection.execute("COMMIT")
     except BaseException:
-        _end(connection, "ROLLBACK")
+        _end(connection, "ROLLBACK", None)
         raise
 
 
@@ -241,8 +248,8 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def _end(connection: sqlite3.Connection, how: str) -> None:
+def _end(connection: sqlite3.Connection, how: str, owner: tuple[int, int] | None) -> None:
     """End a transaction if SQLite has not already done so by itself (disk full, I/O error)."""
     if connection.in_transaction:
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error), acting_as(owner):
             connection.execute(how)
