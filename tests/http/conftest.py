@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fresh API per test."""
+"""A fresh API per test, or one per module for tests that change nothing."""
 
 from __future__ import annotations
 
@@ -20,3 +20,16 @@ def world(tmp_path: Path) -> Iterator[World]:
 @pytest.fixture
 def api(world: World) -> Client:
     return world.client()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with World(tmp_path_factory.mktemp("shared")) as found:
+        yield found
+
+
+@pytest.fixture
+def shared_api(shared: World) -> Client:
+    """For tests that leave nothing behind. The application serves this world again, whoever came between."""
+    shared.app.extensions["weir"] = shared.parts
+    return shared.client()

@@ -25,15 +25,15 @@ def check(answer: Any, status: int, code: str | None = None) -> None:
         assert answer.json["code"] == code
 
 
-def test_errors_of_the_framework(api: Client) -> None:
-    check(api("GET", "/nothing"), 404, "not-found")
-    check(api("GET", "/api/v2/queues"), 404)
-    missing = api("DELETE", "/queues")
+def test_errors_of_the_framework(shared_api: Client) -> None:
+    check(shared_api("GET", "/nothing"), 404, "not-found")
+    check(shared_api("GET", "/api/v2/queues"), 404)
+    missing = shared_api("DELETE", "/queues")
     check(missing, 405, "method-not-allowed")
     assert "GET" in missing.headers["Allow"]
-    check(api("POST", "/queues", data="x=1", content_type="application/x-www-form-urlencoded"), 415)
-    check(api("POST", "/queues", data="{}"), 415)
-    large = api("POST", "/queues", data=b" " * (2 << 20), content_type="application/json")
+    check(shared_api("POST", "/queues", data="x=1", content_type="application/x-www-form-urlencoded"), 415)
+    check(shared_api("POST", "/queues", data="{}"), 415)
+    large = shared_api("POST", "/queues", data=b" " * (2 << 20), content_type="application/json")
     check(large, 413)
 
 
@@ -53,26 +53,28 @@ def test_errors_of_the_framework(api: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/queues", "/queues/bulk", "/auth/sign-in", "/candidate/commit"])
-def test_bodies_that_are_no_json_object(api: Client, path: str, body: bytes) -> None:
-    answer = api("POST", path, data=body, content_type="application/json")
+def test_bodies_that_are_no_json_object(shared_api: Client, path: str, body: bytes) -> None:
+    answer = shared_api("POST", path, data=body, content_type="application/json")
     assert answer.status_code in (400, 422, 404), answer.text
     assert answer.mimetype == "application/problem+json"
 
 
 @pytest.mark.parametrize("name", ["\ud800", "a\x00b", "x" * 200, "\x1b[2J", 5, None, [], {}, True])
-def test_names_that_cannot_be(api: Client, name: Any) -> None:
+def test_names_that_cannot_be(shared_api: Client, name: Any) -> None:
     body = json.dumps({"name": name})
-    check(api("POST", "/queues", data=body, content_type="application/json"), 422)
+    check(shared_api("POST", "/queues", data=body, content_type="application/json"), 422)
     sign_in = json.dumps({"username": name, "password": name})
-    answer = api("POST", "/auth/sign-in", data=sign_in, content_type="application/json")
+    answer = shared_api("POST", "/auth/sign-in", data=sign_in, content_type="application/json")
     assert answer.status_code in (401, 422)
 
 
-@pytest.mark.parametrize("queue_id", ["%00", "%2e%2e", "a%2Fb", "%ED%A0%80", "A", "x" * 200, "%FF", "q 1", "'"])
+@pytest.mark.parametrize(
+    "queue_id", ["%00", "%2e%2e", "a%2Fb", "%ED%A0%80", "A", "x" * 200, "%FF", "q 1", "'"]
+)
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-def test_ids_that_cannot_be(api: Client, method: str, queue_id: str) -> None:
+def test_ids_that_cannot_be(shared_api: Client, method: str, queue_id: str) -> None:
     body = {"name": "x"} if method in ("PUT", "PATCH") else None
-    answer = api(method, f"/queues/{queue_id}", body)
+    answer = shared_api(method, f"/queues/{queue_id}", body)
     assert answer.status_code in (404, 422)
     assert answer.mimetype == "application/problem+json"
 
@@ -105,7 +107,9 @@ def test_every_problem_of_the_model_has_a_status(raised: model.Problem, status: 
 
 
 def test_every_class_of_problem_is_mapped() -> None:
-    classes = {kind for kind in vars(model).values() if isinstance(kind, type) and issubclass(kind, model.Problem)}
+    classes = {
+        kind for kind in vars(model).values() if isinstance(kind, type) and issubclass(kind, model.Problem)
+    }
     for kind in classes - {model.Problem, model.Throttled}:
         assert problems.status_of(kind("x")) != 500, kind
 

@@ -139,7 +139,14 @@ def test_lists_are_filtered_sorted_and_paged(api: Client) -> None:
     assert names(api, "?sort=name&offset=2&limit=2") == ["c2", "c3"]
     first = api("GET", "/queues?sort=name&limit=4").json
     rest = api("GET", f"/queues?sort=name&limit=4&cursor={first['next_cursor']}").json
-    assert [item["name"] for item in first["items"] + rest["items"]] == ["c0", "c1", "c2", "c3", "c4", "tower"]
+    assert [item["name"] for item in first["items"] + rest["items"]] == [
+        "c0",
+        "c1",
+        "c2",
+        "c3",
+        "c4",
+        "tower",
+    ]
     assert first["total"] == rest["total"] == 6
     assert rest["next_cursor"] is None
     ids = ",".join(item["id"] for item in first["items"][:2])
@@ -161,16 +168,37 @@ def test_lists_are_filtered_sorted_and_paged(api: Client) -> None:
         "?q=" + "x" * 300,
     ],
 )
-def test_a_bad_query_is_named(api: Client, query: str) -> None:
-    answer = api("GET", f"/queues{query}")
+def test_a_bad_query_is_named(shared_api: Client, query: str) -> None:
+    answer = shared_api("GET", f"/queues{query}")
     assert answer.status_code == 422
     assert answer.json["findings"] or answer.json["path"]
+
+
+def test_queues_are_sorted_by_what_passes_now(api: Client, world: World) -> None:
+    ids = {name: add(api, name)["id"] for name in ("a", "b", "c", "d")}
+    stats = world.parts.stats
+    stats.stop()
+    stats.tick()
+    for name, rate in (("b", 10_000), ("d", 99_000)):
+        world.agent.maps.count(ids[name], 1, bytes=rate, packets=1)
+    stats.tick()
+    assert names(api, "?sort=-rate_download") == ["d", "b", "a", "c"]
+    assert names(api, "?sort=rate_download") == ["a", "c", "b", "d"]
+    first = api("GET", "/queues?sort=-rate_download&limit=3").json
+    assert first["total"] == 4
+    assert names(api, f"?sort=-rate_download&limit=3&cursor={first['next_cursor']}") == ["c"]
+    assert names(api, "?sort=-rate_download&q=b") == ["b"]
+    assert names(api, "?sort=-drops&offset=1&limit=2") == ["b", "c"]
 
 
 def test_bulk_is_one_revision_or_nothing(api: Client, world: World) -> None:
     keep, drop = add(api, "keep"), add(api, "drop")
     body = {
-        "upsert": [{"name": "new1"}, {"name": "new2"}, {"id": keep["id"], "name": "kept", "etag": keep["etag"]}],
+        "upsert": [
+            {"name": "new1"},
+            {"name": "new2"},
+            {"id": keep["id"], "name": "kept", "etag": keep["etag"]},
+        ],
         "delete": [drop["id"]],
     }
     answer = api("POST", "/queues/bulk", body)

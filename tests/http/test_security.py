@@ -59,14 +59,8 @@ def test_unsafe_operations_need_write_unless_listed() -> None:
             assert scope in (WRITE, ADMIN, SIGNED_IN), (method, path)
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with World(tmp_path_factory.mktemp("matrix")) as found:
-        yield found
-
-
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
-def test_the_matrix_of_scopes(shared: World, method: str, path: str, scope: str) -> None:
+def test_the_matrix_of_scopes(shared: World, shared_api: Client, method: str, path: str, scope: str) -> None:
     if path.endswith("/stats/stream"):
         return
     nobody = shared.client(None)(method, path)
@@ -219,13 +213,17 @@ def test_accounts_are_managed_and_audited(world: World) -> None:
     assert admin("GET", "/users/ops").status_code == 404
     assert admin("DELETE", "/users/admin").status_code == 409
     entries = admin("GET", "/system/audit").json["items"]
-    assert {"user.create", "user.update", "password.reset", "user.delete"} <= {item["action"] for item in entries}
+    assert {"user.create", "user.update", "password.reset", "user.delete"} <= {
+        item["action"] for item in entries
+    }
     assert made.json["one_time_password"] not in admin("GET", "/system/audit").text
 
 
-@pytest.mark.parametrize("path", ["/", "/api/v1/system/live", "/api/v1/queues", "/api/v1/docs", "/nothing/here"])
-def test_every_answer_carries_the_security_headers(world: World, path: str) -> None:
-    answer = world.app.test_client().get(path)
+@pytest.mark.parametrize(
+    "path", ["/", "/api/v1/system/live", "/api/v1/queues", "/api/v1/docs", "/nothing/here"]
+)
+def test_every_answer_carries_the_security_headers(shared: World, shared_api: Client, path: str) -> None:
+    answer = shared.app.test_client().get(path)
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy

@@ -11,6 +11,7 @@ from flask import Response
 from weir.http import bulk, editing
 from weir.http.context import context, me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
+from weir.http.ranking import is_live, live_page
 from weir.http.rendering import (
     field_change_json,
     findings_json,
@@ -30,8 +31,6 @@ from weir.model.rules import findings_by_id
 from weir.service import Listing, Stored
 
 area = Area("queues", "Simple queues: who, how fast up and down, under which parent.")
-LIVE_SORTS = {"rate_upload": "rate_upload", "rate_download": "rate_download", "drops": "drops"}
-MAX_RANKED = 5000
 QUEUE = "/queues/<string(maxlength=63):queue_id>"
 STAGED = {202: ("Staged in your candidate", changes.StagedAnswer)}
 
@@ -78,7 +77,8 @@ def list_queues(query: dict[str, Any]) -> Response:
 
     `-` before the sort key means descending. Sorting by a live figure lists queues without one last.
     """
-    page = service().config.page(me(), listing(query))
+    chosen = listing(query)
+    page = live_page(chosen, query) if is_live(query["sort"]) else service().config.page(me(), chosen)
     return answer(
         {
             "items": queue_rows(page.items),
@@ -92,18 +92,13 @@ def listing(query: dict[str, Any]) -> Listing:
     """The service's question for a query string."""
     if query["cursor"] is not None and query["offset"] is not None:
         raise Invalid("Give a cursor or an offset, not both.", code="invalid-request", path="offset")
-    parent = query["parent"] or "any"
-    sort, rank = query["sort"], None
-    if sort.lstrip("-") in LIVE_SORTS:
-        rank = context().stats.ranking(LIVE_SORTS[sort.lstrip("-")], MAX_RANKED)
-        sort = "position"
+    parent, live = query["parent"] or "any", is_live(query["sort"])
     return Listing(
         "queue",
         limit=query["limit"],
-        cursor=query["cursor"],
-        offset=query["offset"] or 0,
-        sort=sort,
-        **({"rank": rank} if rank is not None else {}),
+        cursor=None if live else query["cursor"],
+        offset=None if live else query["offset"],
+        sort="position" if live else query["sort"],
         text=query["q"] or "",
         parent=None if parent == "none" else parent,
         disabled=query["disabled"],

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of queues sorted by a live figure: the busy ones by rank, the idle ones by position.
+
+Figures change each second, so there is no order that a cursor could hold on to: the cursor is the
+offset, and a queue may move between two pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from weir.http.context import context, me, service
+from weir.http.rendering import read_number
+from weir.service import Listing, Page, Stored
+
+LIVE_SORTS = frozenset({"rate_upload", "rate_download", "drops"})
+MAX_RANKED = 2000
+CHUNK = 1000
+
+
+def is_live(sort: str) -> bool:
+    return sort.lstrip("-") in LIVE_SORTS
+
+
+def live_page(listing: Listing, query: Mapping[str, Any]) -> Page:
+    """A page of what `listing` filters, in the order of `query["sort"]`."""
+    key, descending = query["sort"].lstrip("-"), query["sort"].startswith("-")
+    start = query["offset"] or read_number(query["cursor"]) or 0
+    busy = _matching(listing, context().stats.ranking(key, MAX_RANKED))
+    total = service().config.page(me(), replace(listing, limit=1)).total
+    idle_listing = replace(listing, without_ids=[*listing.without_ids, *(item.id for item in busy)])
+    limit = query["limit"]
+    if descending:
+        items = busy[start : start + limit]
+        items += _idle(idle_listing, max(start - len(busy), 0), limit - len(items))
+    else:
+        idle_total = total - len(busy)
+        items = _idle(idle_listing, start, min(limit, max(idle_total - start, 0)))
+        first = max(start - idle_total, 0)
+        items += busy[::-1][first : first + limit - len(items)]
+    more = start + limit < total
+    return Page(items=items, next_cursor=str(start + limit) if more else None, total=total)
+
+
+def _matching(listing: Listing, ranked: Sequence[str]) -> list[Stored]:
+    """Those of the ranked queues that the filter lets through, in the order of the ranking."""
+    if listing.ids is not None:
+        wanted = set(listing.ids)
+        ranked = [queue_id for queue_id in ranked if queue_id in wanted]
+    found: list[Stored] = []
+    for at in range(0, len(ranked), CHUNK):
+        part = ranked[at : at + CHUNK]
+        page = service().config.page(me(), replace(listing, limit=CHUNK, ids=part))
+        by_id = {item.id: item for item in page.items}
+        found.extend(by_id[queue_id] for queue_id in part if queue_id in by_id)
+    return found
+
+
+def _idle(listing: Listing, start: int, count: int) -> list[Stored]:
+    if count <= 0:
+        return []
+    return service().config.page(me(), replace(listing, offset=start, limit=count)).items

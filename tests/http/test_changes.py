@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates, commits with confirmation, revisions, by REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.http.world import Client, World
+
+QUEUE = {"name": "acme", "target": ["10.0.0.1/32"]}
+
+
+def stage(api: Client, name: str = "acme", **fields: Any) -> Any:
+    answer = api("POST", "/queues?candidate=1", {"name": name, **fields})
+    assert answer.status_code == 202, answer.json
+    return answer.json
+
+
+def test_a_candidate_is_staged_compared_validated_and_committed(api: Client) -> None:
+    assert api("GET", "/candidate").json == {"candidate": None}
+    staged = stage(api, target=["10.0.0.1/32"])
+    assert staged["candidate"]["kinds"] == {"queue": 1}
+    queue_id = staged["ids"][0]
+    assert api("GET", f"/queues/{queue_id}").status_code == 404
+    assert api("GET", f"/queues/{queue_id}?candidate=1").json["name"] == "acme"
+
+    diff = api("GET", "/candidate/diff").json
+    assert diff["counts"] == {"added": 1, "changed": 0, "removed": 0}
+    assert diff["changes"][0]["action"] == "add"
+    assert diff["kernel"]["available"] is True
+    assert api("POST", "/candidate/validate").json["valid"] is True
+
+    done = api("POST", "/candidate/commit", {"message": "why"})
+    assert done.status_code == 200, done.json
+    assert done.json["counts"]["added"] == 1
+    assert done.json["pending"] is None
+    assert api("GET", "/candidate").json == {"candidate": None}
+    assert api("GET", f"/queues/{queue_id}").status_code == 200
+
+
+def test_candidates_belong_to_their_user(world: World, api: Client) -> None:
+    made = api("POST", "/users", {"username": "ops", "scope": "write", "password": "a long pass phrase"}).json
+    assert made["user"]["username"] == "ops"
+    session = world.app.test_client()
+    body = {"username": "ops", "password": "a long pass phrase"}
+    csrf = session.post("/api/v1/auth/sign-in", json=body).json["csrf_token"]
+    answer = session.post("/api/v1/queues?candidate=1", json=QUEUE, headers={"X-CSRF-Token": csrf})
+    assert answer.status_code == 202
+    assert api("GET", "/candidate").json == {"candidate": None}
+
+
+def test_edits_of_the_candidate_follow_its_etags(api: Client) -> None:
+    made = api("POST", "/queues", QUEUE).json
+    path = f"/queues/{made['id']}?candidate=1"
+    assert api("PATCH", path, {"comment": "1"}, etag=made["etag"]).status_code == 202
+    staged = api("GET", path).json
+    assert staged["etag"] != made["etag"]
+    assert api("PATCH", path, {"comment": "2"}, etag=made["etag"]).status_code == 412
+    assert api("PATCH", path, {"comment": "2"}, etag=staged["etag"]).status_code == 202
+    fields = api("GET", "/candidate/diff").json["changes"][0]["fields"]
+    assert fields == [{"field": "comment", "old": "", "new": "2"}]
+    assert api("DELETE", f"/candidate/changes/queue/{made['id']}").json["candidate"]["change_count"] == 0
+    assert api("DELETE", "/candidate").status_code == 204
+    assert api("DELETE", "/candidate").status_code == 404
+
+
+def test_a_conflict_is_shown_and_resolved(api: Client) -> None:
+    made = api("POST", "/queues", QUEUE).json
+    api("PATCH", f"/queues/{made['id']}?candidate=1", {"comment": "mine"}, etag=made["etag"])
+    api("PATCH", f"/queues/{made['id']}", {"comment": "theirs"}, etag=made["etag"])
+    candidate = api("GET", "/candidate").json["candidate"]
+    assert candidate["conflicts"] == [{"kind": "queue", "id": made["id"]}]
+    refused = api("POST", "/candidate/commit", {})
+    assert (refused.status_code, refused.json["code"]) == (409, "candidate-conflict")
+    assert api("POST", "/candidate/resolve", {"keep": "mine"}).json["candidate"]["conflict_count"] == 0
+    assert api("POST", "/candidate/commit", {}).status_code == 200
+    assert api("GET", f"/queues/{made['id']}").json["comment"] == "mine"
+
+
+def test_changes_of_several_kinds_are_staged_in_one_request(api: Client) -> None:
+    body = {
+        "changes": [
+            {"kind": "queue", "id": None, "new": QUEUE},
+            {"kind": "queue-type", "id": "small", "new": {"type": "pfifo"}},
+            {"kind": "interface", "id": "wan0", "new": {"role": "wan"}},
+        ]
+    }
+    answer = api("PUT", "/candidate/changes", body)
+    assert answer.json["candidate"]["kinds"] == {"queue": 1, "queue-type": 1, "interface": 1}
+    bad = api("PUT", "/candidate/changes", {"changes": [{"kind": "queue", "id": None, "new": {"name": 5}}]})
+    assert bad.status_code == 422
+
+
+def test_a_commit_waits_for_its_confirmation(api: Client) -> None:
+    stage(api)
+    done = api("POST", "/candidate/commit", {"confirm_within_s": 300}).json
+    pending = done["pending"]
+    assert 290 < pending["seconds_left"] <= 300
+    shown = api("GET", "/config/pending").json
+    assert shown["pending"]["revision"] == done["revision"]
+    assert shown["pending"]["token"] is None
+    blocked = api("POST", "/queues", {"name": "other"})
+    assert blocked.status_code == 409
+    assert api("GET", "/revisions").json["items"][0]["state"] == "pending"
+
+    assert api("POST", "/config/confirm", {"revision": 99}).status_code == 409
+    assert api("POST", "/config/confirm", {"revision": done["revision"]}).status_code == 403
+    kept = api("POST", "/config/confirm", {"revision": done["revision"], "token": pending["token"]})
+    assert kept.json == {"pending": None, "revision": done["revision"]}
+    assert api("POST", "/queues", {"name": "other"}).status_code == 201
+
+
+def test_a_pending_commit_is_reverted_at_once(api: Client) -> None:
+    stage(api)
+    api("POST", "/candidate/commit", {"confirm_within_s": 300})
+    assert api("POST", "/config/revert").status_code == 200
+    assert api("GET", "/queues").json["total"] == 0
+    assert api("POST", "/config/revert").status_code == 409
+
+
+def test_revisions_are_listed_compared_and_restored(api: Client) -> None:
+    made = api("POST", "/queues", QUEUE).json
+    api("PATCH", f"/queues/{made['id']}", {"comment": "x"}, etag=made["etag"])
+    items = api("GET", "/revisions").json["items"]
+    assert [item["revision"] for item in items[:2]] == [2, 1]
+    assert items[0]["state"] == "running"
+    assert api("GET", "/revisions/2").json["changes"][0]["fields"][0]["field"] == "comment"
+    diff = api("GET", "/revisions/0/diff/2").json
+    assert diff["counts"]["added"] == 1
+    restored = api("POST", "/revisions/1/restore", {"message": "back"}).json
+    assert restored["revision"] == 3
+    assert api("GET", f"/queues/{made['id']}").json["comment"] == ""
+    assert api("GET", "/revisions/3").json["restores"] == 1
+    assert api("GET", "/revisions/99").status_code == 404
+    assert api("GET", "/revisions/99999999999999999999").status_code == 404
+    first = api("GET", "/revisions?limit=2").json
+    rest = api("GET", f"/revisions?limit=2&cursor={first['next_cursor']}").json
+    assert [item["revision"] for item in rest["items"]] == [1, 0]
+
+
+def test_a_long_diff_is_paged(api: Client) -> None:
+    body = {"upsert": [{"name": f"q{index}"} for index in range(25)]}
+    assert api("POST", "/queues/bulk?candidate=1", body).status_code == 202
+    first = api("GET", "/candidate/diff?limit=20").json
+    rest = api("GET", f"/candidate/diff?limit=20&cursor={first['next_cursor']}").json
+    assert (len(first["changes"]), len(rest["changes"]), first["total"]) == (20, 5, 25)

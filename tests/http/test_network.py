@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces, routes, firewall, queue types and the system, by REST."""
+
+from __future__ import annotations
+
+from tests.http.world import Client, World
+
+
+def test_interfaces_of_kernel_and_configuration_are_one_list(api: Client, world: World) -> None:
+    world.parts.stats.tick()
+    made = api("PUT", "/interfaces/wan0", {"role": "wan", "addresses": ["192.0.2.1/24"]})
+    assert made.status_code == 201, made.json
+    api("PUT", "/interfaces/gone0", {"role": "lan"})
+    items = {item["id"]: item for item in api("GET", "/interfaces").json["items"]}
+    assert items["lan0"]["configured"] is False
+    assert items["lan0"]["etag"] is None
+    assert items["wan0"]["state"]["up"] is True
+    assert items["gone0"]["state"] is None
+    assert api("GET", "/interfaces/nope0").status_code == 404
+    patched = api("PATCH", "/interfaces/wan0", {"mtu": 1400}, etag=made.json["etag"])
+    assert patched.json["mtu"] == 1400
+    assert api("DELETE", "/interfaces/wan0", etag=patched.json["etag"]).status_code == 204
+    assert api("GET", "/interfaces/wan0").json["configured"] is False
+
+
+def test_routes_live_and_die(api: Client) -> None:
+    made = api("POST", "/static-routes", {"destination": "0.0.0.0/0", "gateway": "192.0.2.254"})
+    assert made.status_code == 201, made.json
+    assert made.json["id"] == "r1"
+    both = api(
+        "POST", "/static-routes", {"destination": "10.0.0.0/8", "gateway": "1.1.1.1", "blackhole": True}
+    )
+    assert both.status_code == 422
+    assert api("GET", "/static-routes").json["total"] == 1
+    assert api("DELETE", "/static-routes/r1", etag=made.json["etag"]).status_code == 204
+
+
+def test_the_firewall_is_there_before_it_is_stored(api: Client) -> None:
+    found = api("GET", "/firewall").json
+    assert found["drop_new_from_wan"] is True
+    assert api("PATCH", "/firewall", {"masquerade": False}).status_code == 428
+    stored = api("PATCH", "/firewall", {"allowed_wan_tcp_ports": [443]}, etag=found["etag"])
+    assert stored.status_code == 200, stored.json
+    assert api("PATCH", "/firewall", {"masquerade": False}, etag=found["etag"]).status_code == 412
+    assert api("GET", "/firewall").json["allowed_wan_tcp_ports"] == [443]
+
+
+def test_built_in_queue_types_are_listed_and_can_be_overridden(api: Client) -> None:
+    api(
+        "POST",
+        "/queues",
+        {"name": "a", "queue_type": {"upload": "pcq-upload-default", "download": "default"}},
+    )
+    items = {item["id"]: item for item in api("GET", "/queue-types").json["items"]}
+    assert items["pcq-upload-default"]["used_by"] == 1
+    etag = items["default-small"]["etag"]
+    assert api("DELETE", "/queue-types/default-small", etag=etag).status_code == 409
+    body = {"type": "pfifo", "options": {"pfifo-limit": "20"}}
+    assert api("PUT", "/queue-types/default-small", body, etag=etag).status_code == 200
+    made = api("POST", "/queue-types", {"id": "cake up", "type": "cake"})
+    assert made.status_code == 201, made.json
+    assert api("GET", "/queue-types/cake%20up").json["type"] == "cake"
+
+
+def test_the_system_tells_how_it_is(api: Client, world: World) -> None:
+    world.parts.stats.tick()
+    found = api("GET", "/system").json
+    assert found["agent"]["connected"] is True
+    assert found["hostname"] == "router"
+    assert found["capabilities"][0] == {"id": "fq", "available": False, "reason": "the kernel has no fq"}
+    assert found["health"] == "warning"
+    assert found["drift"][0]["what"] == "somebody ran tc"
+    world.agent.__exit__(None, None, None)
+    world.parts.stats.tick()
+    down = api("GET", "/system").json
+    assert (down["health"], down["agent"]["connected"], down["agent"]["state"]) == ("failed", False, "down")
