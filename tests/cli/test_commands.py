@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -181,9 +180,9 @@ def test_login_keeps_a_token_that_only_the_user_reads(weir: Weir, world: World) 
     file = Path(weir.env["XDG_CONFIG_HOME"]) / "weir" / "login.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     weir("queue", "list", **env)
-    os.chmod(file, 0o644)
+    file.chmod(0o644)
     assert "can be read by others" in weir("queue", "list", code=3, **env).output
-    os.chmod(file, 0o600)
+    file.chmod(0o600)
     weir("logout", **env)
     assert not file.exists()
     weir("queue", "list", code=4, **env)

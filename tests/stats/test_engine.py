@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stats.maps import Maps
@@ -207,12 +207,14 @@ def test_a_damaged_archive_is_begun_anew(tmp_path: Path) -> None:
     archive.close()
 
 
+@settings(deadline=None)
 @given(st.floats(1.0, 1e13))
 def test_a_rate_survives_its_code(rate: float) -> None:
     code = RATE_BPS.encode(np.array([rate], np.float32))
     assert RATE_BPS.decode(code)[0] == pytest.approx(rate, rel=1e-3)
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 1e8))
 def test_drops_survive_their_code(drops: float) -> None:
     code = DROPS_PS.encode(np.array([drops], np.float32))
@@ -224,6 +226,7 @@ def test_nothing_and_zero_are_different() -> None:
     assert RATE_BPS.encode(np.array([0.0], np.float32))[0] == 1
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=40))
 def test_any_parents_give_levels_that_end(parents: list[int]) -> None:
     levels = levels_of(np.array(parents, np.uint32))

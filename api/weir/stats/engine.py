@@ -68,6 +68,8 @@ class Engine:
             for name, slot in fitting.items():
                 self._id_of[slot] = name
             self._slots = np.fromiter(fitting.values(), np.int64, len(fitting))
+            if len(fitting) <= self._seconds.capacity:
+                self._seconds.watch(fitting.values())
 
     def _follow(self, keys: U64) -> None:
         """History moves with its queue's key when slots were dealt anew."""
@@ -101,9 +103,7 @@ class Engine:
             self._archive.write(*due)
 
     def _watch_busiest(self, rates: F32) -> None:
-        if len(self._slots) <= self._seconds.capacity:
-            self._seconds.watch(self._slots.tolist())
-        else:
+        if len(self._slots) > self._seconds.capacity:
             self._seconds.watch(self._busiest(rates[1::2][self._slots], BUSIEST_WATCHED))
 
     def _busiest(self, values: F32, count: int) -> list[int]:

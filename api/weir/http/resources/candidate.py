@@ -90,7 +90,7 @@ def unstage_change(kind: str, object_id: str) -> Response:
     return answer({"candidate": candidate_json(view)})
 
 
-@area.operation("GET", "/candidate/diff", scope=READ, query=paging.DiffQuery, answers=changes.CandidateDiff)
+@area.operation("GET", "/candidate/diff", scope=READ, query=paging.Page, answers=changes.CandidateDiff)
 def diff_candidate(query: dict[str, Any]) -> Response:
     """Compare your candidate with the running configuration
 

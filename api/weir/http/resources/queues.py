@@ -9,7 +9,7 @@ from typing import Any
 from flask import Response
 
 from weir.http import bulk, editing
-from weir.http.context import context, me, service
+from weir.http.context import me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
 from weir.http.ranking import is_live, live_page
 from weir.http.rendering import (

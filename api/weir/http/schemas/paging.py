@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import fields, post_load, pre_load, validate
+from marshmallow import fields, post_load, validate
 
 from weir.http.schemas.base import Input, QueryFlag, QueryInteger, Text, one_of
 
 MAX_LIMIT = 1000
+TOPICS = ("queues", "interfaces", "system", "config")
 QUEUE_SORTS = (
     "position",
     "name",
@@ -42,21 +43,27 @@ class Staged(Query):
     )
 
 
-class IdList(fields.String):
-    """`a,b,c`: at most `most` ids."""
+class CommaList(fields.String):
+    """`a,b,c`: at most `most` of them, each one of `choices` if there are any."""
 
-    def __init__(self, most: int, **kwargs: Any):
+    default_error_messages = {  # noqa: RUF012
+        "many": "Too many; at most {most}.",
+        "choice": "Must be some of: {choices}.",
+    }
+
+    def __init__(self, most: int, choices: tuple[str, ...] = (), **kwargs: Any):
         super().__init__(validate=validate.Length(max=64 * most), **kwargs)
         self.most = most
-
-    default_error_messages = {"many": "Too many ids; at most {most}."}  # noqa: RUF012
+        self.choices = choices
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
-        ids = [part for part in str(text).split(",") if part]
-        if len(ids) > self.most:
+        parts = [part for part in str(text).split(",") if part]
+        if len(parts) > self.most:
             raise self.make_error("many", most=self.most)
-        return ids
+        if self.choices and not set(parts) <= set(self.choices):
+            raise self.make_error("choice", choices=", ".join(self.choices))
+        return parts
 
 
 class QueueQuery(Page):
@@ -69,7 +76,7 @@ class QueueQuery(Page):
     parent = Text(max_length=63, metadata={"description": "An id, or `none` for roots."})
     disabled = QueryFlag()
     warnings = QueryFlag(metadata={"description": "1: only queues with findings."})
-    ids = IdList(MAX_LIMIT, metadata={"description": "Only these, comma-separated."})
+    ids = CommaList(MAX_LIMIT, metadata={"description": "Only these, comma-separated."})
 
 
 class StatsQueuesQuery(Query):
@@ -83,7 +90,7 @@ class StatsQueuesQuery(Query):
         "minute_rate_upload",
         load_default="rate_download",
     )
-    ids = IdList(MAX_LIMIT, metadata={"description": "These instead of the top."})
+    ids = CommaList(MAX_LIMIT, metadata={"description": "These instead of the top."})
 
 
 class HistoryQuery(Query):
@@ -91,20 +98,11 @@ class HistoryQuery(Query):
 
 
 class StreamQuery(Query):
-    topics = fields.List(one_of("queues", "interfaces", "system", "config"))
-    ids = IdList(MAX_LIMIT, metadata={"description": "Queues to report on."})
+    topics = CommaList(
+        8, TOPICS, metadata={"description": "Some of queues, interfaces, system, config; default all."}
+    )
+    ids = CommaList(MAX_LIMIT, metadata={"description": "Queues to report on."})
     top = QueryInteger(1, MAX_LIMIT, metadata={"description": "Or the top N by download."})
-
-    @pre_load
-    def split_topics(self, data: Any, **_: Any) -> Any:
-        given = dict(data.items())
-        if isinstance(given.get("topics"), str):
-            given["topics"] = [topic for topic in given["topics"].split(",") if topic]
-        return given
-
-
-class DiffQuery(Page):
-    """Changes of a diff by the page; the kernel's part is computed for the whole."""
 
 
 class AuditQuery(Page):

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live figures: by request, and as a stream that is encoded once for readers of the same."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.http.world import Client, World
+from weir.model.problem import Unavailable
+from weir.stats.fanout import HEARTBEAT, Fanout
+
+
+@pytest.fixture
+def still(world: World) -> Iterator[World]:
+    """A world whose sampler ticks only when it is told to."""
+    world.parts.stats._stop.set()
+    thread = world.parts.stats._thread
+    assert thread is not None
+    thread.join(timeout=10)
+    world.parts.stats.tick()
+    yield world
+
+
+def events(chunk: bytes) -> dict[str, Any]:
+    found = {}
+    for block in chunk.decode().split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line and line[0] != ":")
+        if "event" in lines:
+            found[lines["event"]] = json.loads(lines["data"])
+    return found
+
+
+def open_stream(api: Client, query: str = "") -> Iterator[bytes]:
+    answer = api("GET", f"/stats/stream{query}", buffered=False)
+    assert answer.status_code == 200, answer.text
+    assert answer.mimetype == "text/event-stream"
+    return iter(answer.response)
+
+
+def add(api: Client, name: str) -> str:
+    return str(api("POST", "/queues", {"name": name}).json["id"])
+
+
+def test_figures_by_request(still: World) -> None:
+    api = still.client()
+    queue_id = add(api, "a")
+    still.parts.stats.tick()
+    still.agent.maps.count(queue_id, 1, bytes=125_000, packets=100)
+    still.parts.stats.tick()
+    top = api("GET", "/stats/queues?top=5").json
+    assert [item["id"] for item in top["items"]] == [queue_id]
+    assert top["items"][0]["rate_bps"]["download"] > 0
+    named = api("GET", f"/stats/queues?ids={queue_id},nobody").json["items"]
+    assert [item["live"] for item in named] == [True, False]
+    history = api("GET", f"/stats/queues/{queue_id}/history?window=2m").json
+    assert history["step_s"] == 1
+    assert len(history["download"]["rate_bps"]) == 120
+    assert history["download"]["rate_bps"][-1] > 0
+    assert api("GET", "/stats/queues/nobody/history").status_code == 404
+    assert len(api("GET", "/stats/interfaces").json["items"]) == 2
+    assert len(api("GET", "/stats/system").json["cpu_busy"]) == 2
+
+
+def test_a_stream_begins_with_everything_and_goes_on_each_tick(still: World) -> None:
+    api = still.client()
+    queue_id = add(api, "a")
+    still.parts.stats.tick()
+    stream = open_stream(api, f"?ids={queue_id}")
+    first = next(stream)
+    assert first.startswith(b"retry: 2000\n\n")
+    found = events(first)
+    assert found.keys() == {"queues", "interfaces", "system", "config"}
+    assert found["config"] == {"pending": None, "revision": 1}
+    still.parts.stats.tick()
+    second = next(stream)
+    assert b"\nevent: queues\n" in b"\n" + second
+    assert second.startswith(b"id: ")
+    assert "config" not in events(second)
+    api("POST", "/queues", {"name": "b"})
+    still.parts.stats.tick()
+    assert events(next(stream))["config"]["revision"] == 2
+
+
+def test_topics_choose_what_is_sent(still: World) -> None:
+    stream = open_stream(still.client(), "?topics=system,config")
+    assert events(next(stream)).keys() == {"system", "config"}
+    assert still.client()("GET", "/stats/stream?topics=shoes").status_code == 422
+
+
+def test_the_loss_of_the_agent_is_said_while_queues_go_on(still: World) -> None:
+    api = still.client()
+    queue_id = add(api, "a")
+    still.parts.stats.tick()
+    stream = open_stream(api, f"?ids={queue_id}")
+    next(stream)
+    still.agent.__exit__(None, None, None)
+    still.parts.stats.tick()
+    found = events(next(stream))
+    assert found.keys() == {"stale", "queues"}
+    assert "agent" in found["stale"]["reason"]
+
+
+def test_the_number_of_streams_is_bounded(still: World) -> None:
+    still.parts.stats._fanout._most = 2
+    streams = [open_stream(still.client()) for _ in range(2)]
+    for stream in streams:
+        next(stream)
+    refused = still.client()("GET", "/stats/stream")
+    assert (refused.status_code, refused.json["code"]) == (503, "too-many-streams")
+    streams[0].close()  # type: ignore[attr-defined]
+    assert still.client()("GET", "/stats/stream", buffered=False).status_code == 200
+
+
+def test_a_stream_ends_with_its_token(still: World) -> None:
+    admin = still.client()
+    made = admin("POST", "/tokens", {"name": "ci", "scope": "read"}).json
+    stream = open_stream(Client(still.app.test_client(), made["secret"]), "?topics=system")
+    next(stream)
+    admin("DELETE", f"/tokens/{made['id']}")
+    taken = 0
+    for _ in range(40):
+        still.parts.stats.tick()
+        if next(stream, None) is None:
+            break
+        taken += 1
+    assert taken < 20
+
+
+def test_equal_filters_are_encoded_once() -> None:
+    fanout: Fanout[str] = Fanout(10)
+    encoded: list[str] = []
+
+    def encode(chosen: str) -> bytes:
+        encoded.append(chosen)
+        return chosen.encode()
+
+    readers = [fanout.subscribe("a"), fanout.subscribe("a"), fanout.subscribe("b")]
+    fanout.publish(encode)
+    assert sorted(encoded) == ["a", "b"]
+    assert [reader.take(1) for reader in readers] == [b"a", b"a", b"b"]
+    assert readers[0].take(0.001) == HEARTBEAT
+    fanout.close()
+    assert readers[0].take(1) is None
+    with pytest.raises(Unavailable):
+        fanout.subscribe("a")
+
+
+def test_a_slow_reader_gets_the_newest_frame_only() -> None:
+    fanout: Fanout[str] = Fanout(1)
+    reader = fanout.subscribe("a")
+    for number in range(5):
+        fanout.publish(lambda _, number=number: str(number).encode())
+    assert reader.take(1) == b"4"
+
+
+def test_a_reader_is_woken_by_a_frame() -> None:
+    fanout: Fanout[str] = Fanout(1)
+    reader = fanout.subscribe("a")
+    taken: list[bytes | None] = []
+    thread = threading.Thread(target=lambda: taken.append(reader.take(10)))
+    thread.start()
+    fanout.publish(lambda _: b"now")
+    thread.join(timeout=10)
+    assert taken == [b"now"]
