@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.compiler.interpreter import first_match
-from tests.model.strategies import addresses, valid_changes_to, valid_trees
-from weir.compiler import Compiled, SlotAllocation, compile_document, difference, recompiled, update
-from weir.model.document import Document
-from weir.model.objects import Queue
+from tests.model.strategies import addresses, anything, changes_to, patient, valid_changes_to, valid_trees
+from weir.compiler import Compiled, SlotAllocation, compile_document, difference, explain, recompiled, update
+from weir.model.document import Change, Document
+from weir.model.limits import MAX_QUEUE_LEVELS
+from weir.model.objects import ConfigObject, Queue
 from weir.model.prefix import WIDTH, parse_prefix
+from weir.model.rules import validate_all
 
 MONDAY_MORNING = datetime(2026, 1, 5, 9, 0)
 TIMES = st.sampled_from((MONDAY_MORNING, datetime(2026, 1, 5, 13, 0), datetime(2026, 1, 10, 12, 0)))
@@ -50,6 +52,7 @@ def state(compiled: Compiled) -> dict[str, object]:
     }
 
 
+@patient
 @given(valid_trees(), st.lists(addresses, min_size=1, max_size=6), TIMES)
 def test_compiled_lookup_answers_as_the_ordered_walk(
     tree: list[Queue], hosts: list[str], now: datetime
@@ -59,6 +62,7 @@ def test_compiled_lookup_answers_as_the_ordered_walk(
         assert answer(compiled, host) == first_match(tree, host, now), host
 
 
+@patient
 @given(valid_trees(), st.data())
 def test_updates_lead_where_a_full_compilation_leads(tree: list[Queue], data: st.DataObject) -> None:
     document = Document(tree)
@@ -81,6 +85,36 @@ def test_updates_lead_where_a_full_compilation_leads(tree: list[Queue], data: st
         }
 
 
+@patient
+@given(st.lists(anything, max_size=10), st.data())
+def test_an_invalid_document_is_compiled_as_far_as_it_makes_sense(
+    items: list[ConfigObject], data: st.DataObject
+) -> None:
+    """A preview shows the plan beside the errors, so cycles and missing parents must not stop it."""
+    document = Document(items)
+    compiled = compile_document(document, SlotAllocation(), MONDAY_MORNING)
+    changes = data.draw(changes_to(document))
+    document.apply(changes)
+    compiled.accept(update(compiled, document, changes))
+    assert state(compiled) == state(compile_document(document, SlotAllocation(), MONDAY_MORNING))
+    for queue_id in document.of_kind("queue"):
+        assert explain(compiled, document, queue_id).lines
+
+
+def test_a_chain_of_ten_thousand_queues_is_refused_and_not_a_crash() -> None:
+    chain = [Queue(f"q{n}", f"n{n}", ("::/0",), parent=f"q{n - 1}" if n else None) for n in range(10_000)]
+    document = Document(chain)
+    compiled = compile_document(document, SlotAllocation(), MONDAY_MORNING)
+    assert len(compiled.shaping.classes) == MAX_QUEUE_LEVELS
+    change = Change("queue", "q0", chain[0], None)
+    document.apply([change])
+    compiled.accept(update(compiled, document, [change]))
+    assert not compiled.shaping.classes
+    too_deep = [item for item in validate_all(document, errors_only=True) if item.code == "too-deep"]
+    assert len(too_deep) == 10_000 - MAX_QUEUE_LEVELS - 1
+
+
+@patient
 @given(valid_trees(), st.data())
 def test_a_plan_and_its_inverse_do_to_tables_what_they_say(tree: list[Queue], data: st.DataObject) -> None:
     document = Document(tree)
@@ -111,6 +145,7 @@ def test_a_plan_and_its_inverse_do_to_tables_what_they_say(tree: list[Queue], da
         assert kernel == expected
 
 
+@patient
 @given(valid_trees(), TIMES, TIMES)
 def test_time_passing_is_an_update_without_changes(
     tree: list[Queue], before: datetime, after: datetime

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.model.strategies import patient
 from weir.compiler import (
     ClockSpec,
     Compiled,
@@ -152,6 +153,7 @@ def test_a_window_that_never_closes_has_no_edge() -> None:
     assert next_edge(Document([Queue("q", "q")]), NOW) is None
 
 
+@patient
 @given(
     st.integers(0, 7 * 1440 - 1),
     st.integers(0, 1439),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model.strategies import anything
+from tests.model.strategies import anything, patient
 from weir.model.codec import from_json, merge_patch, patched, to_json, to_stored_json
 from weir.model.objects import KINDS, ConfigObject, Interface, Kind, Pair, Queue, TimeWindow
 from weir.model.problem import Invalid
@@ -33,6 +33,7 @@ plausible = st.sampled_from(
 )
 
 
+@patient
 @given(anything)
 def test_objects_survive_json(item: ConfigObject) -> None:
     for form in (to_json(item), to_stored_json(item)):
@@ -40,6 +41,7 @@ def test_objects_survive_json(item: ConfigObject) -> None:
     assert set(to_stored_json(item)) <= set(to_json(item))
 
 
+@patient
 @given(st.sampled_from(KINDS), st.data())
 def test_any_json_gives_an_object_or_invalid(kind: Kind, data: st.DataObject) -> None:
     known = st.dictionaries(st.sampled_from(FIELDS[kind]), json_values | plausible)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model.strategies import valid_trees
+from tests.model.strategies import patient, valid_trees
 from weir.model.document import Document
 from weir.model.objects import Queue
 from weir.model.problem import Invalid, NotFound
@@ -31,6 +31,7 @@ def test_children_rank_before_their_parent_and_siblings_by_position_then_id() ->
     assert [queue.id for queue in ranked] == ["z", "a", "grandkid", "kid", "b"]
 
 
+@patient
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=7), st.data())
 def test_a_move_puts_a_queue_there_and_keeps_the_others_in_order(
     positions: list[int], data: st.DataObject
@@ -72,6 +73,7 @@ def test_walks_end_in_a_cycle() -> None:
     assert sorted(subtree_ids(document, "a")) == ["a", "b"]
 
 
+@patient
 @given(valid_trees())
 def test_the_next_position_is_after_all_siblings(tree: list[Queue]) -> None:
     document = Document(tree)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.model.strategies import patient
 from weir.model.limits import MAX_RATE_BPS
 from weir.model.problem import Invalid
 from weir.model.units import (
@@ -36,6 +37,7 @@ def test_other_texts_are_refused_by_name(vector: dict[str, str]) -> None:
     assert repr(vector["input"]) in caught.value.message
 
 
+@patient
 @given(st.integers(0, MAX_RATE_BPS))
 def test_exact_rates_are_read_back(rate_bps: int) -> None:
     assert parse_rate_bps(format_rate_exact(rate_bps)) == rate_bps
@@ -67,11 +69,13 @@ def test_durations_are_read(text: str, duration_ms: int) -> None:
     assert parse_duration_ms(text) == duration_ms
 
 
+@patient
 @given(st.integers(0, 10**10))
 def test_durations_are_read_back(duration_ms: int) -> None:
     assert parse_duration_ms(format_duration_ms(duration_ms)) == duration_ms
 
 
+@patient
 @given(st.text())
 def test_any_text_is_a_number_or_invalid(text: str) -> None:
     for parse in (parse_rate_bps, parse_duration_ms):

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model.strategies import anything, changes_to
+from tests.model.strategies import anything, changes_to, patient
 from weir.model.document import Document
 from weir.model.objects import KINDS, ConfigObject
 from weir.model.problem import Finding
@@ -28,6 +28,7 @@ def by_rule(document: Document) -> dict[tuple[str, str], list[Finding]]:
     }
 
 
+@patient
 @given(documents, st.data())
 def test_rules_reach_every_object_whose_findings_change(
     items: list[ConfigObject], data: st.DataObject
@@ -38,7 +39,7 @@ def test_rules_reach_every_object_whose_findings_change(
     before = by_rule(document)
     changes = data.draw(changes_to(document))
     document.apply(changes)
-    reached = {(rule.name, object_id) for rule, ids in affected(View(document), changes) for object_id in ids}
+    reached = {(rule.name, object_id) for rule, ids in affected(document, changes) for object_id in ids}
     deleted = {
         (rule.name, change.id)
         for change in changes
@@ -50,6 +51,7 @@ def test_rules_reach_every_object_whose_findings_change(
     assert untouched == {key: found for key, found in after.items() if key not in reached}
 
 
+@patient
 @given(documents, st.data())
 def test_incremental_findings_are_those_of_the_whole_document(
     items: list[ConfigObject], data: st.DataObject
@@ -71,6 +73,7 @@ def test_incremental_findings_are_those_of_the_whole_document(
     assert Counter(validate_all(document, errors_only=True)) == Counter(errors)
 
 
+@patient
 @given(documents, st.data())
 def test_a_document_that_went_there_and_back_is_the_same(
     items: list[ConfigObject], data: st.DataObject

@@ -15,6 +15,7 @@ from weir.compiler.site import Site, ports_of, site_of
 from weir.compiler.types import NO_SLOT, ClassSpec
 from weir.model.claims import Claimants
 from weir.model.document import Document
+from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.schedule import is_open
 from weir.model.tree import children_in_order
@@ -23,9 +24,10 @@ NOTHING_SITE = Site({}, {}, ())
 
 
 def compile_document(document: Document, allocation: SlotAllocation, now_local: datetime) -> Compiled:
-    """What the kernel is to hold for a valid document at a local time. Nothing that is passed in changes.
+    """What the kernel is to hold for a document at a local time. Nothing that is passed in changes.
 
-    Raises `Unsupported` when there are more queues than slots.
+    In an invalid document, queues whose path to the top is broken or too long get no class. Raises
+    `Unsupported` when there are more queues than slots.
     """
     own = allocation.copy()
     slots = own.draft()
@@ -133,7 +135,7 @@ class _Walk:
 
     def visit(self, queue: Queue, within: Scope | None, parent_slot: int, depth: int) -> None:
         """`within` is None below a queue that takes no packets now: classes stay, prefixes go."""
-        if queue.disabled:
+        if queue.disabled or depth >= MAX_QUEUE_LEVELS:
             return
         upload, download = clocks_of(queue)
         spec = ClassSpec(self._slot_for(queue.id), queue.id, parent_slot, depth, upload, download)

@@ -20,6 +20,7 @@ from weir.compiler.site import ports_of, site_of
 from weir.compiler.types import NO_SLOT, ClassSpec
 from weir.model.claims import last_inside
 from weir.model.document import Change, Document
+from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
 
@@ -54,6 +55,7 @@ class _Update:
         self._edits.matched_timed = self._open_timed(now_local)
         self.touched = self._touched_queues()
         """Queue ids whose class or claims may differ -> whether their rank may, too."""
+        self._depths = {queue_id: self._depth_if_enabled(queue_id) for queue_id in self.touched}
 
     def plan(self) -> Plan:
         plan = Plan(outcome=self._edits)
@@ -85,8 +87,7 @@ class _Update:
         return touched
 
     def _change_classes(self, plan: Plan) -> None:
-        found = [(self._depth_if_enabled(queue_id), queue_id) for queue_id in self.touched]
-        for depth, queue_id in sorted(found):
+        for depth, queue_id in sorted((depth, queue_id) for queue_id, depth in self._depths.items()):
             old = self._before.by_queue.get(queue_id)
             new = None if depth < 0 else self._class(queue_id, depth, old)
             if old == new:
@@ -100,12 +101,14 @@ class _Update:
         plan.shaping.classes.removed.sort(key=lambda spec: -spec.depth)
 
     def _depth_if_enabled(self, queue_id: str) -> int:
-        """The number of ancestors; -1 when the queue is gone or it or an ancestor is disabled."""
+        """The number of ancestors; -1 when the queue gets no class: it is gone, it or an ancestor is
+        disabled, or its path to the top is broken or too long."""
         queue = self._document.queue(queue_id)
-        if queue is None or queue.disabled:
+        if queue is None:
             return -1
-        above = list(ancestors(self._document, queue))
-        return -1 if any(item.disabled for item in above) else len(above)
+        path = [queue, *ancestors(self._document, queue)]
+        reaches_top = path[-1].parent is None and len(path) <= MAX_QUEUE_LEVELS
+        return -1 if not reaches_top or any(item.disabled for item in path) else len(path) - 1
 
     def _class(self, queue_id: str, depth: int, old: ClassSpec | None) -> ClassSpec:
         queue = self._document.queue(queue_id)
@@ -123,7 +126,7 @@ class _Update:
         prefixes: dict[int, set[str]] = {}
         interfaces: dict[str, set[str]] = {}
         for queue_id, moved in self.touched.items():
-            queue = self._document.queue(queue_id)
+            queue = self._document.queue(queue_id) if self._depths[queue_id] >= 0 else None
             after = ((), ()) if queue is None else self._matcher.claims(queue)
             before = self._before.claimed.get(queue_id, ())
             if after[0] != before:

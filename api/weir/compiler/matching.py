@@ -11,17 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from weir.model.claims import PrefixClaims, last_inside
 from weir.model.document import Document, interface_targets, packed_targets
 from weir.model.objects import Queue
 from weir.model.schedule import is_open
-
-
-class Ordered(Protocol):
-    def __le__(self, other: object, /) -> bool: ...
-
 
 R = TypeVar("R", int, tuple[tuple[float, str], ...])
 

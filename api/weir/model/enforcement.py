@@ -21,7 +21,8 @@ class FieldEnforcement:
         return {"field": self.field, "enforced": self.enforced, "note": self.note}
 
 
-_SHARING = "kept, but siblings share their parent by arrival until a later version"
+_SHARING = "settles within a second of a change in demand, once a parent is short"
+_BURST = "measured every 50 ms"
 
 ENFORCEMENT: tuple[FieldEnforcement, ...] = (
     FieldEnforcement("name", True),
@@ -30,11 +31,11 @@ ENFORCEMENT: tuple[FieldEnforcement, ...] = (
     FieldEnforcement("parent", True),
     FieldEnforcement("position", True),
     FieldEnforcement("max_limit_bps", True),
-    FieldEnforcement("limit_at_bps", False, _SHARING),
-    FieldEnforcement("burst_limit_bps", False, "kept, but the queue never exceeds its max limit"),
-    FieldEnforcement("burst_threshold_bps", False, "kept, but the queue never exceeds its max limit"),
-    FieldEnforcement("burst_time_ms", False, "kept, but the queue never exceeds its max limit"),
-    FieldEnforcement("priority", False, _SHARING),
+    FieldEnforcement("limit_at_bps", True, _SHARING),
+    FieldEnforcement("burst_limit_bps", True, _BURST),
+    FieldEnforcement("burst_threshold_bps", True, _BURST),
+    FieldEnforcement("burst_time_ms", True, _BURST),
+    FieldEnforcement("priority", True, _SHARING),
     FieldEnforcement("queue_type", False, "kept, but packets wait as the interface's shaper decides"),
     FieldEnforcement("bucket_size_ms", True, "at least 20 ms and four full packets"),
     FieldEnforcement("time", True),

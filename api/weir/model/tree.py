@@ -16,14 +16,17 @@ from weir.model.objects import Queue
 from weir.model.problem import Invalid, NotFound
 
 RankKey = tuple[tuple[float, str], ...]
+MAX_WALK = 64
+"""Far more levels than a valid document has."""
+
 _AFTER_ALL_CHILDREN = (float("inf"), "")
 
 
 def ancestors(document: Document, queue: Queue) -> Iterator[Queue]:
-    """Parent, grandparent and so on up."""
+    """Parent, grandparent and so on up; at most `MAX_WALK`, so that no document makes the rules slow."""
     seen = {queue.id}
     above = document.queue(queue.parent)
-    while above is not None and above.id not in seen:
+    while above is not None and above.id not in seen and len(seen) <= MAX_WALK:
         yield above
         seen.add(above.id)
         above = document.queue(above.parent)

@@ -30,7 +30,7 @@ def validate(
     """
     view = View(document_after)
     findings = [found for change in changes for found in removal_findings(document_after, change)]
-    for rule, ids in affected(view, changes, errors_only=errors_only):
+    for rule, ids in affected(document_after, changes, errors_only=errors_only):
         findings.extend(_check(view, rule, ids))
     return [item for item in findings if item.severity == "error"] if errors_only else findings
 
@@ -61,16 +61,17 @@ def findings_by_id(document: Document, kind: Kind, ids: Iterable[str]) -> dict[s
 
 
 def affected(
-    view: View, changes: Sequence[Change], *, errors_only: bool = False
+    document: Document, changes: Sequence[Change], *, errors_only: bool = False
 ) -> Iterable[tuple[Rule, Iterable[str]]]:
     """Every rule with the ids of the objects that it must look at again."""
-    many = len(changes) > max(_FEW_CHANGES, len(view.document) // 4)
+    many = len(changes) > max(_FEW_CHANGES, len(document) // 4)
     for rule in RULES:
         if errors_only and not rule.gives_errors:
             continue
         if many:
-            yield rule, view.document.of_kind(rule.kind)
+            yield rule, document.of_kind(rule.kind)
         else:
+            view = View(document)
             yield rule, dict.fromkeys(item for change in changes for item in rule.reach(view, change))
 
 
@@ -100,7 +101,7 @@ class FlaggedObjects:
                 for rule in RULES:
                     if rule.kind == change.kind:
                         self._ids[rule.name].discard(change.id)
-        for rule, ids in affected(view, changes):
+        for rule, ids in affected(self._document, changes):
             self._look(view, rule, ids)
 
     def ids(self, kind: Kind) -> set[str]:

@@ -26,6 +26,8 @@ class View:
         self._ranks: dict[str, RankKey] = {}
         self._in_order: dict[int | str, list[str]] = {}
         self._networks: PrefixClaims | None = None
+        self._own_addresses: dict[str, str] | None = None
+        self._seen: set[tuple[str, object]] = set()
 
     def rank(self, queue: Queue) -> RankKey:
         key = self._ranks.get(queue.id)
@@ -53,6 +55,23 @@ class View:
         if self._networks is None:
             self._networks = _connected_networks(self.document)
         return self._networks
+
+    def own_addresses(self) -> dict[str, str]:
+        """The router's own addresses -> interface ids."""
+        if self._own_addresses is None:
+            self._own_addresses = {
+                split_address(text)[0]: interface.id
+                for interface in self.document.interfaces()
+                for text in interface.addresses
+            }
+        return self._own_addresses
+
+    def once(self, what: str, key: object) -> bool:
+        """True the first time: thousands of changes around one name or prefix reach its users once."""
+        if (what, key) in self._seen:
+            return False
+        self._seen.add((what, key))
+        return True
 
 
 def _connected_networks(document: Document) -> PrefixClaims:

@@ -29,7 +29,7 @@ def duplicate_name(view: View, queue: Queue) -> Iterator[Finding]:
 def _same_name(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue" and differs(change, "name"):
         for item in old_and_new(change):
-            if item is not None:
+            if item is not None and view.once("name", item.name):
                 yield from view.document.queue_ids_by_name.of(item.name)
 
 

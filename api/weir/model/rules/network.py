@@ -137,16 +137,15 @@ def route_reachable(view: View, route: StaticRoute) -> Iterator[Finding]:
 
 
 def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Finding]:
-    for interface in view.document.interfaces():
-        if any(split_address(text)[0] == route.gateway for text in interface.addresses):
-            yield error(
-                "gateway-is-own",
-                route,
-                "gateway",
-                f"the gateway {route.gateway} of route {route.destination} is this router's own address "
-                f"on {interface.id}",
-            )
-            return
+    own = view.own_addresses().get(route.gateway or "")
+    if own is not None:
+        yield error(
+            "gateway-is-own",
+            route,
+            "gateway",
+            f"the gateway {route.gateway} of route {route.destination} is this router's own address on {own}",
+        )
+        return
     networks = view.networks()
     through = {name for packed in networks.of_address(gateway) for name in networks.get(packed)}
     if LINK_LOCAL.covers(gateway) or route.interface in through or (through and route.interface is None):
@@ -184,7 +183,7 @@ def _all_after(kind: Kind, *causes: Kind) -> Callable[[View, Change], list[str]]
 
     def reach(view: View, change: Change) -> list[str]:
         if change.kind in causes:
-            return list(view.document.of_kind(kind))
+            return list(view.document.of_kind(kind)) if view.once(f"all {kind}", causes) else []
         return [change.id] if change.kind == kind else []
 
     return reach

@@ -79,7 +79,6 @@ def _shadow_reach(view: View, change: Change) -> Iterator[str]:
         yield change.id
         return
     targets = view.document.targets()
-    seen: set[int] = set()
     names: set[str] = set()
     old, _ = old_and_new(change)
     items = [old] if old is not None else []
@@ -89,12 +88,12 @@ def _shadow_reach(view: View, change: Change) -> Iterator[str]:
         yield item.id
         names.update(interface_targets(item))
         for packed in packed_targets(item):
-            if packed not in seen:
-                seen.add(packed)
+            if view.once("inside", packed):
                 for inside in targets.inside(packed):
                     yield from targets.get(inside)
     for name in names:
-        yield from view.document.queue_ids_by_interface.of(name)
+        if view.once("interface", name):
+            yield from view.document.queue_ids_by_interface.of(name)
 
 
 _RANKING = ("dst", "parent", "position", "disabled", "time")
