@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from weir.model.document import Change
 from weir.model.objects import Interface, Pair
 from weir.model.problem import Conflict, Invalid, NotFound
-from weir.store import ConfigStore, Listing, Pending
+from weir.store import ConfigStore, Listing, Pending, checkpoint
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.store.rows import decode, encode
 
@@ -205,3 +207,18 @@ def test_what_does_not_exist_is_named(store: ConfigStore) -> None:
             ask()
     assert store.events("queue", "q9", None, 10) == []
     assert store.revisions(before=10**30, limit=5)[0].number == 0
+
+
+def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    (none,) = store._database._writer.execute("PRAGMA wal_autocheckpoint").fetchone()
+    assert none == 0, "no commit waits for a checkpoint"
+    before = (tmp_path / "weir.db").stat().st_size
+    commit(store, create(*(queue(f"q{number}") for number in range(checkpoint.ROWS + 1))))
+    deadline = time.monotonic() + 10
+    while (tmp_path / "weir.db").stat().st_size == before:
+        assert time.monotonic() < deadline, "nothing was moved"
+        threading.Event().wait(0.01)
+    assert len(content(store)) == checkpoint.ROWS + 1
+    store.close()
+    assert not (tmp_path / "weir.db-wal").exists()

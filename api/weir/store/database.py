@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weir.model.problem import Invalid, Unavailable
+from weir.store.checkpoint import Checkpointer
 from weir.store.owner import acting_as, owner_to_be
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -31,6 +32,7 @@ CONNECTION_PRAGMAS = (
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -2048",
     "PRAGMA journal_size_limit = 16777216",
+    "PRAGMA wal_autocheckpoint = 0",  # the checkpointer does it
 )
 
 
@@ -61,6 +63,7 @@ class Database:
             self._idle.put(None)
         _require_file(path, create)
         self._owner = owner_to_be(path)
+        self._checkpointer = Checkpointer(self._connect, self._owner)
         with translated(path), acting_as(self._owner):
             self._writer = _connect(path)
             try:
@@ -71,6 +74,7 @@ class Database:
 
     def close(self) -> None:
         """Close all idle connections and the writer; callers have finished by then."""
+        self._checkpointer.stop()
         with acting_as(self._owner):
             with suppress(queue.Empty):
                 while True:
@@ -78,6 +82,9 @@ class Database:
                     if connection is not None:
                         connection.close()
             self._writer.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        return _connect(self.path)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -90,7 +97,7 @@ class Database:
             with translated(self.path):
                 with acting_as(self._owner):
                     if connection is None:
-                        connection = _connect(self.path)
+                        connection = self._connect()
                     connection.execute("BEGIN")
                     connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # the snapshot is taken now
                 try:
@@ -126,6 +133,7 @@ class Database:
                     yield self._writer
                     with acting_as(self._owner):
                         self._writer.execute("COMMIT")
+                    self._checkpointer.committed(self._writer.total_changes)
                 except BaseException:
                     _end(self._writer, "ROLLBACK", self._owner)
                     raise
