@@ -28,6 +28,17 @@ static __always_inline void weir_count_sent(__u32 line, __u32 packets, __u32 byt
 		__sync_fetch_and_add(&counters->delay_us, delay_us);
 }
 
+static __always_inline void weir_count_fast(__u32 line, __u32 bytes)
+{
+	struct weir_counters *counters = bpf_map_lookup_elem(&weir_counters, &line);
+
+	if (!counters)
+		return;
+	__sync_fetch_and_add(&counters->packets, 1);
+	__sync_fetch_and_add(&counters->bytes, bytes);
+	__sync_fetch_and_add(&counters->fast_bytes, bytes);
+}
+
 static __always_inline void weir_count_drop(__u32 line, __u32 packets, __u32 bytes, bool by_ancestor)
 {
 	struct weir_counters *counters = bpf_map_lookup_elem(&weir_counters, &line);

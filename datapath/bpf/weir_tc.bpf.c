@@ -27,8 +27,7 @@
 
 #include "clock.h"
 #include "counters.h"
-#include "lookup4.h"
-#include "lookup6.h"
+#include "lookup.h"
 #include "parse.h"
 #include "ports.h"
 
@@ -40,8 +39,8 @@ struct weir_weight {
 	__u32 ip_bytes;
 };
 
-static __always_inline int weir_parse_once(struct __sk_buff *skb, const struct weir_port *port, enum weir_end which,
-					   struct weir_packet *packet)
+static __always_inline int weir_parse_once(struct __sk_buff *skb, const struct weir_port *port,
+					   enum weir_end which, struct weir_packet *packet)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 
@@ -52,8 +51,8 @@ static __always_inline int weir_parse_once(struct __sk_buff *skb, const struct w
 }
 
 /* Headers may lie in fragments: then make them linear and look again. */
-static __always_inline int weir_parse(struct __sk_buff *skb, const struct weir_port *port, enum weir_end which,
-				      struct weir_packet *packet)
+static __always_inline int weir_parse(struct __sk_buff *skb, const struct weir_port *port,
+				      enum weir_end which, struct weir_packet *packet)
 {
 	int reason = weir_parse_once(skb, port, which, packet);
 	__u32 linear = skb->data_end - skb->data, wanted = skb->len;
@@ -65,13 +64,6 @@ static __always_inline int weir_parse(struct __sk_buff *skb, const struct weir_p
 	if (bpf_skb_pull_data(skb, wanted))
 		return WEIR_SHORT;
 	return weir_parse_once(skb, port, which, packet);
-}
-
-static __always_inline __u32 weir_lookup(const struct weir_port *port, const struct weir_packet *packet)
-{
-	if (packet->family == 4)
-		return weir_lookup4(port->domain, packet->high);
-	return weir_lookup6(port->domain, packet->high, packet->low);
 }
 
 /* The qdisc layer sets wire_len to the length of all segments with their headers before this hook. */
@@ -197,4 +189,5 @@ int weir_egress(struct __sk_buff *skb)
 	return weir_pace(skb, port, index, &weight);
 }
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license")
+= "GPL";

@@ -24,11 +24,12 @@
 
 #define TCX_INGRESS 46 /* enum bpf_attach_type, Linux 6.6 */
 #define TCX_EGRESS 47
+#define XDP_FLAGS_DRV_MODE 4
 #define CLSACT_HANDLE 0x3e1
 #define CLSACT_PRIORITY 0x3e1
 #define POLICE_BURST_NS 20000000ULL /* TCP at 20 ms round-trip time fills a policer with no less */
 
-static const char *const link_names[WEIR_PROGRAMS] = { "ingress", "egress" };
+static const char *const link_names[WEIR_PROGRAMS] = { "ingress", "egress", "fast" };
 
 /* union bpf_attr of BPF_LINK_CREATE and BPF_LINK_UPDATE as far as used; the rest is zero. */
 struct link_create {
@@ -47,7 +48,18 @@ static void link_name(char *name, size_t size, uint32_t ifindex, enum weir_progr
 
 static uint32_t role_of(enum weir_program program)
 {
-	return program == WEIR_INGRESS ? WEIR_ROLE_CLASSIFY : WEIR_ROLE_SHAPE;
+	static const uint32_t roles[WEIR_PROGRAMS] = {
+		[WEIR_INGRESS] = WEIR_ROLE_CLASSIFY,
+		[WEIR_EGRESS] = WEIR_ROLE_SHAPE,
+		[WEIR_FAST] = WEIR_ROLE_FAST,
+	};
+
+	return roles[program];
+}
+
+static bool is_filter(const struct weir_port *port, enum weir_program program)
+{
+	return port->hook == WEIR_HOOK_CLSACT && program != WEIR_FAST;
 }
 
 static struct weir_port *port_by_index(struct weir *weir, uint32_t ifindex)
@@ -115,12 +127,15 @@ static uint32_t link_ifindex(int fd)
 	return bpf_obj_get_info_by_fd(fd, info, &size) ? 0 : info[4];
 }
 
-static int tcx_create(struct weir *weir, struct weir_port *port, enum weir_program program)
+/* XDP natively or not at all: what is generic comes after the stack has made an skb, and gains nothing. */
+static int link_create(struct weir *weir, struct weir_port *port, enum weir_program program)
 {
+	static const uint32_t attach_types[WEIR_PROGRAMS] = { TCX_INGRESS, TCX_EGRESS, BPF_XDP };
 	struct link_create attr = {
 		.program_fd = weir->program_fd[program],
 		.ifindex = port->ifindex,
-		.attach_type = program == WEIR_INGRESS ? TCX_INGRESS : TCX_EGRESS,
+		.attach_type = attach_types[program],
+		.flags = program == WEIR_FAST ? XDP_FLAGS_DRV_MODE : 0,
 	};
 	char name[64], path[512];
 	int fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)), error;
@@ -172,7 +187,7 @@ static bool program_alive(struct weir *weir, const struct weir_port *port, enum 
 	bool alive;
 	int fd;
 
-	if (port->hook == WEIR_HOOK_CLSACT)
+	if (is_filter(port, program))
 		return clsact_alive(port->ifindex, program);
 	fd = link_open(weir, port, program);
 	alive = fd >= 0 && link_ifindex(fd) == port->ifindex;
@@ -182,10 +197,10 @@ static bool program_alive(struct weir *weir, const struct weir_port *port, enum 
 
 static void program_detach(struct weir *weir, struct weir_port *port, enum weir_program program)
 {
-	int (*held)[WEIR_PROGRAMS] = &weir->link_fd[place_of(weir, port)];
+	int(*held)[WEIR_PROGRAMS] = &weir->link_fd[place_of(weir, port)];
 	char name[64];
 
-	if (port->hook == WEIR_HOOK_CLSACT) {
+	if (is_filter(port, program)) {
 		clsact(weir, port->ifindex, program, false);
 	} else if (weir->pin_dir) {
 		link_name(name, sizeof(name), port->ifindex, program);
@@ -196,14 +211,12 @@ static void program_detach(struct weir *weir, struct weir_port *port, enum weir_
 	}
 }
 
-static int program_attach(struct weir *weir, struct weir_port *port, enum weir_program program)
+static int filter_attach(struct weir *weir, struct weir_port *port, enum weir_program program)
 {
 	int error = -EINVAL;
 
-	if (program_alive(weir, port, program))
-		return 0;
 	if (!weir->no_tcx && port->hook != WEIR_HOOK_CLSACT) {
-		error = tcx_create(weir, port, program);
+		error = link_create(weir, port, program);
 		if (!error)
 			port->hook = WEIR_HOOK_TCX;
 	}
@@ -212,9 +225,32 @@ static int program_attach(struct weir *weir, struct weir_port *port, enum weir_p
 		if (!error)
 			port->hook = WEIR_HOOK_CLSACT;
 	}
+	return error;
+}
+
+/* Where packets of the fast path may go. */
+static int device_set(struct weir *weir, const struct weir_port *port, bool present)
+{
+	uint32_t place = place_of(weir, port), ifindex = port->ifindex;
+	int fd = weir->map_fd[WEIR_MAP_DEVICES];
+
+	return present ? bpf_map_update_elem(fd, &place, &ifindex, BPF_ANY) : bpf_map_delete_elem(fd, &place);
+}
+
+static int program_attach(struct weir *weir, struct weir_port *port, enum weir_program program)
+{
+	int error;
+
+	if (program_alive(weir, port, program))
+		return 0;
+	if (program == WEIR_FAST)
+		error = device_set(weir, port, true) ?: link_create(weir, port, program);
+	else
+		error = filter_attach(weir, port, program);
 	if (error)
-		return weir_fail(-error, "%s: the kernel refuses the %s program: %s", port->name,
-				 link_names[program], strerror(-error));
+		return weir_fail(program == WEIR_FAST ? EOPNOTSUPP : -error,
+				 "%s: the kernel refuses the %s program: %s", port->name, link_names[program],
+				 strerror(-error));
 	return 0;
 }
 
@@ -235,6 +271,7 @@ static void port_remove(struct weir *weir, struct weir_port *port)
 {
 	struct weir_port empty = {};
 
+	device_set(weir, port, false);
 	for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
 		program_detach(weir, port, program);
 	weir_publish(&port->ifindex, 0);
@@ -264,8 +301,8 @@ static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
 		return weir_fail(EINVAL, "%s: class slot %u is above the capacity of %u", spec->name,
 				 spec->target_slot, meta->slots);
 	if (spec->domain >= meta->domains)
-		return weir_fail(EINVAL, "%s: domain %u is above the capacity of %u", spec->name, spec->domain,
-				 meta->domains);
+		return weir_fail(EINVAL, "%s: domain %u is above the capacity of %u", spec->name,
+				 spec->domain, meta->domains);
 	return 0;
 }
 
@@ -313,13 +350,16 @@ int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
 	is_new = !port;
 	port = port ?: port_free(weir, ifindex);
 	if (!port)
-		return weir_fail(ENOSPC, "%s: no free port record for interface index %u", spec->name, ifindex);
+		return weir_fail(ENOSPC, "%s: no free port record for interface index %u", spec->name,
+				 ifindex);
 	if (is_new)
 		port_clear_counters(weir, place_of(weir, port));
 	port_store(port, spec, ifindex);
 	error = links_attach(weir, port, spec->roles);
 	if (error && is_new)
 		port_remove(weir, port);
+	else if (error == -EOPNOTSUPP)
+		weir_publish(&port->roles, (uint8_t)(port->roles & ~WEIR_ROLE_FAST));
 	return error;
 }
 
@@ -368,6 +408,7 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 			.overhead_bytes = port->overhead_bytes,
 			.alive = 1,
 			.hook = port->hook,
+			.xdp = !!(port->roles & WEIR_ROLE_FAST),
 		};
 		memcpy(spec->name, port->name, sizeof(spec->name));
 		for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
@@ -384,7 +425,7 @@ static int program_update(struct weir *weir, struct weir_port *port, enum weir_p
 	struct link_update attr = { .program_fd = weir->program_fd[program] };
 	int error, fd;
 
-	if (port->hook == WEIR_HOOK_CLSACT)
+	if (is_filter(port, program))
 		return clsact(weir, port->ifindex, program, true);
 	fd = link_open(weir, port, program);
 	if (fd < 0)
@@ -404,8 +445,8 @@ int weir_links_update(struct weir *weir)
 			int error = port->roles & role_of(program) ? program_update(weir, port, program) : 0;
 
 			if (error)
-				return weir_fail(-error, "%s: the %s program cannot be replaced: %s", port->name,
-						 link_names[program], strerror(-error));
+				return weir_fail(-error, "%s: the %s program cannot be replaced: %s",
+						 port->name, link_names[program], strerror(-error));
 		}
 	}
 	return 0;
@@ -418,6 +459,7 @@ int weir_destroy(struct weir *weir)
 			port_remove(weir, &weir_port_table(weir)[place]);
 	weir_unpin(weir, "weir_ingress");
 	weir_unpin(weir, "weir_egress");
+	weir_unpin(weir, "weir_fast");
 	for (int map = WEIR_MAPS - 1; map >= 0; map--)
 		weir_unpin(weir, weir_map_names[map]);
 	if (weir->pin_dir && rmdir(weir->pin_dir) && errno != EBUSY && errno != ENOTEMPTY)

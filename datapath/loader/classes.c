@@ -28,18 +28,20 @@ static int check_class(struct weir *weir, const struct weir_class_spec *spec)
 	if (spec->parent_slot >= slots || spec->parent_slot == spec->slot)
 		return weir_fail(EINVAL, "class %u cannot have parent %u", spec->slot, spec->parent_slot);
 	if (spec->total_slot >= slots || spec->total_slot == spec->slot)
-		return weir_fail(EINVAL, "class %u cannot have %u for its total", spec->slot, spec->total_slot);
+		return weir_fail(EINVAL, "class %u cannot have %u for its total", spec->slot,
+				 spec->total_slot);
 	for (int i = 0; i < 2; i++) {
 		const struct weir_line_spec *line = &spec->line[i];
 
 		if (line->rate_bps && line->rate_bps < WEIR_MIN_RATE_BPS)
-			return weir_fail(EINVAL, "class %u: a rate of %llu bit/s is below the least of %u", spec->slot,
-					 (unsigned long long)line->rate_bps, WEIR_MIN_RATE_BPS);
+			return weir_fail(EINVAL, "class %u: a rate of %llu bit/s is below the least of %u",
+					 spec->slot, (unsigned long long)line->rate_bps, WEIR_MIN_RATE_BPS);
 		if (line->burst_ns > TIME_MAX_NS || line->limit_ns > TIME_MAX_NS)
 			return weir_fail(EINVAL, "class %u: burst or limit is above %llu ns", spec->slot,
 					 (unsigned long long)TIME_MAX_NS);
 		if (line->priority > 8)
-			return weir_fail(EINVAL, "class %u: priority %u is not 1 to 8", spec->slot, line->priority);
+			return weir_fail(EINVAL, "class %u: priority %u is not 1 to 8", spec->slot,
+					 line->priority);
 	}
 	return 0;
 }

@@ -18,11 +18,12 @@ enum weir_map {
 	WEIR_MAP_V4,
 	WEIR_MAP_PORTS,
 	WEIR_MAP_PORT_COUNTERS,
+	WEIR_MAP_DEVICES,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };
 
-enum weir_program { WEIR_INGRESS, WEIR_EGRESS, WEIR_PROGRAMS };
+enum weir_program { WEIR_INGRESS, WEIR_EGRESS, WEIR_FAST, WEIR_PROGRAMS };
 
 /* A growing array of fixed-size items; `items` is freed by weir_list_free. */
 struct weir_list {
@@ -53,7 +54,7 @@ struct weir {
 	char *pin_dir; /* NULL: nothing pinned */
 	int lock_fd;
 	int map_fd[WEIR_MAPS];
-	void *map[WEIR_MAPS]; /* mapped memory; NULL for the per-CPU one */
+	void *map[WEIR_MAPS]; /* mapped memory; NULL for those that have none */
 	size_t map_bytes[WEIR_MAPS];
 	int program_fd[WEIR_PROGRAMS];
 	int (*link_fd)[WEIR_PROGRAMS]; /* by port place; held only without pins */

@@ -29,6 +29,7 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_V4] = "weir_v4",
 	[WEIR_MAP_PORTS] = "weir_ports",
 	[WEIR_MAP_PORT_COUNTERS] = "weir_port_counts", /* 15 characters at most */
+	[WEIR_MAP_DEVICES] = "weir_devices",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -65,6 +66,8 @@ static uint32_t value_size(enum weir_map map)
 		return sizeof(struct weir_port);
 	case WEIR_MAP_PORT_COUNTERS:
 		return sizeof(struct weir_port_counters);
+	case WEIR_MAP_DEVICES:
+		return sizeof(uint32_t);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -83,15 +86,23 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 		return meta->v4_units;
 	case WEIR_MAP_PORTS:
 	case WEIR_MAP_PORT_COUNTERS:
+	case WEIR_MAP_DEVICES:
 		return WEIR_PORTS;
 	default:
 		return 1;
 	}
 }
 
+static enum bpf_map_type map_type(enum weir_map map)
+{
+	if (map == WEIR_MAP_PORT_COUNTERS)
+		return BPF_MAP_TYPE_PERCPU_ARRAY;
+	return map == WEIR_MAP_DEVICES ? BPF_MAP_TYPE_DEVMAP : BPF_MAP_TYPE_ARRAY;
+}
+
 static bool is_mapped(enum weir_map map)
 {
-	return map != WEIR_MAP_PORT_COUNTERS;
+	return map_type(map) == BPF_MAP_TYPE_ARRAY;
 }
 
 /* What a new set of maps is to hold. */
@@ -101,9 +112,11 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 	uint32_t domains = options->domains ?: 1;
 
 	if (slots < 2 || slots > WEIR_MAX_SLOTS)
-		return weir_fail(EINVAL, "a capacity of %u classes is not between 2 and %u", slots, WEIR_MAX_SLOTS);
+		return weir_fail(EINVAL, "a capacity of %u classes is not between 2 and %u", slots,
+				 WEIR_MAX_SLOTS);
 	if (prefixes > 1U << 24 || domains > 4096 || options->v4_units > WEIR_V4_UNIT / 2)
-		return weir_fail(EINVAL, "a capacity of %u prefixes in %u domains is too much", prefixes, domains);
+		return weir_fail(EINVAL, "a capacity of %u prefixes in %u domains is too much", prefixes,
+				 domains);
 	*meta = (struct weir_meta){
 		.abi = WEIR_ABI,
 		.slots = slots,
@@ -120,8 +133,7 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 static int create_map(enum weir_map map, const struct weir_meta *meta)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = is_mapped(map) ? BPF_F_MMAPABLE : 0);
-	enum bpf_map_type type = is_mapped(map) ? BPF_MAP_TYPE_ARRAY : BPF_MAP_TYPE_PERCPU_ARRAY;
-	int fd = bpf_map_create(type, weir_map_names[map], sizeof(uint32_t), value_size(map),
+	int fd = bpf_map_create(map_type(map), weir_map_names[map], sizeof(uint32_t), value_size(map),
 				entry_count(map, meta), &options);
 
 	if (fd < 0)
@@ -211,8 +223,8 @@ static int take_maps(struct weir *weir)
 		return error;
 	meta = weir_meta(weir);
 	if (meta->abi != WEIR_ABI)
-		return weir_fail(EPROTO, "the maps pinned in %s are of ABI %u, this build needs %u", weir->pin_dir,
-				 meta->abi, WEIR_ABI);
+		return weir_fail(EPROTO, "the maps pinned in %s are of ABI %u, this build needs %u",
+				 weir->pin_dir, meta->abi, WEIR_ABI);
 	for (enum weir_map map = 0; map < WEIR_MAP_META && !error; map++)
 		error = take_map(weir, map, meta);
 	return error;
@@ -241,7 +253,8 @@ int weir_maps_open(struct weir *weir, const struct weir_options *options, bool *
 
 	*reused = false;
 	if (weir->pin_dir) {
-		error = lock_pins(weir) ?: weir_pin_path(weir, weir_map_names[WEIR_MAP_META], path, sizeof(path));
+		error = lock_pins(weir) ?:
+				weir_pin_path(weir, weir_map_names[WEIR_MAP_META], path, sizeof(path));
 		if (error)
 			return error;
 		*reused = access(path, F_OK) == 0;

@@ -56,7 +56,8 @@ static int check_prefix(struct weir *weir, const struct weir_prefix_spec *spec, 
 	if (spec->high & ~high || spec->low & ~low)
 		return weir_fail(EINVAL, "a prefix of length %u has host bits set", spec->length);
 	if (add && (!spec->slot || spec->slot >= meta->slots))
-		return weir_fail(EINVAL, "a prefix cannot point to class slot %u of %u", spec->slot, meta->slots);
+		return weir_fail(EINVAL, "a prefix cannot point to class slot %u of %u", spec->slot,
+				 meta->slots);
 	return 0;
 }
 
@@ -75,19 +76,20 @@ static int check_all(struct weir *weir, const struct weir_prefix_spec *remove, u
 	for (uint32_t i = 0; i < adds && !error; i++) {
 		error = check_prefix(weir, &add[i], true);
 		if (!error)
-			more[add[i].family == 6] += !weir_table_find(table_of(weir, &add[i]), add[i].high, add[i].low,
-								     tag_of(&add[i]));
+			more[add[i].family == 6] += !weir_table_find(table_of(weir, &add[i]), add[i].high,
+								     add[i].low, tag_of(&add[i]));
 	}
 	for (int family = 0; family < 2 && !error; family++)
 		if (weir->table[family].live + more[family] > weir->table[family].limit)
-			error = weir_fail(ENOSPC, "the IPv%d table holds %u of at most %u prefixes, %u more do not fit",
-					  family ? 6 : 4, weir->table[family].live, weir->table[family].limit,
-					  more[family]);
+			error = weir_fail(
+				ENOSPC, "the IPv%d table holds %u of at most %u prefixes, %u more do not fit",
+				family ? 6 : 4, weir->table[family].live, weir->table[family].limit,
+				more[family]);
 	return error;
 }
 
-static int note_undo(struct change *change, struct weir_table *table, struct weir_prefix *prefix, uint32_t slot,
-		     uint32_t tag)
+static int note_undo(struct change *change, struct weir_table *table, struct weir_prefix *prefix,
+		     uint32_t slot, uint32_t tag)
 {
 	struct undo *undo = weir_list_add(&change->undo, sizeof(*undo));
 
@@ -114,7 +116,9 @@ static int note_v4(struct change *change, const struct weir_prefix_spec *spec, b
 static int add_one(struct change *change, const struct weir_prefix_spec *spec)
 {
 	struct weir_table *table = table_of(change->weir, spec);
-	struct weir_prefix fresh = { .high = spec->high, .low = spec->low, .slot = spec->slot, .tag = tag_of(spec) };
+	struct weir_prefix fresh = {
+		.high = spec->high, .low = spec->low, .slot = spec->slot, .tag = tag_of(spec)
+	};
 	struct weir_prefix *prefix = weir_table_find(table, fresh.high, fresh.low, fresh.tag), **added;
 	int error;
 
@@ -129,7 +133,8 @@ static int add_one(struct change *change, const struct weir_prefix_spec *spec)
 			prefix = weir_table_insert(table, &fresh);
 		}
 		if (!prefix)
-			return weir_fail(ENOSPC, "the IPv%u table has no place for one more prefix", spec->family);
+			return weir_fail(ENOSPC, "the IPv%u table has no place for one more prefix",
+					 spec->family);
 		error = note_undo(change, table, prefix, 0, WEIR_TAG_FREE);
 		if (error)
 			weir_table_remove(table, prefix);
@@ -245,7 +250,8 @@ static int publish_lengths(struct weir *weir, const uint32_t *counts)
 		if (!counts[length])
 			continue;
 		if (fresh.count == WEIR_V6_LENGTHS)
-			return weir_fail(ENOSPC, "more than %d different IPv6 prefix lengths", WEIR_V6_LENGTHS);
+			return weir_fail(ENOSPC, "more than %d different IPv6 prefix lengths",
+					 WEIR_V6_LENGTHS);
 		fresh.length[fresh.count++] = length;
 	}
 	if (!memcmp(active, &fresh, sizeof(fresh)))
@@ -383,10 +389,9 @@ int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address)
 		return weir_tree_lookup(&weir->tree, address->domain, address->high);
 	for (uint32_t i = 0; i < lengths->count; i++) {
 		uint32_t length = lengths->length[i];
-		const struct weir_prefix *prefix =
-			weir_table_find(&weir->table[1], address->high & weir_mask_high(length),
-					address->low & weir_mask_low(length),
-					weir_prefix_tag(address->domain, length));
+		const struct weir_prefix *prefix = weir_table_find(
+			&weir->table[1], address->high & weir_mask_high(length),
+			address->low & weir_mask_low(length), weir_prefix_tag(address->domain, length));
 
 		if (prefix)
 			return prefix->slot;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The programs: loaded onto the maps, pinned, and replaced when this build's differ from the pinned.
+ * The programs of both objects: loaded onto the maps, pinned, and replaced when this build's differ from the pinned.
  *
  * An upgrade loads the new programs onto the old maps, so clocks, counters and tables go on, and then
  * updates each link in one step (BPF_LINK_UPDATE): every packet runs the old program or the new one.
@@ -17,8 +17,9 @@
 
 #include "internal.h"
 #include "weir_tc.skel.h"
+#include "weir_xdp.skel.h"
 
-static const char *const program_names[WEIR_PROGRAMS] = { "weir_ingress", "weir_egress" };
+static const char *const program_names[WEIR_PROGRAMS] = { "weir_ingress", "weir_egress", "weir_fast" };
 
 static _Thread_local char verifier_words[160];
 
@@ -36,23 +37,23 @@ static int keep_warning(enum libbpf_print_level level, const char *format, va_li
 static uint64_t build_id(void)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL;
-	const uint8_t *bytes;
-	size_t size;
+	const uint8_t *tc, *xdp;
+	size_t tc_size, xdp_size;
 
-	bytes = weir_tc__elf_bytes(&size);
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3ULL;
+	tc = weir_tc__elf_bytes(&tc_size);
+	xdp = weir_xdp__elf_bytes(&xdp_size);
+	for (size_t i = 0; i < tc_size + xdp_size; i++)
+		hash = (hash ^ (i < tc_size ? tc[i] : xdp[i - tc_size])) * 0x100000001b3ULL;
 	return hash;
 }
 
-static int use_maps(struct weir *weir, struct weir_tc *skeleton)
+static int use_maps(struct weir *weir, struct bpf_object *object)
 {
 	struct bpf_map *map;
 	int error = 0;
 
-	skeleton->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
 	for (enum weir_map i = 0; i < WEIR_MAPS && !error; i++) {
-		map = bpf_object__find_map_by_name(skeleton->obj, weir_map_names[i]);
+		map = bpf_object__find_map_by_name(object, weir_map_names[i]);
 		if (map)
 			error = bpf_map__reuse_fd(map, weir->map_fd[i]);
 	}
@@ -75,32 +76,48 @@ static int pin_program(struct weir *weir, enum weir_program program)
 	return 0;
 }
 
-static int load_programs(struct weir *weir)
+static int load_object(struct weir *weir, struct bpf_object *object)
 {
-	struct weir_tc *skeleton;
-	struct bpf_program *program;
-	int error;
+	int error = use_maps(weir, object) ?: bpf_object__load(object);
 
-	verifier_words[0] = 0;
-	libbpf_set_print(keep_warning);
-	skeleton = weir_tc__open();
-	if (!skeleton)
-		return weir_fail(errno, "the programs cannot be opened: %s", verifier_words);
-	error = use_maps(weir, skeleton) ?: weir_tc__load(skeleton);
-	if (error) {
-		error = weir_fail(-error, "the kernel refuses the programs: %s (%s)", strerror(-error), verifier_words);
-		goto cleanup;
-	}
+	if (error)
+		return weir_fail(-error, "the kernel refuses the programs: %s (%s)", strerror(-error),
+				 verifier_words);
 	for (enum weir_program i = 0; i < WEIR_PROGRAMS && !error; i++) {
-		program = bpf_object__find_program_by_name(skeleton->obj, program_names[i]);
+		struct bpf_program *program = bpf_object__find_program_by_name(object, program_names[i]);
+
+		if (!program)
+			continue;
 		weir->program_fd[i] = fcntl(bpf_program__fd(program), F_DUPFD_CLOEXEC, 0);
 		if (weir->program_fd[i] < 0)
 			error = weir_fail(errno, "no descriptor for %s", program_names[i]);
 		else if (weir->pin_dir)
 			error = pin_program(weir, i);
 	}
+	return error;
+}
+
+static int load_programs(struct weir *weir)
+{
+	uint32_t prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	struct weir_xdp *xdp = NULL;
+	struct weir_tc *tc;
+	int error;
+
+	verifier_words[0] = 0;
+	libbpf_set_print(keep_warning);
+	tc = weir_tc__open();
+	xdp = weir_xdp__open();
+	if (!tc || !xdp) {
+		error = weir_fail(errno, "the programs cannot be opened: %s", verifier_words);
+		goto cleanup;
+	}
+	tc->rodata->weir_prefix_mask = prefix_mask;
+	xdp->rodata->weir_prefix_mask = prefix_mask;
+	error = load_object(weir, tc->obj) ?: load_object(weir, xdp->obj);
 cleanup:
-	weir_tc__destroy(skeleton);
+	weir_xdp__destroy(xdp);
+	weir_tc__destroy(tc);
 	return error;
 }
 

@@ -210,7 +210,11 @@ static uint32_t encode(struct edit *edit, const uint32_t *children, uint32_t old
 		memcpy(edit->tree->units[unit].word, children, CHILDREN * sizeof(*children));
 		return WEIR_V4_NODE | WEIR_V4_PLAIN | unit;
 	}
-	edit->error = edit->error ?: allocate(edit, (WEIR_V4_RUNS_AT + count + WEIR_V4_UNIT_WORDS - 1) / WEIR_V4_UNIT_WORDS, &unit);
+	edit->error =
+		edit->error ?:
+			      allocate(edit,
+				       (WEIR_V4_RUNS_AT + count + WEIR_V4_UNIT_WORDS - 1) / WEIR_V4_UNIT_WORDS,
+				       &unit);
 	if (edit->error)
 		return old;
 	words = edit->tree->units[unit].word;
@@ -242,7 +246,8 @@ static uint64_t change_end(const struct weir_change4 *change)
 }
 
 /* Bring covers and slice to the region [start, start + 2^shift): drop what ended, take what begins. */
-static void advance(struct covers *covers, uint32_t outer, struct slice *slice, uint32_t start, uint32_t shift)
+static void advance(struct covers *covers, uint32_t outer, struct slice *slice, uint32_t start,
+		    uint32_t shift)
 {
 	while (covers->count > outer && change_end(covers->change[covers->count - 1]) <= start)
 		covers->count--;

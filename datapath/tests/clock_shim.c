@@ -7,7 +7,7 @@
 
 #define __always_inline inline __attribute__((always_inline))
 #define SEC(name)
-#define __uint(name, value) int (*name)[value]
+#define __uint(name, value) int(*name)[value]
 #define __type(name, value) value *name
 #define BPF_MAP_TYPE_ARRAY 2
 #define BPF_F_MMAPABLE 1024

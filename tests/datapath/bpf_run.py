@@ -80,6 +80,32 @@ def run(program_fd: int, packet: bytes, *, repeat: int = 1, tstamp_ns: int = 0, 
     return Run(verdict, mark, priority, struct.unpack_from("<Q", after, _TSTAMP)[0], duration)
 
 
+def run_xdp(program_fd: int, packet: bytes, ifindex: int) -> tuple[int, bytes]:
+    """(verdict, the frame afterwards) of an XDP program for a frame that arrives at an interface."""
+    context = ctypes.create_string_buffer(struct.pack("<IIIIII", 0, len(packet), 0, ifindex, 0, 0), 24)
+    data = ctypes.create_string_buffer(packet, len(packet))
+    after = ctypes.create_string_buffer(len(packet))
+    places = (ctypes.addressof(data), ctypes.addressof(after))
+    attributes = bytearray(
+        struct.pack(
+            "<IIIIQQIIIIQQ16x",
+            program_fd,
+            0,
+            len(packet),
+            len(packet),
+            *places,
+            1,
+            0,
+            24,
+            0,
+            ctypes.addressof(context),
+            0,
+        )
+    )
+    bpf(_BPF_PROG_TEST_RUN, attributes)
+    return struct.unpack_from("<I", attributes, 4)[0], after.raw
+
+
 def map_lookup(map_fd: int, index: int, size: int) -> bytes:
     key, value = ctypes.c_uint32(index), ctypes.create_string_buffer(size)
     bpf(_BPF_MAP_LOOKUP_ELEM, _element(map_fd, key, value))

@@ -16,8 +16,8 @@ def test_every_capability_has_a_verdict_and_a_reason(own_namespace: None) -> Non
     found = {capability.id: capability for capability in probe()}
     assert list(found) == [
         "tcx",
-        "clsact",
         "edt-pacing",
+        "clsact",
         "xdp-native",
         "xdp-generic",
         "xdp-flow-lookup",

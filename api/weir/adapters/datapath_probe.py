@@ -16,13 +16,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import Capability, ClassRecord, LineRecord, Role
 from weir.model.problem import Problem, Unavailable
 
-PROBE_TIMEOUT_S = 20.0
+PROBE_TIMEOUT_S = 120.0
 
 _CLONE_NEWNET = 0x4000_0000
 _SYS_BPF = 321  # x86-64
@@ -80,12 +81,10 @@ def _try_xdp(ifname: str, flags: int) -> str:
     return "works"
 
 
-def _try_hook(lib: Path | None, tcx: bool) -> str:
-    wanted = "tcx" if tcx else "clsact"
-    with Datapath.open(None, lib, 16, tcx=tcx) as datapath:
-        datapath.attach("probe0", mode="none")
-        used = datapath.attached()["probe0"].hook
-        datapath.detach("probe0")
+def _try_hook(datapath: Datapath, wanted: str) -> str:
+    datapath.attach("probe0", mode="none")
+    used = datapath.attached()["probe0"].hook
+    datapath.detach("probe0")
     if used != wanted:
         raise _Refused(f"the kernel has no {wanted}; {used} works")
     return "works"
@@ -105,15 +104,14 @@ def _try_flow_table() -> str:
     raise _Refused("no kernel function bpf_xdp_flow_lookup (Linux 6.10 and flow tables)")
 
 
-def _try_pacing(lib: Path | None) -> str:
+def _try_pacing(datapath: Datapath) -> str:
     """Of five packets at once, of 16 ms each at 500 kbit/s, the last has to take four times that."""
     _run("tc", "qdisc", "replace", "dev", "probe0", "root", "fq")
-    with Datapath.open(None, lib, 16) as datapath:
-        line = LineRecord.of(_PACED_BPS, 0, 1_000_000_000)
-        datapath.write_classes([(1, ClassRecord(1, 0, line, line))])
-        datapath.change_prefixes([(0, 4, 0xC0000202, 32, 1)])
-        datapath.attach("probe0", Role.SHAPE, "edt")
-        took_s = _time_packets()
+    line = LineRecord.of(_PACED_BPS, 0, 1_000_000_000)
+    datapath.write_classes([(1, ClassRecord(1, 0, line, line))])
+    datapath.change_prefixes([(0, 4, 0xC0000202, 32, 1)])
+    datapath.attach("probe0", Role.SHAPE, "edt")
+    took_s = _time_packets()
     needed_s = (_PACED_PACKETS - 1) * (_PACED_BYTES + 28) * 8 / _PACED_BPS
     if took_s < needed_s * 0.9:
         raise _Refused(f"fq let packets go after {took_s * 1000:.0f} ms instead of {needed_s * 1000:.0f} ms")
@@ -159,12 +157,29 @@ def _tried(name: str, attempt: Callable[[], str]) -> Capability:
         return Capability(name, False, problem.message)
 
 
+def _with_programs(lib: Path | None) -> list[Capability]:
+    """Loading takes most of the time, above all in an emulated machine: once for each way to attach."""
+    tries: list[tuple[bool, str, Callable[[Datapath], str]]] = [
+        (True, "tcx", lambda datapath: _try_hook(datapath, "tcx")),
+        (True, "edt-pacing", _try_pacing),
+        (False, "clsact", lambda datapath: _try_hook(datapath, "clsact")),
+    ]
+    found: list[Capability] = []
+    for tcx in (True, False):
+        names = [(name, attempt) for wanted, name, attempt in tries if wanted == tcx]
+        try:
+            with Datapath.open(None, lib, 16, tcx=tcx) as datapath:
+                for name, attempt in names:
+                    found.append(_tried(name, partial(attempt, datapath)))
+        except Problem as problem:
+            found += [Capability(name, False, problem.message) for name, _ in names]
+    return found
+
+
 def probe_here(lib: Path | None) -> list[Capability]:
     """What the child does, in a namespace of its own that it has moved to."""
     return [
-        _tried("tcx", lambda: _try_hook(lib, True)),
-        _tried("clsact", lambda: _try_hook(lib, False)),
-        _tried("edt-pacing", lambda: _try_pacing(lib)),
+        *_with_programs(lib),
         _tried("xdp-native", lambda: _try_xdp("probe0", _XDP_NATIVE)),
         _tried("xdp-generic", lambda: _try_xdp("lo", _XDP_GENERIC)),
         _tried("xdp-flow-lookup", _try_flow_table),
