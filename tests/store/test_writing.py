@@ -164,6 +164,8 @@ def test_a_cursor_of_another_order_is_refused(store: ConfigStore) -> None:
         ("lan0", {"port"}),
         ("NAME OF h", {"host"}),
         ("10.64.1.7/99", set()),
+        ("10.64.1.7/00000000099", set()),
+        ("10.64.1.7/0000000024", {"net"}),
     ],
 )
 def test_a_search_takes_addresses_prefixes_and_text(store: ConfigStore, text: str, found: set[str]) -> None:

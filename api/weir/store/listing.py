@@ -32,10 +32,11 @@ SORT_COLUMNS = {
     "max_limit_download": "max_limit_download_bps",
 }
 SEARCH = """SELECT serial FROM object_version INDEXED BY object_now_search
-WHERE kind = ? AND to_revision IS NULL AND instr(search, ?)"""
+WHERE kind = ? AND to_revision IS NULL AND instr(search, ?) LIMIT ?"""
 MAX_LIMIT = 1000
 MAX_TEXT_CHARS = 200
-MAX_TOTALS = 256
+MAX_REMEMBERED = 256
+MAX_FEW = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,7 @@ def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Pa
     if not 1 <= listing.limit <= MAX_LIMIT:
         raise Invalid(f"limit must be 1 to {MAX_LIMIT}", path="limit")
     column, descending = _sorting(listing.sort)
-    where, values, few = _conditions(listing)
-    source = "object_version INDEXED BY object_now" if few else "object_version"
+    source, where, values = _conditions(connection, listing, totals)
     total = totals.count(connection, f"SELECT count(*) FROM {source} WHERE {where}", values)
     if listing.cursor is not None:
         after, at = _after(listing.cursor, listing.sort, column, descending)
@@ -95,26 +95,42 @@ def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Pa
 
 
 class Totals:
-    """How many objects match, remembered while the head stays: turning pages counts once."""
+    """What was found, remembered while the head stays: turning pages counts and searches once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counted: dict[tuple[int, str, tuple[Cell, ...]], int] = {}
+        self._head = -1
+        self._known: dict[tuple[object, ...], list[Cell]] = {}
 
     def count(self, connection: sqlite3.Connection, query: str, values: list[Cell]) -> int:
-        if any(isinstance(value, str) and len(value) > MAX_TEXT_CHARS for value in values):
-            return int(connection.execute(query, values).fetchone()[0])
-        key = (head(connection), query, tuple(values))
+        (total,) = self._first(connection, query, values)
+        assert isinstance(total, int)
+        return total
+
+    def serials(self, connection: sqlite3.Connection, kind: str, text: str) -> list[Cell] | None:
+        """The rows that contain `text`; None when they are more than `MAX_FEW`."""
+        found = self._first(connection, SEARCH, [kind, text, MAX_FEW + 1])
+        return None if len(found) > MAX_FEW else found
+
+    def _first(self, connection: sqlite3.Connection, query: str, values: list[Cell]) -> list[Cell]:
+        """The first column of all rows."""
+        at = head(connection)
+        key = (query, *values)
+        small = all(not isinstance(value, str) or len(value) <= MAX_TEXT_CHARS for value in values)
         with self._lock:
-            known = self._counted.get(key)
+            if at > self._head:
+                self._head = at
+                self._known.clear()
+            known = self._known.get(key) if at == self._head else None
         if known is not None:
             return known
-        (total,) = connection.execute(query, values).fetchone()
+        found = [row[0] for row in connection.execute(query, values)]
         with self._lock:
-            if len(self._counted) >= MAX_TOTALS:
-                self._counted.clear()
-            self._counted[key] = total
-        return int(total)
+            if small and at == self._head:
+                if len(self._known) >= MAX_REMEMBERED:
+                    self._known.clear()
+                self._known[key] = found
+        return found
 
 
 def _sorting(sort: str) -> tuple[str, bool]:
@@ -125,17 +141,17 @@ def _sorting(sort: str) -> tuple[str, bool]:
     return column, descending
 
 
-def _conditions(listing: Listing) -> tuple[str, list[Cell], bool]:
-    """The WHERE clause, its values, and whether it names the few ids that can match."""
+def _conditions(
+    connection: sqlite3.Connection, listing: Listing, totals: Totals
+) -> tuple[str, str, list[Cell]]:
+    """Where to look (with the index, when only a few can match), the WHERE clause and its values."""
+    source = "object_version"
     parts, values = ["kind = ?", "to_revision IS NULL"], [listing.kind]  # type: list[str], list[Cell]
     if listing.parent != "any":
         parts.append("parent IS ?")
         values.append(listing.parent)
     if listing.disabled is not None:
         parts.append("disabled = 1" if listing.disabled else "disabled = 0")
-    if listing.ids is not None:
-        parts.append("id IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(list(listing.ids)))
     if listing.without_ids:
         parts.append("id NOT IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(listing.without_ids)))
@@ -143,15 +159,26 @@ def _conditions(listing: Listing) -> tuple[str, list[Cell], bool]:
     if len(text) > MAX_TEXT_CHARS:
         raise Invalid(f"the search text is longer than {MAX_TEXT_CHARS} characters", path="q")
     address = _address(text) if listing.kind == "queue" else None
+    if listing.ids is not None:
+        source = "object_version INDEXED BY object_now"
+        parts.append("id IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(list(listing.ids)))
     if address is not None:
+        source = "object_version INDEXED BY object_now"
         keys = covering_keys(address)
         marks = ",".join("?" * len(keys))
         parts.append(f"id IN (SELECT id FROM target_now WHERE prefix IN ({marks}))")
         values.extend(keys)
     elif text:
-        parts.append(f"serial IN ({SEARCH})")
-        values.extend([listing.kind, text.casefold()])
-    return " AND ".join(parts), values, listing.ids is not None or address is not None
+        few = totals.serials(connection, listing.kind, text.casefold())
+        if few is None:
+            parts.append("instr(search, ?)")
+            values.append(text.casefold())
+        else:
+            source = source if listing.ids is not None else "object_version NOT INDEXED"
+            parts.append("serial IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(few))
+    return source, " AND ".join(parts), values
 
 
 def _address(text: str) -> Prefix | None:
@@ -163,7 +190,7 @@ def _address(text: str) -> Prefix | None:
         return None
     if not length:
         return found
-    if not (length.isascii() and length.isdigit()) or int(length[:4]) > found.length:
+    if not (length.isascii() and length.isdigit()) or int(length) > found.length:
         return None
     drop = found.length - int(length)
     return Prefix(found.family, found.value >> drop << drop, int(length))
