@@ -15,6 +15,7 @@ from weir.service import ANYTHING, Edit
 
 MAX_ITEMS = 10_000
 MAX_FINDINGS = 1000
+MAX_ETAG_CHARS = 64
 
 
 def read_edits(body: Mapping[str, Any]) -> list[Edit]:
@@ -65,8 +66,8 @@ def _upsert(index: int, item: Any, ids: Iterator[str], findings: list[Finding]) 
     if "position" not in given:
         given["position"] = _position(given["id"], given.get("parent"))
     try:
-        if not isinstance(expects, str):
-            raise Invalid("must be text", code="bad-text", path="etag")
+        if not isinstance(expects, str) or len(expects) > MAX_ETAG_CHARS:
+            raise Invalid("etag must be the text that an answer gave", code="bad-etag")
         queue = codec.from_json("queue", given)
     except Invalid as problem:
         for found in problem.findings or (_finding("", problem.code, problem.message),):

@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import marshmallow as ma
 from flask import Request
-from webargs.core import missing
 from webargs.flaskparser import FlaskParser
 
 from weir.http.problems import BadRequest, InvalidRequest
@@ -51,8 +50,7 @@ class BodyParser(FlaskParser):
     DEFAULT_UNKNOWN_BY_LOCATION = {"json": None, "query": ma.RAISE}  # noqa: RUF012
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:
-        raw = req.get_data(cache=True)
-        return read_json(raw) if raw.strip() else missing
+        return read_object(req.get_data(cache=True))
 
     def handle_error(
         self,

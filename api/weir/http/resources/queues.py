@@ -111,7 +111,7 @@ def listing(query: dict[str, Any]) -> Listing:
     "POST",
     "/queues",
     scope=WRITE,
-    shape=queue.QueueUpsertInput,
+    shape=queue.QueueCreateInput,
     query=paging.Staged,
     answers=queue.Queue,
     status=201,

@@ -182,7 +182,7 @@ class Validation(Answer):
 
 class Revision(Answer):
     revision = fields.Integer()
-    kind = one_of("commit", "restore", "rollback")
+    kind = one_of("initial", "commit", "restore", "rollback")
     created_at = fields.String()
     author = fields.String()
     message = fields.String()

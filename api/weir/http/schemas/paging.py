@@ -52,14 +52,15 @@ class CommaList(fields.String):
     }
 
     def __init__(self, most: int, choices: tuple[str, ...] = (), **kwargs: Any):
-        super().__init__(validate=validate.Length(max=64 * most), **kwargs)
+        super().__init__(**kwargs)
         self.most = most
         self.choices = choices
+        self.metadata.setdefault("maxLength", 64 * most)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
         parts = [part for part in str(text).split(",") if part]
-        if len(parts) > self.most:
+        if len(parts) > self.most or len(str(text)) > 64 * self.most:
             raise self.make_error("many", most=self.most)
         if self.choices and not set(parts) <= set(self.choices):
             raise self.make_error("choice", choices=", ".join(self.choices))

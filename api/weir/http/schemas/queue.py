@@ -111,6 +111,10 @@ class QueueInput(Input):
     disabled = Flag(load_default=False)
 
 
+class QueueCreateInput(QueueInput):
+    id = identifier(metadata={"description": "Assigned (q1, q2, ...) when omitted."})
+
+
 class QueueUpsertInput(QueueInput):
     """A queue in a bulk request: with an id it replaces or creates that one, without it creates."""
 
