@@ -36,6 +36,7 @@ struct weir_table {
 	struct weir_prefix *entries;
 	uint32_t mask;
 	uint32_t live, limit;
+	uint32_t tombs; /* dead entries, which probes walk over */
 	uint8_t *state; /* per entry: WEIR_ENTRY_* */
 	struct weir_list dead; /* uint32_t: entries that wait for a grace period */
 };
@@ -120,6 +121,11 @@ struct weir_prefix *weir_table_insert(struct weir_table *table, const struct wei
 int weir_table_remove(struct weir_table *table, struct weir_prefix *prefix);
 void weir_table_restore(struct weir_table *table, struct weir_prefix *prefix, uint32_t tag);
 void weir_table_after_grace(struct weir_table *table);
+/* Move entries towards their places, so that probes stay short after years of changes. */
+bool weir_table_is_worn(const struct weir_table *table);
+int weir_table_move(struct weir_table *table, struct weir_list *moved); /* then, after a grace period, */
+int weir_table_moved(struct weir_table *table, const struct weir_list *moved);
+void weir_table_sweep(struct weir_table *table); /* after a grace period without anything to move */
 
 /* tree4.c */
 struct weir_change4 { /* sorted by domain, address, length; each prefix once */

@@ -13,6 +13,8 @@
 #include "internal.h"
 #include "weir/hash.h"
 
+#define TIDY_ROUNDS 8
+
 /* What to undo: an entry that was added (`was` FREE), changed (`was` LIVE) or removed (`was` its tag). */
 struct undo {
 	struct weir_table *table;
@@ -331,11 +333,44 @@ static void close_change(struct change *change)
 	weir_list_free(&change->added);
 }
 
+/* One round of moves frees places for the next; most tables settle in two or three. */
+static int tidy_table(struct weir *weir, struct weir_table *table)
+{
+	struct weir_list moved = {};
+	int error = 0;
+
+	for (int round = 0; round < TIDY_ROUNDS && !error; round++) {
+		weir_grace(weir);
+		error = weir_table_move(table, &moved);
+		if (!error && !moved.count) {
+			weir_table_sweep(table);
+			break;
+		}
+		weir_grace(weir);
+		error = error ?: weir_table_moved(table, &moved);
+		weir_list_free(&moved);
+	}
+	return error;
+}
+
+/* What many changes leave behind: a long list of the retired, and tables worn by removals. */
+static int tidy(struct weir *weir)
+{
+	int error = 0;
+
+	if (weir->table[0].dead.count + weir->table[1].dead.count > weir->table[0].mask / 4)
+		weir_grace(weir);
+	for (int family = 0; family < 2 && !error; family++)
+		if (weir_table_is_worn(&weir->table[family]))
+			error = tidy_table(weir, &weir->table[family]);
+	return error;
+}
+
 int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remove, uint32_t removes,
 			 const struct weir_prefix_spec *add, uint32_t adds)
 {
 	struct change change = { .weir = weir };
-	int error = check_all(weir, remove, removes, add, adds);
+	int error = tidy(weir) ?: check_all(weir, remove, removes, add, adds);
 
 	if (error)
 		return error;

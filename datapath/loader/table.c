@@ -13,20 +13,6 @@
 #include "internal.h"
 #include "weir/hash.h"
 
-int weir_table_open(struct weir_table *table, struct weir_prefix *entries, uint32_t count, uint32_t limit)
-{
-	table->entries = entries;
-	table->mask = count - 1;
-	table->limit = limit;
-	table->live = 0;
-	table->state = calloc(count, 1);
-	if (!table->state)
-		return weir_fail(ENOMEM, "no memory for the state of %u prefix entries", count);
-	for (uint32_t i = 0; i < count; i++)
-		table->live += entries[i].tag > WEIR_TAG_DEAD;
-	return 0;
-}
-
 void weir_table_close(struct weir_table *table)
 {
 	free(table->state);
@@ -48,6 +34,15 @@ struct weir_prefix *weir_table_find(struct weir_table *table, uint64_t high, uin
 	return NULL;
 }
 
+static void store(struct weir_table *table, struct weir_prefix *place, const struct weir_prefix *prefix)
+{
+	table->tombs -= place->tag == WEIR_TAG_DEAD;
+	place->high = prefix->high;
+	place->low = prefix->low;
+	place->slot = prefix->slot;
+	weir_publish(&place->tag, prefix->tag);
+}
+
 struct weir_prefix *weir_table_insert(struct weir_table *table, const struct weir_prefix *prefix)
 {
 	uint32_t at = weir_prefix_hash(prefix->high, prefix->low, prefix->tag);
@@ -57,10 +52,7 @@ struct weir_prefix *weir_table_insert(struct weir_table *table, const struct wei
 
 		if (place->tag > WEIR_TAG_DEAD || table->state[at & table->mask] & WEIR_ENTRY_QUARANTINED)
 			continue;
-		place->high = prefix->high;
-		place->low = prefix->low;
-		place->slot = prefix->slot;
-		weir_publish(&place->tag, prefix->tag);
+		store(table, place, prefix);
 		table->live++;
 		return place;
 	}
@@ -77,6 +69,7 @@ int weir_table_remove(struct weir_table *table, struct weir_prefix *prefix)
 	table->state[at] |= WEIR_ENTRY_QUARANTINED;
 	weir_publish(&prefix->tag, WEIR_TAG_DEAD);
 	table->live--;
+	table->tombs++;
 	return 0;
 }
 
@@ -85,6 +78,19 @@ void weir_table_restore(struct weir_table *table, struct weir_prefix *prefix, ui
 {
 	weir_publish(&prefix->tag, tag);
 	table->live++;
+	table->tombs--;
+}
+
+/* Dead entries at the end of a cluster are free: no probe has to walk over them. */
+static void free_backwards(struct weir_table *table, uint32_t at)
+{
+	while (table->entries[at].tag == WEIR_TAG_DEAD &&
+	       table->entries[(at + 1) & table->mask].tag == WEIR_TAG_FREE &&
+	       !(table->state[at] & WEIR_ENTRY_QUARANTINED)) {
+		weir_publish(&table->entries[at].tag, WEIR_TAG_FREE);
+		table->tombs--;
+		at = (at - 1) & table->mask;
+	}
 }
 
 void weir_table_after_grace(struct weir_table *table)
@@ -93,16 +99,94 @@ void weir_table_after_grace(struct weir_table *table)
 
 	for (size_t i = 0; i < table->dead.count; i++)
 		table->state[dead[i]] &= ~WEIR_ENTRY_QUARANTINED;
-	/* Dead entries at the end of a cluster are free: no probe has to walk over them. */
-	for (size_t i = 0; i < table->dead.count; i++) {
-		uint32_t at = dead[i];
-
-		while (table->entries[at].tag == WEIR_TAG_DEAD &&
-		       table->entries[(at + 1) & table->mask].tag == WEIR_TAG_FREE &&
-		       !(table->state[at] & WEIR_ENTRY_QUARANTINED)) {
-			weir_publish(&table->entries[at].tag, WEIR_TAG_FREE);
-			at = (at - 1) & table->mask;
-		}
-	}
+	for (size_t i = 0; i < table->dead.count; i++)
+		free_backwards(table, dead[i]);
 	table->dead.count = 0;
+}
+
+bool weir_table_is_worn(const struct weir_table *table)
+{
+	return table->tombs > table->mask / 4;
+}
+
+/* The first dead place on the way from an entry's own to where it is; NULL when it stands well. */
+static struct weir_prefix *better_place(struct weir_table *table, const struct weir_prefix *prefix)
+{
+	uint32_t at = weir_prefix_hash(prefix->high, prefix->low, prefix->tag) & table->mask;
+
+	for (; &table->entries[at] != prefix; at = (at + 1) & table->mask)
+		if (table->entries[at].tag == WEIR_TAG_DEAD && !(table->state[at] & WEIR_ENTRY_QUARANTINED))
+			return &table->entries[at];
+	return NULL;
+}
+
+/* Copies first: a packet that walks by meanwhile finds the entry in either place. */
+int weir_table_move(struct weir_table *table, struct weir_list *moved)
+{
+	for (uint32_t i = 0; i <= table->mask; i++) {
+		struct weir_prefix *prefix = &table->entries[i], *place, **noted;
+
+		place = prefix->tag > WEIR_TAG_DEAD ? better_place(table, prefix) : NULL;
+		if (!place)
+			continue;
+		noted = weir_list_add(moved, sizeof(*noted));
+		if (!noted)
+			return weir_fail(ENOMEM, "no memory to tidy a prefix table");
+		*noted = prefix;
+		store(table, place, prefix);
+		table->live++;
+	}
+	return 0;
+}
+
+int weir_table_moved(struct weir_table *table, const struct weir_list *moved)
+{
+	struct weir_prefix **prefix = moved->items;
+	int error = 0;
+
+	for (size_t i = 0; i < moved->count && !error; i++)
+		error = weir_table_remove(table, prefix[i]);
+	return error;
+}
+
+/* When no entry has a better place, no probe for a live one walks over a dead one: all may be free. */
+void weir_table_sweep(struct weir_table *table)
+{
+	for (uint32_t i = 0; i <= table->mask; i++) {
+		if (table->entries[i].tag != WEIR_TAG_DEAD || table->state[i] & WEIR_ENTRY_QUARANTINED)
+			continue;
+		weir_publish(&table->entries[i].tag, WEIR_TAG_FREE);
+		table->tombs--;
+	}
+}
+
+/* A move that was cut off leaves two entries for one key; packets and changes use the first. */
+static int remove_copies(struct weir_table *table)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i <= table->mask && !error; i++) {
+		struct weir_prefix *prefix = &table->entries[i];
+
+		if (prefix->tag > WEIR_TAG_DEAD &&
+		    weir_table_find(table, prefix->high, prefix->low, prefix->tag) != prefix)
+			error = weir_table_remove(table, prefix);
+	}
+	return error;
+}
+
+int weir_table_open(struct weir_table *table, struct weir_prefix *entries, uint32_t count, uint32_t limit)
+{
+	table->entries = entries;
+	table->mask = count - 1;
+	table->limit = limit;
+	table->live = 0;
+	table->state = calloc(count, 1);
+	if (!table->state)
+		return weir_fail(ENOMEM, "no memory for the state of %u prefix entries", count);
+	for (uint32_t i = 0; i < count; i++) {
+		table->live += entries[i].tag > WEIR_TAG_DEAD;
+		table->tombs += entries[i].tag == WEIR_TAG_DEAD;
+	}
+	return remove_copies(table);
 }
