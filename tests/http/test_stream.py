@@ -167,3 +167,14 @@ def test_a_reader_is_woken_by_a_frame() -> None:
     fanout.publish(lambda _: b"now")
     thread.join(timeout=10)
     assert taken == [b"now"]
+
+
+def test_a_stream_that_is_never_read_gives_its_place_back() -> None:
+    """As the server does with the answer to HEAD."""
+    fanout: Fanout[str] = Fanout(1)
+    for _ in range(3):
+        fanout.frames("a", b"first", 1.0, lambda: True)
+    stream = fanout.frames("a", b"first", 1.0, lambda: True)
+    assert next(stream) == b"first"
+    stream.close()
+    assert fanout.filters() == []

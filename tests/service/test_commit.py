@@ -17,7 +17,7 @@ from weir.model.problem import (
     Problem,
     Unavailable,
 )
-from weir.service import ABSENT, Edit, Listing, engine
+from weir.service import ABSENT, Edit, Listing, engine, running
 from weir.store import ConfigStore
 
 from tests.service.router import ANNA, Router, person, queue, together, wait_until
@@ -167,8 +167,8 @@ def test_an_agent_that_dies_at_settle_leaves_the_new_revision(router: Router) ->
     done = router.put(queue("q2"))
     assert (done.revision, done.applied["settled"]) == (2, False)
     router.agent.behave = lambda at: None
+    wait_until(lambda: router.agent.reconciled > 0, "the agent did not ask the store")
     router.agree()
-    assert router.agent.reconciled
 
 
 def test_an_agent_that_takes_too_long_undoes_the_commit(
@@ -325,3 +325,49 @@ def test_a_reader_may_not_write_through_any_door(router: Router) -> None:
         with pytest.raises(Problem) as caught:
             attempt()
         assert caught.value.code == "forbidden"
+
+
+def test_commits_that_wait_leave_connections_to_the_agent_for_others(router: Router) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def wait(at: str) -> None:
+        if at == "before-apply":
+            entered.set()
+            release.wait(10)
+
+    router.agent.behave = wait
+    threads = [threading.Thread(target=lambda n=n: router.put(queue(f"q{n}"))) for n in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    assert entered.wait(10)
+    for _ in range(3):  # four connections, one of them with the commit
+        assert router.service.agent.call("status")["state"] == "ok"
+    release.set()
+    for thread in threads:
+        thread.join()
+    assert router.head == 8
+
+
+def test_what_was_made_for_a_revision_is_committed_on_that_revision_only(router: Router) -> None:
+    router.put(queue("q1"))
+    edits = [Edit("queue", "q2", queue("q2"))]
+    router.service.config.commit(ANNA, edits, expected_head=1)
+    with pytest.raises(Conflict) as caught:
+        router.service.config.commit(ANNA, [Edit("queue", "q3", queue("q3"))], expected_head=1)
+    assert caught.value.code == "outdated"
+    assert router.head == 2
+
+
+def test_many_changes_are_validated_like_few(router: Router) -> None:
+    """Beyond a bound the validation works on a copy, so that nobody waits for it."""
+    many = [queue(f"q{n}", position=n) for n in range(running.MANY + 10)]
+    with pytest.raises(Invalid) as caught:
+        router.put(*many, queue("q9999", parent="nobody"))
+    assert caught.value.path == "queue/q9999/parent"
+    assert router.head == 0 and router.running == {}
+    assert router.put(*many).revision == 1
+    assert len(router.running) == running.MANY + 10
+    assert router.service.config.warned_ids(ANNA) == []
+    low = [replace(item, max_limit_bps=Pair(400, 400)) for item in many]
+    router.put(*low)
+    assert len(router.service.config.warned_ids(ANNA)) == len(low)

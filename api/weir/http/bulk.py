@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from weir.http.context import me, service
 from weir.http.editing import writable
 from weir.model import codec
+from weir.model.document import POSITION_STEP
 from weir.model.objects import Queue
 from weir.model.problem import Finding, Invalid
 from weir.service import ANYTHING, Edit
@@ -27,10 +28,11 @@ def read_edits(body: Mapping[str, Any]) -> list[Edit]:
     upserts = _items(body, "upsert")
     unnamed = sum(1 for item in upserts if isinstance(item, dict) and item.get("id") is None)
     ids = iter(service().config.new_ids(me(), "queue", unnamed) if unnamed else ())
+    positions = _Positions(upserts)
     edits = [
         edit
         for index, item in enumerate(upserts)
-        if (edit := _upsert(index, item, ids, findings)) is not None
+        if (edit := _upsert(index, item, ids, positions, findings)) is not None
     ]
     for index, queue_id in enumerate(_items(body, "delete")):
         try:
@@ -55,7 +57,9 @@ def _items(body: Mapping[str, Any], name: str) -> list[Any]:
     return found
 
 
-def _upsert(index: int, item: Any, ids: Iterator[str], findings: list[Finding]) -> Edit | None:
+def _upsert(
+    index: int, item: Any, ids: Iterator[str], positions: _Positions, findings: list[Finding]
+) -> Edit | None:
     where = f"upsert[{index}]"
     if not isinstance(item, dict):
         findings.append(_finding(where, "bad-object", "must be a queue, a JSON object"))
@@ -64,7 +68,7 @@ def _upsert(index: int, item: Any, ids: Iterator[str], findings: list[Finding]) 
     given = writable(item)
     given["id"] = next(ids) if given.get("id") is None else given["id"]
     if "position" not in given:
-        given["position"] = _position(given["id"], given.get("parent"))
+        given["position"] = positions.of(given["id"], given.get("parent"))
     try:
         if not isinstance(expects, str) or len(expects) > MAX_ETAG_CHARS:
             raise Invalid("etag must be the text that an answer gave", code="bad-etag")
@@ -77,12 +81,27 @@ def _upsert(index: int, item: Any, ids: Iterator[str], findings: list[Finding]) 
     return Edit("queue", queue.id, queue, expects)
 
 
-def _position(queue_id: Any, parent: Any) -> int:
-    config = service().config
-    present = config.get_many(me(), "queue", [queue_id]) if isinstance(queue_id, str) else []
-    if present and isinstance(present[0].object, Queue):
-        return present[0].object.position
-    return config.end_position(me(), parent if isinstance(parent, str) else None)
+class _Positions:
+    """Where queues without a position go: those that exist stay, new ones follow each other at the end."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        named = [item.get("id") for item in items if isinstance(item, dict) and "position" not in item]
+        ids = [queue_id for queue_id in named if isinstance(queue_id, str)]
+        present = service().config.get_many(me(), "queue", ids)
+        self._present = {
+            stored.id: stored.object.position for stored in present if isinstance(stored.object, Queue)
+        }
+        self._next: dict[str | None, int] = {}
+
+    def of(self, queue_id: Any, parent: Any) -> int:
+        if isinstance(queue_id, str) and queue_id in self._present:
+            return self._present[queue_id]
+        parent = parent if isinstance(parent, str) else None
+        position = self._next.get(parent)
+        if position is None:
+            position = service().config.end_position(me(), parent)
+        self._next[parent] = position + POSITION_STEP
+        return position
 
 
 def _finding(field: str, code: str, message: str) -> Finding:

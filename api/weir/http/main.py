@@ -132,7 +132,7 @@ def create_probe(settings: Settings) -> None:
     """Open the database once in this process, so that a damaged one is told before the server forks."""
     from weir.service import Service
 
-    Service.open(settings.database, settings.agent_socket).close()
+    Service.probe(settings.database)
 
 
 def listen(address: str) -> socket.socket:

@@ -91,6 +91,11 @@ class ConfigService:
         return self._running.document()
 
     @requires("config.read")
+    def at_head(self, _by: Principal) -> AbstractContextManager[tuple[int, Document]]:
+        """As `document`, with the revision that it is."""
+        return self._running.at_head()
+
+    @requires("config.read")
     def child_count(self, _by: Principal, queue_id: str) -> int:
         with self._running.document() as document:
             return len(document.children_of(queue_id))
@@ -151,14 +156,17 @@ class ConfigService:
         edits: Sequence[Edit],
         message: str = "",
         confirm_within_s: int | None = None,
+        expected_head: int | None = None,
     ) -> Committed:
-        """Commit the edits together. Raises as `Engine.run` does; then nothing was changed."""
+        """Commit the edits together; with `expected_head` only on that revision (`Conflict`,
+        `outdated`). Raises as `Engine.run` does; then nothing was changed."""
         return self._engine.run(
             by,
             Request(
                 produce=lambda transaction: self._engine.changes_of(edits, transaction),
                 message=message,
                 confirm_within_s=confirm_within_s,
+                expected_head=expected_head,
             ),
         )
 

@@ -19,13 +19,23 @@ import hashlib
 import json
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from weir.model.document import Change
-from weir.model.problem import Conflict, Finding, Invalid, NotFound, PreconditionFailed, Problem
+from weir.model.problem import (
+    Conflict,
+    Finding,
+    Invalid,
+    NotFound,
+    PreconditionFailed,
+    Problem,
+    Unavailable,
+)
 from weir.service.audit import AuditService, entry_of
 from weir.service.running import Running, require_valid
 from weir.service.values import ABSENT, ANYTHING, Committed, Confirmation, Edit, Principal
@@ -57,6 +67,7 @@ class Request:
     confirm_within_s: int | None = None
     restores: int | None = None
     answers_pending: bool = False
+    expected_head: int | None = None
     also: Callable[[WriteTransaction], None] | None = None
 
 
@@ -87,6 +98,7 @@ class Engine:
         self._running = running
         self._agent = agent
         self._audit = audit
+        self._turn = threading.Lock()
 
     def run(self, by: Principal, request: Request) -> Committed:
         """Commit or raise; whatever is raised, nothing was changed.
@@ -96,7 +108,7 @@ class Engine:
         """
         _check_request(request)
         timing = _Timing()
-        with self._agent.connection() as link:
+        with self._my_turn(), self._agent.connection() as link:
             with self._store.write(LOCK_TIMEOUT_S) as transaction:
                 timing.mark("lock")
                 written = self._write(by, request, transaction, link, timing)
@@ -117,6 +129,16 @@ class Engine:
             timing_ms=timing.spent_ms,
         )
 
+    @contextmanager
+    def _my_turn(self) -> Iterator[None]:
+        """Commits of this process queue here, without holding connections to the agent meanwhile."""
+        if not self._turn.acquire(timeout=LOCK_TIMEOUT_S):
+            raise Unavailable("another change is being made; try again", code="store-busy")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
     def _record(self, by: Principal, request: Request, written: _Written) -> None:
         detail = f"{len(written.changes)} changes"
         if request.confirm_within_s is not None:
@@ -135,6 +157,11 @@ class Engine:
         if not request.answers_pending:
             refuse_while_pending(transaction)
         base = transaction.head
+        if request.expected_head not in (None, base):
+            raise Conflict(
+                f"this was made for revision {request.expected_head}, and revision {base} runs now",
+                code="outdated",
+            )
         changes = request.produce(transaction)
         findings = self._validate(changes, must_hold=request.kind != "rollback")
         timing.mark("validate")

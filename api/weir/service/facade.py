@@ -55,6 +55,16 @@ class Service:
             opened.pop_all()
         return service
 
+    @staticmethod
+    def probe(database: Path) -> None:
+        """Open, check and close both databases without loading anything. Raises as `open` does."""
+        store = ConfigStore.open(database, create=True)
+        try:
+            store.check()
+            AccountStore.open(accounts_path(database)).close()
+        finally:
+            store.close()
+
     def close(self) -> None:
         self.agent.close()
         self._accounts.close()

@@ -121,8 +121,7 @@ class ImportService:
 
     def _snapshot(self, by: Principal) -> tuple[int, Document]:
         """The running revision and a copy of its document: reading a file takes long, a lock must not."""
-        with self._service.config.document(by) as running:
-            revision = self._service.config.revision(by)
+        with self._service.config.at_head(by) as (revision, running):
             objects = list(running)
         return revision, Document(objects)
 
@@ -165,7 +164,11 @@ class ImportService:
         """One revision. Raises Conflict when the configuration changed since the report was made."""
         report = self._ready(by, report_id)
         committed = self._service.config.commit(
-            by, report.edits, message or _message(report), confirm_within_s
+            by,
+            report.edits,
+            message or _message(report),
+            confirm_within_s,
+            expected_head=report.base_revision,
         )
         self.discard(by, report_id)
         return committed

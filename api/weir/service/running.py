@@ -13,6 +13,9 @@ from weir.model.problem import Finding, Invalid
 from weir.model.rules import FlaggedObjects, findings_of, validate
 from weir.store import ConfigStore
 
+MANY = 2000
+"""More changes than this are looked at on a copy of the document."""
+
 
 class Running:
     """One document, many threads: whoever looks at it or tries something on it holds its lock.
@@ -24,6 +27,7 @@ class Running:
     def __init__(self, store: ConfigStore) -> None:
         self._store = store
         self._lock = threading.RLock()
+        self._flagging = threading.Lock()
         self._revision, self._document = store.load()
         self._flagged: FlaggedObjects | None = None
 
@@ -42,13 +46,26 @@ class Running:
             yield self._revision, self._document
 
     def try_changes(self, changes: Sequence[Change]) -> list[Finding]:
-        """What validation says about the document after `changes`; the document stays as it is."""
+        """What validation says about the document after `changes`; the document stays as it is.
+
+        Many changes are tried on a copy: that takes seconds, and nobody else waits for it.
+        """
+        if len(changes) > MANY:
+            copy = self._copy()
+            copy.apply(changes)
+            return validate(copy, changes)
         with self._lock:
             self._document.apply(changes)
             try:
                 return validate(self._document, changes)
             finally:
                 self._document.revert(changes)
+
+    def _copy(self) -> Document:
+        with self._lock:
+            self._follow()
+            objects = list(self._document)
+        return Document(objects)
 
     def moved(self, base: int, revision: int, changes: Sequence[Change]) -> None:
         """`changes` are committed: go on from `base` to `revision` without asking the store again."""
@@ -61,11 +78,25 @@ class Running:
             return tuple(findings_of(document, kind, object_id))
 
     def flagged_ids(self, kind: Kind) -> frozenset[str]:
-        """Ids of the objects with findings; the first call looks at every object."""
-        with self.document() as document:
-            if self._flagged is None:
-                self._flagged = FlaggedObjects(document)
-            return frozenset(self._flagged.ids(kind))
+        """Ids of the objects with findings; the first call, and one after many changes, looks at all."""
+        while True:
+            with self.document():
+                if self._flagged is not None:
+                    return frozenset(self._flagged.ids(kind))
+            with self._flagging:
+                self._flag_all()
+
+    def _flag_all(self) -> None:
+        """Look at every object of a copy, without holding up anybody, and catch up with what came since."""
+        with self.at_head() as (revision, document):
+            if self._flagged is not None:
+                return
+            objects = list(document)
+        flagged = FlaggedObjects(Document(objects))
+        with self.at_head() as (head, document):
+            flagged.move_to(document)
+            flagged.update(self._store.changes_between(revision, head))
+            self._flagged = flagged
 
     def _follow(self) -> None:
         if self._store.head() != self._revision:
@@ -75,7 +106,9 @@ class Running:
     def _apply(self, revision: int, changes: Sequence[Change]) -> None:
         self._document.apply(changes)
         self._revision = revision
-        if self._flagged is not None:
+        if len(changes) > MANY:
+            self._flagged = None
+        elif self._flagged is not None:
             self._flagged.update(changes)
 
 

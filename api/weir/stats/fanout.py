@@ -8,7 +8,7 @@ a tick, and the newest replaces what was not taken.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable
 from typing import Generic, TypeVar
 
 from weir.model.problem import Unavailable
@@ -102,12 +102,13 @@ class Fanout(Generic[Filter]):
         heartbeat_s: float,
         permitted: Callable[[], bool],
         check_every: int = 15,
-    ) -> Iterator[bytes]:
+    ) -> Generator[bytes, None, None]:
         """The frames of one stream. `permitted` is asked every `check_every` frames (sessions end)."""
         reader = self.subscribe(chosen)
 
-        def run() -> Iterator[bytes]:
+        def run() -> Generator[bytes, None, None]:
             try:
+                yield b""  # taken below: a generator that never ran would not unsubscribe when closed
                 yield first
                 count = 0
                 while (frame := reader.take(heartbeat_s)) is not None:
@@ -118,4 +119,6 @@ class Fanout(Generic[Filter]):
             finally:
                 self.unsubscribe(chosen, reader)
 
-        return run()
+        stream = run()
+        next(stream)
+        return stream

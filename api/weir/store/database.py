@@ -152,7 +152,7 @@ def translated(path: Path) -> Iterator[None]:
         raise Invalid("the text holds half of a Unicode pair", code="bad-text") from error
     except sqlite3.Error as error:
         code, sentence = _explain(error)
-        raise Unavailable(f"{path.name}: {sentence}", code=code, path=str(path)) from error
+        raise Unavailable(f"{path.name}: {sentence}", code=code) from error
 
 
 def _explain(error: sqlite3.Error) -> tuple[str, str]:

@@ -24,7 +24,7 @@ def list_revisions(query: dict[str, Any]) -> Response:
     limit = query["limit"]
     found = service().revisions.list(me(), before=read_number(query["cursor"]), limit=limit)
     head, pending = service().config.revision(me()), service().config.pending(me())
-    more = len(found) == limit and found[-1].number > 1
+    more = len(found) == limit and found[-1].number > 0
     return answer(
         {
             "items": [revision_json(revision, head, pending) for revision in found],

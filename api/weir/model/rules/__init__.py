@@ -104,6 +104,10 @@ class FlaggedObjects:
         for rule, ids in affected(self._document, changes):
             self._look(view, rule, ids)
 
+    def move_to(self, document: Document) -> None:
+        """Go on with another document that holds the same objects."""
+        self._document = document
+
     def ids(self, kind: Kind) -> set[str]:
         """The objects of a kind that at least one rule has something to say about."""
         return set().union(*(self._ids[rule.name] for rule in RULES if rule.kind == kind))
