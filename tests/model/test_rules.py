@@ -19,7 +19,8 @@ from weir.model.objects import (
     TimeWindow,
     Total,
 )
-from weir.model.rules import validate, validate_all
+from weir.model.rules import RULES, validate, validate_all
+from weir.model.rules.base import View
 
 
 def M(upload: float, download: float) -> Pair[int]:
@@ -324,3 +325,13 @@ def test_many_queues_on_one_prefix_are_validated_in_linear_time() -> None:
     findings = validate_all(Document(queues))
     assert len(findings) == 2999
     assert {item.message.partition("queue 'n0'")[1] for item in findings} == {"queue 'n0'"}
+
+
+def test_many_changes_in_one_tree_reach_each_queue_a_few_times() -> None:
+    chain = [Queue(f"q{n}", "same", ("::/0",), parent=f"q{n - 1}" if n else None) for n in range(1000)]
+    document = Document(chain)
+    changes = [Change("queue", queue.id, None, queue) for queue in chain]
+    for rule in RULES:
+        view = View(document)
+        reached = sum(1 for change in changes for _ in rule.reach(view, change))
+        assert reached <= 4 * len(chain), rule.name

@@ -73,16 +73,17 @@ class _Update:
 
     def _touched_queues(self) -> dict[str, bool]:
         touched: dict[str, bool] = {}
+        walked: dict[bool, set[str]] = {False: set(), True: set()}
         for change in self._changes:
             if change.kind == "queue":
                 moved = _place_differs(change.old, change.new)
                 if moved or _matching_differs(change.old, change.new):
-                    for queue_id in subtree_ids(self._document, change.id):
+                    for queue_id in subtree_ids(self._document, change.id, walked[moved]):
                         touched[queue_id] = touched.get(queue_id, False) or moved
                 else:
                     touched.setdefault(change.id, False)
         for switched in self._before.matched_timed ^ self._edits.matched_timed:
-            for queue_id in subtree_ids(self._document, switched):
+            for queue_id in subtree_ids(self._document, switched, walked[False]):
                 touched.setdefault(queue_id, False)
         return touched
 

@@ -32,17 +32,20 @@ def ancestors(document: Document, queue: Queue) -> Iterator[Queue]:
         above = document.queue(above.parent)
 
 
-def subtree_ids(document: Document, queue_id: str) -> Iterator[str]:
-    """The id itself and every queue below it, whether or not a queue of that id exists."""
-    seen = {queue_id}
+def subtree_ids(document: Document, queue_id: str, walked: set[str] | None = None) -> Iterator[str]:
+    """The id itself and every queue below it, whether or not a queue of that id exists.
+
+    With a shared `walked`, subtrees that an earlier walk gave are left out, so that many walks in one
+    tree cost no more than the tree.
+    """
+    walked = set() if walked is None else walked
     waiting = [queue_id]
     while waiting:
         current = waiting.pop()
-        yield current
-        for child in document.children_of(current):
-            if child not in seen:
-                seen.add(child)
-                waiting.append(child)
+        if current not in walked:
+            walked.add(current)
+            yield current
+            waiting.extend(document.children_of(current))
 
 
 def is_below(document: Document, queue: Queue, ancestor_id: str) -> bool:

@@ -28,6 +28,8 @@ class View:
         self._networks: PrefixClaims | None = None
         self._own_addresses: dict[str, str] | None = None
         self._seen: set[tuple[str, object]] = set()
+        self.walked: set[str] = set()
+        """Queues whose subtree the running rule has already reached."""
 
     def rank(self, queue: Queue) -> RankKey:
         key = self._ranks.get(queue.id)
@@ -133,7 +135,7 @@ def below_if(*fields: str) -> Callable[[View, Change], Iterable[str]]:
     def reach(view: View, change: Change) -> Iterator[str]:
         if change.kind == "queue":
             if differs(change, *fields):
-                yield from subtree_ids(view.document, change.id)
+                yield from subtree_ids(view.document, change.id, view.walked)
             else:
                 yield change.id
 

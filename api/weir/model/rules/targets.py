@@ -82,7 +82,8 @@ def _shadow_reach(view: View, change: Change) -> Iterator[str]:
     names: set[str] = set()
     old, _ = old_and_new(change)
     items = [old] if old is not None else []
-    ids = subtree_ids(view.document, change.id) if differs(change, *_RANKING) else (change.id,)
+    moved = differs(change, *_RANKING)
+    ids = subtree_ids(view.document, change.id, view.walked) if moved else (change.id,)
     items += [item for item in map(view.document.queue, ids) if item is not None]
     for item in items:
         yield item.id
