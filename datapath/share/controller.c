@@ -10,8 +10,8 @@
 /* A tree is short while, and shortly after, a node with children is offered more than this part of its limit. */
 #define FULL 0.95
 #define SHORT_NS 500000000ULL
-/* What a leaf can always have, so that a connection can begin: 4 full packets a tick. */
-#define FIRST_PACKETS_BYTES 6000
+/* What a starved leaf can always have, so that a connection can begin: two full packets a second. */
+#define FLOOR_BPS 24000.0
 #define BOUNDLESS_BPS 1e12
 
 int weir_controller_new(struct weir_line *lines, const struct weir_counters *counters, uint32_t count,
@@ -185,7 +185,7 @@ static uint32_t add_node(struct weir_controller *c, uint32_t *count, uint32_t li
  * A class with children and traffic that matched none of them gets a second node, a child of the
  * first. That node's share cannot be enforced by itself (both have one clock), but it is not given away.
  */
-static uint32_t build_nodes(struct weir_controller *c, uint32_t kept, double elapsed_s)
+static uint32_t build_nodes(struct weir_controller *c, uint32_t kept)
 {
 	uint32_t count = 0;
 
@@ -204,9 +204,7 @@ static uint32_t build_nodes(struct weir_controller *c, uint32_t kept, double ela
 			c->nodes[node].max_bps = 0;
 			c->nodes[node].guarantee_bps = 0;
 		}
-		c->nodes[node].demand_bps =
-			member->hungry ? BOUNDLESS_BPS :
-					 member->own_bps * GROWTH + FIRST_PACKETS_BYTES * 8 / elapsed_s;
+		c->nodes[node].demand_bps = member->hungry ? BOUNDLESS_BPS : member->own_bps * GROWTH;
 	}
 	return count;
 }
@@ -227,13 +225,11 @@ static void give_back(struct weir_controller *c, uint32_t line)
 	c->is_lent[line] = 0;
 }
 
-static void lend_shares(struct weir_controller *c, uint32_t nodes, double elapsed_s)
+static void lend_shares(struct weir_controller *c, uint32_t nodes)
 {
-	double floor_bps = FIRST_PACKETS_BYTES * 8 / elapsed_s;
-
 	for (uint32_t i = 0; i < nodes; i++) {
 		const struct weir_share_node *node = &c->nodes[i];
-		double room_bps = node->room_bps > floor_bps ? node->room_bps : floor_bps;
+		double room_bps = node->room_bps > FLOOR_BPS ? node->room_bps : FLOOR_BPS;
 		double limit_bps = node->max_bps > 0 ? node->max_bps : BOUNDLESS_BPS;
 
 		if (c->node_line[i] && node->first_child == WEIR_SHARE_NONE && room_bps < limit_bps)
@@ -298,13 +294,13 @@ int weir_controller_tick(struct weir_controller *c, uint64_t now_ns)
 		goto done;
 	advance_bursts(c, now_ns);
 	find_short_trees(c, now_ns);
-	nodes = build_nodes(c, order_members(c, now_ns), elapsed_s);
+	nodes = build_nodes(c, order_members(c, now_ns));
 	err = weir_share_solve(c->nodes, nodes);
 	if (err) {
 		forget_members(c);
 		return err;
 	}
-	lend_shares(c, nodes, elapsed_s);
+	lend_shares(c, nodes);
 	lend_bursts(c);
 	take_back_the_rest(c);
 done:

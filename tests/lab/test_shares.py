@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guarantees, priorities and equal sharing, measured at the receiving end.
+
+The trees are the examples of RouterOS's HTB manual: a 10 Mbit/s root Q01 with a leaf Q03 and an inner
+Q02, which holds the leaves Q04 and Q05. All leaves are saturated, and very unequally: by arrival alone
+the loudest would get nearly all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lab import measure, plan
+from lab.measure import Flow
+from tests.router import MEGABIT, Router, customer, rate
+
+TOLERANCE = 0.10
+SETTLED_S = 1.0
+OFFERED_MBIT = (11, 14, 26)
+
+
+def queue(name: str, parent: str | None, limit: float, guarantee: float, priority: int) -> dict[str, Any]:
+    return {
+        "id": name,
+        "name": name,
+        "parent": parent,
+        "max_limit_bps": rate(limit, limit),
+        "limit_at_bps": rate(guarantee, guarantee),
+        "priority": {"upload": priority, "download": priority},
+    }
+
+
+def leaf(number: int, *described: Any) -> dict[str, Any]:
+    return customer(number) | queue(*described)
+
+
+def flows(direction: str, offered_mbit: tuple[float, ...]) -> list[Flow]:
+    return [
+        Flow(plan.client_v4(number), plan.INTERNET_ADDRESSES[0], direction, int(offered * MEGABIT))
+        for number, offered in enumerate(offered_mbit)
+        if offered
+    ]
+
+
+def shares_mbit(direction: str, offered_mbit: tuple[float, ...]) -> list[float]:
+    received = measure.measure(flows(direction, offered_mbit), warm_s=SETTLED_S, seconds=3)
+    return [flow.rate_bps / MEGABIT for flow in received]
+
+
+@pytest.mark.parametrize("direction", ["upload", "download"])
+@pytest.mark.parametrize(
+    ("guarantees", "priorities", "q05_limit", "expected"),
+    [
+        pytest.param((4, 6, 2, 2), (8, 1, 3, 5), 10, (6, 2, 2), id="guarantees come first"),
+        pytest.param((4, 2, 2, 2), (8, 3, 1, 5), 10, (2, 6, 2), id="the best priority takes the rest"),
+        pytest.param((8, 2, 2, 2), (8, 1, 3, 5), 10, (2, 6, 2), id="an inner guarantee reserves"),
+        pytest.param((4, 6, 2, 12), (8, 1, 3, 5), 15, (3, 1, 6), id="promises above the link scale"),
+    ],
+)
+def test_the_manuals_examples_hold(
+    router: Router,
+    direction: str,
+    guarantees: tuple[int, ...],
+    priorities: tuple[int, ...],
+    q05_limit: int,
+    expected: tuple[int, ...],
+) -> None:
+    router.bulk(
+        upsert=[
+            queue("q01", None, 10, 0, 8),
+            queue("q02", "q01", 10, guarantees[0], priorities[0]),
+            leaf(0, "q03", "q01", 10, guarantees[1], priorities[1]),
+            leaf(1, "q04", "q02", 10, guarantees[2], priorities[2]),
+            leaf(2, "q05", "q02", q05_limit, guarantees[3], priorities[3]),
+        ]
+    )
+    shares = shares_mbit(direction, OFFERED_MBIT)
+    assert shares == pytest.approx(list(expected), rel=TOLERANCE)
+
+
+def test_equals_share_equally_and_use_what_an_idle_one_leaves(router: Router) -> None:
+    router.bulk(
+        upsert=[queue("tower", None, 9, 0, 8), *(leaf(n, f"c{n}", "tower", 9, 0, 8) for n in range(3))]
+    )
+    assert shares_mbit("download", (5, 10, 20)) == pytest.approx([3, 3, 3], rel=TOLERANCE)
+    assert shares_mbit("download", (0, 10, 20)) == pytest.approx([4.5, 4.5], rel=TOLERANCE)
+
+
+def test_a_burst_lasts_as_long_as_the_manual_says(router: Router) -> None:
+    """max 2M, threshold 1500k, burst 4M over 8 s: 3 s from cold, to within one slot of 0.5 s."""
+    burst = {
+        "burst_limit_bps": rate(4, 4),
+        "burst_threshold_bps": rate(1.5, 1.5),
+        "burst_time_ms": {"upload": 8000, "download": 8000},
+    }
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(2, 2)) | burst])
+    (early,) = measure.measure(flows("download", (8,)), warm_s=0.5, seconds=1.5)
+    (later,) = measure.measure(flows("download", (8,)), warm_s=2.0, seconds=2)
+    assert early.rate_bps == pytest.approx(4e6, rel=TOLERANCE)
+    assert later.rate_bps == pytest.approx(2e6, rel=TOLERANCE)
