@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`make image-check`: what can be said about the image without building it.
+
+With BUILDROOT_DIR= (a checkout of the pinned release) the external tree is loaded, both defconfigs make the
+round trip through Buildroot's Kconfig without losing an option, every package of ours parses, and Buildroot's
+own style check passes. Without it the files are checked against each other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXTERNAL = ROOT / "buildroot-external"
+OUTPUT = ROOT / "build" / "image-check"
+RELEASE = "2026.02.3"
+DEFCONFIGS = ("weir_x86_64_defconfig", "weir_qemu_x86_64_defconfig")
+PACKAGES = ("weir-api", "weir-datapath", "weir-webui")
+
+# The QEMU image is the appliance's without what an emulated machine cannot have.
+QEMU_MAY_DIFFER = re.compile(
+    r"BR2_(PACKAGE_(LINUX_FIRMWARE|INTEL_MICROCODE|LM_SENSORS)|ROOTFS_POST_SCRIPT_ARGS|LINUX_KERNEL_CONFIG_FRAGMENT_FILES)"
+)
+_OPTION = re.compile(r"(?:# )?(BR2_\w+)(?:=(.*)| is not set)")
+_PATH = re.compile(r"\$\(BR2_EXTERNAL_WEIR_PATH\)/([^\s\"]+)")
+
+
+def options(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        match = _OPTION.fullmatch(line.strip())
+        if match:
+            found[match[1]] = match[2] if match[2] is not None else "n"
+    return found
+
+
+def wanted(defconfig: str) -> dict[str, str]:
+    return options((ROOT / "configs" / defconfig).read_text(encoding="utf-8"))
+
+
+def check_paths() -> list[str]:
+    """Files that a defconfig names exist; folders of downloads and caches are made by the build."""
+    problems = []
+    for defconfig in DEFCONFIGS:
+        for name, value in wanted(defconfig).items():
+            for path in _PATH.findall(value):
+                if name not in ("BR2_DL_DIR", "BR2_CCACHE_DIR") and not (EXTERNAL / path).exists():
+                    problems.append(f"{defconfig}: {name} names {path}, which does not exist")
+    return problems
+
+
+def check_variants() -> list[str]:
+    appliance, qemu = (wanted(name) for name in DEFCONFIGS)
+    return [
+        f"{name} differs between the defconfigs: {appliance.get(name)} and {qemu.get(name)}"
+        for name in sorted(appliance.keys() | qemu.keys())
+        if appliance.get(name) != qemu.get(name) and not QEMU_MAY_DIFFER.match(name)
+    ]
+
+
+def check_fragments() -> list[str]:
+    """The appliance's kernel takes every fragment that `board/kernel/kernel` does."""
+    shown = subprocess.run(
+        [sys.executable, "-c", f"import runpy; m = runpy.run_path({str(ROOT / 'board/kernel/kernel')!r}); "
+         "print(*(p.name for p in m['fragments']('appliance')))"],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    config = wanted(DEFCONFIGS[0])
+    listed = (
+        config["BR2_LINUX_KERNEL_CUSTOM_CONFIG_FILE"] + " " + config["BR2_LINUX_KERNEL_CONFIG_FRAGMENT_FILES"]
+    )
+    names = [Path(path).name for path in _PATH.findall(listed)]
+    return [] if names == shown else [f"the defconfig lists the fragments {names}, the kernel takes {shown}"]
+
+
+def check_library_versions(buildroot: Path) -> list[str]:
+    """api/requirements.in pins what Buildroot has (docs/adr/0003)."""
+    problems = []
+    for line in (ROOT / "api/requirements.in").read_text(encoding="utf-8").splitlines():
+        name, equals, version = line.partition("==")
+        recipe = buildroot / "package" / f"python-{name}" / f"python-{name}.mk"
+        if not equals or not recipe.exists():
+            continue
+        has = re.search(r"_VERSION = (\S+)", recipe.read_text(encoding="utf-8"))
+        if has is None or has[1] != version:
+            problems.append(f"{name} is {version} in requirements.in and {has and has[1]} in Buildroot")
+    return problems
+
+
+def make(buildroot: Path, output: Path, *targets: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "-C", str(buildroot), f"O={output}", f"BR2_EXTERNAL={EXTERNAL}", *targets],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def check_defconfig(buildroot: Path, defconfig: str) -> list[str]:
+    output = OUTPUT / defconfig
+    loaded = make(buildroot, output, defconfig)
+    if loaded.returncode:
+        return [f"{defconfig} does not load: {loaded.stderr.strip()[-400:]}"]
+    problems = [
+        f"{defconfig}: {line.strip()}"
+        for line in (loaded.stdout + loaded.stderr).splitlines()
+        if "warning" in line.lower()
+    ]
+    have = options((output / ".config").read_text(encoding="utf-8"))
+    for name, value in wanted(defconfig).items():
+        if have.get(name, "n") != value and not (value == '""' and name not in have):
+            problems.append(f"{defconfig}: {name}={value} became {have.get(name, 'n')}")
+    if not problems:
+        parsed = make(buildroot, output, *(f"{package}-show-info" for package in PACKAGES))
+        if parsed.returncode:
+            problems.append(f"our packages do not parse: {parsed.stderr.strip()[-400:]}")
+    return problems
+
+
+def check_style(buildroot: Path) -> list[str]:
+    """Buildroot's check-package; it needs python-magic and flake8, of the environment or of the system."""
+    has_magic = (
+        python
+        for python in (sys.executable, "/usr/bin/python3")
+        if Path(python).exists()
+        and not subprocess.run([python, "-c", "import magic, flake8"], capture_output=True).returncode
+    )
+    python = next(has_magic, None)
+    if python is None:
+        print(
+            "image-check: check-package was not run: its libraries are missing (Debian: python3-magic flake8)"
+        )
+        return []
+    files = [path for folder in ("package", "buildroot-external") for path in (ROOT / folder).rglob("*")]
+    names = [str(path) for path in files if path.suffix == ".mk" or path.name == "Config.in"]
+    done = subprocess.run(
+        [python, str(buildroot / "utils/check-package"), "-b", *names],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).strip().splitlines()
+    return [f"check-package: {line}" for line in said[-20:]] if done.returncode else []
+
+
+def main() -> int:
+    problems = [*check_paths(), *check_variants(), *check_fragments()]
+    given = os.environ.get("BUILDROOT_DIR")
+    buildroot = Path(given) if given else ROOT / "build" / "buildroot"
+    if (buildroot / "Config.in").exists():
+        version = re.search(r"BR2_VERSION := (\S+)", (buildroot / "Makefile").read_text(encoding="utf-8"))
+        if version is None or version[1] != RELEASE:
+            problems.append(f"{buildroot} is not Buildroot {RELEASE}")
+        problems += check_library_versions(buildroot)
+        for defconfig in DEFCONFIGS:
+            problems += check_defconfig(buildroot, defconfig)
+        problems += check_style(buildroot)
+        what = f"with Buildroot {RELEASE}"
+    else:
+        what = "without Buildroot (give BUILDROOT_DIR= to load the defconfigs)"
+    for problem in problems:
+        print(f"image-check: {problem}", file=sys.stderr)
+    print(f"image-check {what}: {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Buildroot calls this with the target folder before it packs the root file system.
+
+set -euo pipefail
+
+target=$1
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+version=$(cat "$root/VERSION" 2>/dev/null || echo 0.1.0)
+
+# Mount points of the read-only system (etc/fstab), and a machine id that the first boot makes.
+mkdir -p "$target/data" "$target/boot/grub" "$target/var/lib" "$target/var/log"
+: >"$target/etc/machine-id"
+
+cat >"$target/etc/os-release" <<RELEASE
+NAME=Weir
+ID=weir
+VERSION_ID=$version
+PRETTY_NAME="Weir $version"
+RELEASE
+
+# Bundles are accepted from this authority only.
+"$here/keys.sh" "$root/build/keys"
+install -D -m 0644 "${WEIR_KEYRING:-$root/build/keys/keyring.pem}" "$target/etc/rauc/keyring.pem"
+
+# Tuning is data that the agent reads (docs/adr/0053).
+install -D -m 0644 "$root/board/tuning.toml" "$target/usr/share/weir/tuning.toml"
+
+# No shell for anybody until an administrator asks for one; no remote login by default.
+rm -f "$target/etc/systemd/system/multi-user.target.wants/sshd.service"

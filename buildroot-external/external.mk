@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# The sources stand beside this folder in one repository.
+WEIR_ROOT = $(realpath $(BR2_EXTERNAL_WEIR_PATH)/..)
+include $(sort $(wildcard $(BR2_EXTERNAL_WEIR_PATH)/../package/*/*.mk))

@@ -1,0 +1,25 @@
+################################################################################
+#
+# weir-api
+#
+################################################################################
+
+WEIR_API_VERSION = 0.1.0
+WEIR_API_SITE = $(WEIR_ROOT)/api
+WEIR_API_SITE_METHOD = local
+WEIR_API_SETUP_TYPE = setuptools
+WEIR_API_LICENSE = Apache-2.0
+
+# The agent runs as root, the API as a user of its own that owns the database.
+define WEIR_API_USERS
+	weir -1 weir -1 * /var/lib/weir - - Weir API
+endef
+
+define WEIR_API_INSTALL_INIT_SYSTEMD
+	$(foreach unit,$(wildcard $(WEIR_API_PKGDIR)/*.service $(WEIR_API_PKGDIR)/*.socket),
+		$(INSTALL) -D -m 0644 $(unit) \
+			$(TARGET_DIR)/usr/lib/systemd/system/$(notdir $(unit))
+	)
+endef
+
+$(eval $(python-package))
