@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import { defineConfig } from "eslint/config";
 import reactHooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
 /** House rules a linter can hold: strict types, small files, and who may import whom. */
-export default tseslint.config(
+export default defineConfig(
   { ignores: ["node_modules", "src/api/schema.d.ts", "test-results", "scripts"] },
   ...tseslint.configs.strictTypeChecked,
   {
@@ -17,6 +18,8 @@ export default tseslint.config(
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
       "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: false }],
       "@typescript-eslint/only-throw-error": "off",
+      "@typescript-eslint/no-unused-vars": ["error", { varsIgnorePattern: "^_", argsIgnorePattern: "^_" }],
+      "react-hooks/incompatible-library": "off",
       "no-restricted-imports": ["error", { patterns: [{ group: ["**/test/**"], message: "Mock data never reaches the product." }] }],
     },
   },

@@ -125,21 +125,21 @@ export class LiveFeed {
     this.asked = this.address();
     const source = new EventSource(this.asked);
     this.source = source;
-    const on = <T>(name: string, take: (data: T) => void) => {
+    const on = (name: string, take: (data: never) => void) => {
       source.addEventListener(name, (event: MessageEvent<string>) => {
         if (this.source !== source) return;
         previous?.close();
-        take(JSON.parse(event.data) as T);
+        take(JSON.parse(event.data) as never);
       });
     };
-    on<QueueStatsAnswer>("queues", (data) => this.takeQueues(data));
-    on<InterfaceStatsAnswer>("interfaces", (data) => {
+    on("queues", (data: QueueStatsAnswer) => this.takeQueues(data));
+    on("interfaces", (data: InterfaceStatsAnswer) => {
       this.interfaces.set(data);
       this.fresh(data.at, data.stale_since, data.stale_reason);
     });
-    on<SystemStats>("system", (data) => this.system.set(data));
-    on<ConfigEvent>("config", (data) => this.config.set(data));
-    on<{ at: number; since: number; reason: string }>("stale", (data) => this.fresh(data.at, data.since, data.reason));
+    on("system", (data: SystemStats) => this.system.set(data));
+    on("config", (data: ConfigEvent) => this.config.set(data));
+    on("stale", (data: { at: number; since: number; reason: string }) => this.fresh(data.at, data.since, data.reason));
     source.onerror = () => {
       previous?.close();
       if (this.source === source) this.lost(source);

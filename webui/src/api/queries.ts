@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions 
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
-import type { Kind } from "./types";
+import type { Kind, Pending } from "./types";
 
 /**
  * Cache keys and errors, once. Whatever follows from the configuration lies under "config" and is
@@ -115,7 +115,15 @@ export const firewallQuery = queryOptions({ queryKey: [...CONFIG, "firewall"], q
 
 export const candidateQuery = queryOptions({ queryKey: CANDIDATE, queryFn: async () => (await need(api.GET("/api/v1/candidate"))).candidate, refetchInterval: 30_000 });
 export const candidateDiffQuery = (limit: number) => queryOptions({ queryKey: [...CANDIDATE, "diff", limit], queryFn: () => need(api.GET("/api/v1/candidate/diff", { params: { query: { limit } } })) });
-export const pendingQuery = queryOptions({ queryKey: [...CONFIG, "pending"], queryFn: () => need(api.GET("/api/v1/config/pending")), refetchInterval: 5_000 });
+export type PendingHere = Pending & { deadlineMs: number };
+
+/** The router says how many seconds are left; the countdown runs on this browser's clock. */
+async function fetchPending(): Promise<{ revision: number; pending: PendingHere | null }> {
+  const answer = await need(api.GET("/api/v1/config/pending"));
+  return { revision: answer.revision, pending: answer.pending && { ...answer.pending, deadlineMs: Date.now() + answer.pending.seconds_left * 1000 } };
+}
+
+export const pendingQuery = queryOptions({ queryKey: [...CONFIG, "pending"], queryFn: fetchPending, refetchInterval: 5_000 });
 
 export const revisionDiffQuery = (from: number, to: number) =>
   queryOptions({ queryKey: [...CONFIG, "revisions", "diff", from, to], queryFn: () => need(api.GET("/api/v1/revisions/{from_number}/diff/{to_number}", { params: { path: { from_number: from, to_number: to }, query: { limit: 200 } } })), staleTime: Infinity });

@@ -2,31 +2,26 @@
 import { Button } from "@mantine/core";
 import { IconClockExclamation } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
-import { refreshConfig } from "@/api/queries";
-import type { Pending } from "@/api/types";
+import { refreshConfig, type PendingHere } from "@/api/queries";
 import { useConfirm, useRevert } from "@/api/writes";
 import { say } from "@/ui/toast";
 import classes from "./PendingBar.module.css";
 
-/** Seconds left by this browser's clock, from the seconds that the router said were left. */
-function useCountdown(pending: Pending | null): number {
+function useCountdown(pending: PendingHere | null): number {
   const [now, setNow] = useState(() => Date.now());
-  const deadline = useRef({ key: "", at: 0 });
-  const key = pending ? `${pending.revision}:${pending.seconds_left}` : "";
-  if (pending && deadline.current.key !== key) deadline.current = { key, at: Date.now() + pending.seconds_left * 1000 };
   useEffect(() => {
     if (!pending) return;
     const timer = window.setInterval(() => setNow(Date.now()), 250);
     return () => window.clearInterval(timer);
   }, [pending]);
-  return pending ? Math.max(0, (deadline.current.at - Math.max(now, 0)) / 1000) : 0;
+  return pending ? Math.max(0, (pending.deadlineMs - now) / 1000) : 0;
 }
 
 const clock = (seconds: number): string => `${Math.floor(Math.ceil(seconds) / 60)}:${String(Math.ceil(seconds) % 60).padStart(2, "0")}`;
 
 /** Says what became of a confirmation that went away without this tab having asked for it. */
-function useOutcome(pending: Pending | null, left: number, decided: boolean): void {
-  const last = useRef<{ pending: Pending; left: number } | null>(null);
+function useOutcome(pending: PendingHere | null, left: number, decided: boolean): void {
+  const last = useRef<{ pending: PendingHere; left: number } | null>(null);
   useEffect(() => {
     const before = last.current;
     if (before && !pending && !decided && before.left < 3) say("warning", `Revision ${before.pending.revision} was not kept in time: the router rolled back to revision ${before.pending.base_revision}.`);
@@ -34,7 +29,7 @@ function useOutcome(pending: Pending | null, left: number, decided: boolean): vo
   }, [pending, left, decided]);
 }
 
-export function ConfirmBar({ pending }: { pending: Pending | null }) {
+export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
   const left = useCountdown(pending);
   const keep = useConfirm();
   const revert = useRevert();

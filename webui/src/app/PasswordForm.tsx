@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button, PasswordInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState, type SyntheticEvent } from "react";
 import { api, need } from "@/api/client";
 import { asProblem, messagesByField } from "@/api/problem";
 import { meQuery, queryClient } from "@/api/queries";
@@ -32,7 +32,7 @@ function PasswordFields({ first }: { first: boolean }) {
   const change = useMutation({
     mutationFn: async () => {
       await need(api.POST("/api/v1/auth/password", { body: { old_password: old, new_password: fresh } }));
-      const me = await queryClient.fetchQuery({ ...meQuery, staleTime: 0 });
+      const me = await queryClient.query({ ...meQuery, staleTime: 0 });
       setSession("in", me.csrf_token);
     },
     onSuccess: () => {
@@ -46,7 +46,7 @@ function PasswordFields({ first }: { first: boolean }) {
   const problem = change.error ? asProblem(change.error) : null;
   const messages = problem ? messagesByField(problem) : {};
   const differs = again !== "" && fresh !== again;
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (!differs && !change.isPending) change.mutate();
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Modal } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useLocation, useNavigate } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 import { useEffect, type ReactNode } from "react";
 import { asProblem } from "@/api/problem";
 import { meQuery, queryClient } from "@/api/queries";
@@ -18,14 +18,15 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const session = useSession();
   const me = useQuery(meQuery);
   const navigate = useNavigate();
-  const href = useLocation({ select: (location) => location.href });
 
   useEffect(() => {
     if (me.data && session === "unknown") setSession("in", me.data.csrf_token);
   }, [me.data, session]);
   useEffect(() => {
-    if (session === "out") void navigate({ to: "/sign-in", search: { next: href === "/" ? undefined : href }, replace: true });
-  }, [session, navigate, href]);
+    if (session !== "out") return;
+    const asked = window.location.pathname + window.location.search;
+    void navigate({ to: "/sign-in", search: { next: asked === "/" ? undefined : asked }, replace: true });
+  }, [session, navigate]);
 
   if (session === "out") return null;
   if (!me.data) return me.isError ? <Unreachable error={me.error} /> : <Page title="Weir"><Skeleton /></Page>;

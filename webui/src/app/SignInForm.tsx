@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState, type SyntheticEvent } from "react";
 import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
 import { meQuery, queryClient } from "@/api/queries";
@@ -14,15 +14,14 @@ export function SignInForm({ username, onDone }: { username?: string; onDone: ()
   const signIn = useMutation({
     mutationFn: () => need(api.POST("/api/v1/auth/sign-in", { body: { username: name, password } })),
     onSuccess: async (answer) => {
-      setSession("unknown", answer.csrf_token);
-      await queryClient.fetchQuery({ ...meQuery, staleTime: 0 });
-      setSession("in");
+      await queryClient.query({ ...meQuery, staleTime: 0 });
+      setSession("in", answer.csrf_token);
       onDone();
     },
     meta: { inline: true },
   });
   const problem = signIn.error ? asProblem(signIn.error) : null;
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (!signIn.isPending) signIn.mutate();
   };

@@ -27,7 +27,7 @@ export function TopBar({ onSearch, onMenu, onHelp, menuOpen }: TopBarProps) {
         <img src="/weir.svg" alt="" />
         <span className={classes.host}>{system?.hostname ?? "Weir"}</span>
       </Link>
-      <button type="button" className={classes.search} onClick={onSearch} aria-label="Search everything" aria-keyshortcuts="Control+K">
+      <button type="button" className={classes.search} onClick={onSearch} aria-keyshortcuts="Control+K">
         <IconSearch size={15} aria-hidden="true" />
         <span>Search</span>
         <kbd>Ctrl K</kbd>

@@ -45,7 +45,7 @@ function Policy({ policy }: { policy: Firewall }) {
   const set = (change: Partial<Values>) => setValues({ ...values, ...change });
   const save = () => {
     const ports = parsePorts(values.ports);
-    if (ports === null) return setMessages({ allowed_wan_tcp_ports: "Ports are numbers from 1 to 65535, with commas between them." });
+    if (ports === null) { setMessages({ allowed_wan_tcp_ports: "Ports are numbers from 1 to 65535, with commas between them." }); return; }
     setMessages({});
     const { ports: _ports, ...flags } = values;
     stage.mutate([{ kind: "firewall", id: "firewall", new: { ...flags, allowed_wan_tcp_ports: ports } }], {

@@ -10,6 +10,8 @@ interface VirtualGridProps {
   columnCount: number;
   /** CSS grid columns, shared by the head and every row. */
   template: string;
+  /** What the columns need at least; narrower than that, the grid scrolls sideways inside itself. */
+  minWidthPx?: number;
   head: ReactNode;
   /** The row under the keyboard, or -1. */
   cursor: number;
@@ -65,7 +67,7 @@ export function VirtualGrid(props: VirtualGridProps) {
       tabIndex={0}
       data-cards={cards}
       data-dimmed={props.dimmed}
-      style={{ "--cols": template } as React.CSSProperties}
+      style={{ "--cols": template, "--least": `${cards ? 0 : (props.minWidthPx ?? 0)}px` } as React.CSSProperties}
       onKeyDown={onKeyDown}
       onPointerEnter={() => props.onPointer?.(true)}
       onPointerLeave={() => props.onPointer?.(false)}

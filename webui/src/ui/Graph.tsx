@@ -19,7 +19,10 @@ interface GraphProps {
   data: GraphData;
   limits?: { upload: number; download: number };
   height?: number;
-  names?: { upload: string; download: string };
+  /** Seconds shown, ending with the newest sample; without it, all of the data. */
+  spanS?: number;
+  /** Without the line of numbers under the cursor, where the numbers stand elsewhere. */
+  bare?: boolean;
 }
 
 const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -69,15 +72,14 @@ function shadeAbove(plot: uPlot, series: number, limitY: number, fill: string): 
   ctx.globalAlpha = 0.25;
   ctx.fillStyle = fill;
   ctx.beginPath();
-  let open = false;
+  const first = ys.findIndex((value) => value != null);
   ys.forEach((value, index) => {
-    if (value === null || value === undefined) return;
+    if (value == null) return;
     const x = plot.valToPos(xs[index] ?? 0, "x", true);
-    if (!open) ctx.moveTo(x, limitY);
-    open = true;
+    if (index === first) ctx.moveTo(x, limitY);
     ctx.lineTo(x, Math.min(limitY, plot.valToPos(value, "y", true)));
   });
-  if (open) ctx.lineTo(plot.valToPos(xs[xs.length - 1] ?? 0, "x", true), limitY);
+  if (first >= 0) ctx.lineTo(plot.valToPos(xs[xs.length - 1] ?? 0, "x", true), limitY);
   ctx.fill();
 }
 
@@ -101,18 +103,21 @@ function dropsPlugin(colourOfDrops: string): uPlot.Plugin {
 
 const toData = (data: GraphData): uPlot.AlignedData => [data.at, data.upload, data.download, data.drops ?? data.at.map(() => null)];
 
-export function Graph({ label, data, limits, height = 220, names = { upload: "up", download: "down" } }: GraphProps) {
+/** `14:02:30`, or `14:02` where the axis steps by minutes. */
+function timeLabels(_plot: uPlot, values: number[], _axis: number, _space: number, stepS: number): string[] {
+  return values.map((value) => new Date(value * 1000).toLocaleTimeString("en-GB").slice(0, stepS >= 60 ? 5 : 8));
+}
+
+export function Graph({ label, data, limits, height = 220, spanS, bare = false }: GraphProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const newest = useRef({ data, limits });
+  const newest = useRef({ data, limits, spanS });
   const scheme = useComputedColorScheme();
-  const upName = names.upload;
-  const downName = names.download;
 
   useEffect(() => {
-    newest.current = { data, limits };
+    newest.current = { data, limits, spanS };
     plot.current?.setData(toData(data));
-  }, [data, limits]);
+  }, [data, limits, spanS]);
 
   useEffect(() => {
     const host = box.current;
@@ -126,13 +131,16 @@ export function Graph({ label, data, limits, height = 220, names = { upload: "up
         width: host.clientWidth || 300,
         height,
         cursor: { y: false, points: { size: 6 } },
-        legend: { live: true },
-        scales: { y: { range: (_plot, _low, high) => [0, Math.max(1_000, high, newest.current.limits?.upload ?? 0, newest.current.limits?.download ?? 0) * 1.08] } },
-        axes: [{ ...axis, space: 70 }, { ...axis, size: 48, values: (_plot, values) => values.map((value) => shortRate(value)) }],
+        legend: { show: !bare, live: true },
+        scales: {
+          x: { range: (_plot, low, high) => [newest.current.spanS === undefined ? low : high - newest.current.spanS, high] },
+          y: { range: (_plot, _low, high) => [0, Math.max(1_000, high, newest.current.limits?.upload ?? 0, newest.current.limits?.download ?? 0) * 1.08] },
+        },
+        axes: [{ ...axis, space: 80, size: 26, values: timeLabels }, { ...axis, size: 50, values: (_plot, values) => values.map((value) => shortRate(value)) }],
         series: [
           { value: (_plot, value: number | null) => (value === null ? "–" : new Date(value * 1000).toLocaleTimeString("en-GB")), label: "time" },
-          { label: upName, stroke: colours.upload, width: 1.5, value: rate, points: { show: false } },
-          { label: downName, stroke: colours.download, width: 1.5, value: rate, points: { show: false } },
+          { label: "↑ upload", stroke: colours.upload, width: 1.5, value: rate, points: { show: false } },
+          { label: "↓ download", stroke: colours.download, width: 1.5, value: rate, points: { show: false } },
           { label: "drops/s", stroke: resolved("--bad"), show: true, scale: "drops", paths: () => null, points: { show: false }, value: (_plot, value: number | null) => (value ? value.toFixed(1) : "0") },
         ],
         plugins: [limitsPlugin(() => newest.current.limits, colours), dropsPlugin(resolved("--bad"))],
@@ -148,7 +156,7 @@ export function Graph({ label, data, limits, height = 220, names = { upload: "up
       made.destroy();
       plot.current = null;
     };
-  }, [height, scheme, upName, downName]);
+  }, [height, scheme, bare]);
 
   return <div ref={box} className={classes.graph} role="img" aria-label={label} style={{ minHeight: height }} />;
 }

@@ -64,6 +64,7 @@ export function LineTable({ report, fate, q, cards }: { report: string; fate: Fa
         rowCount={total}
         rowHeight={cards ? CARD_PX : ROW_PX}
         columnCount={COLUMNS.length}
+        minWidthPx={700}
         template="70px 90px minmax(200px, 1fr) minmax(260px, 1.4fr)"
         head={COLUMNS.map((title) => <span key={title} role="columnheader" className={title === "Line" ? "num" : undefined}>{title}</span>)}
         cursor={cursor}

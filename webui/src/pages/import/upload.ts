@@ -25,7 +25,7 @@ export async function upload(format: Format, files: readonly File[], replace: bo
   return need(
     api.POST("/api/v1/import/{format_name}", {
       params: { path: { format_name: format }, query: { replace } },
-      body: {} as Record<string, string>,
+      body: {},
       bodySerializer: () => form,
     }),
   );

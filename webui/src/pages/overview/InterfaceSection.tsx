@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useMemo, useSyncExternalStore } from "react";
 import { live } from "@/api/live";
 import { interfacesQuery } from "@/api/queries";
 import type { InterfaceStats } from "@/api/types";
@@ -12,27 +12,33 @@ import classes from "./Overview.module.css";
 
 const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
 const KEEP_S = 120;
-const NAMES = { upload: "sent", download: "received" };
 
+/** As the customers see it: what comes in from the LAN, and what goes out to the WAN, is upload. */
+function asSeen(data: GraphData, role: string): GraphData {
+  return role === "lan" ? data : { ...data, upload: data.download, download: data.upload };
+}
+
+/** Received and sent, in the places of upload and download. */
 interface Trace {
   data: GraphData;
   last: InterfaceStats;
 }
 
-/** Two minutes of each interface, collected while the page is open. */
-function useTraces(): ReadonlyMap<string, Trace> {
-  const [traces, setTraces] = useState<ReadonlyMap<string, Trace>>(new Map());
-  useEffect(
-    () =>
-      live.interfaces.subscribe(() => {
-        const answer = live.interfaces.value;
-        if (!answer) return;
-        setTraces((before) => new Map(answer.items.map((item) => [item.id, extended(before.get(item.id), item, answer.at)])));
-      }),
-    [],
-  );
-  return traces;
-}
+let traces: ReadonlyMap<string, Trace> = new Map();
+const listeners = new Set<() => void>();
+
+/** Two minutes of each interface, kept while the tab is open, so that the graph is there when one comes back. */
+live.interfaces.subscribe(() => {
+  const answer = live.interfaces.value;
+  if (!answer) return;
+  traces = new Map(answer.items.map((item) => [item.id, extended(traces.get(item.id), item, answer.at)]));
+  for (const listener of listeners) listener();
+});
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
 
 function extended(before: Trace | undefined, item: InterfaceStats, at: number): Trace {
   const old = before?.data ?? { at: [], upload: [], download: [], drops: [] };
@@ -41,34 +47,43 @@ function extended(before: Trace | undefined, item: InterfaceStats, at: number): 
   if (old.at.at(-1) === at) return { data: old, last: item };
   return {
     last: item,
-    data: { at: cut(old.at, at), upload: cut(old.upload, item.tx_bps), download: cut(old.download, item.rx_bps), drops: cut(old.drops ?? [], item.rx_drops_ps + item.tx_drops_ps) },
+    data: { at: cut(old.at, at), upload: cut(old.upload, item.rx_bps), download: cut(old.download, item.tx_bps), drops: cut(old.drops ?? [], item.rx_drops_ps + item.tx_drops_ps) },
   };
 }
 
+const Arrows = ({ upload, download }: { upload: number; download: number }) => (
+  <>
+    <span className="up" role="img" aria-label="upload">↑</span> {longRate(upload)} <span className="down" role="img" aria-label="download">↓</span> {longRate(download)}
+  </>
+);
+
 export function InterfaceSection() {
-  const configured = useQuery(interfacesQuery).data?.items ?? [];
-  const traces = useTraces();
-  const roles = new Map(configured.map((item) => [item.id, item]));
-  const shown = [...traces].filter(([id]) => (roles.get(id)?.role ?? "none") !== "none");
-  const list = shown.length > 0 ? shown : [...traces].filter(([id]) => id !== "lo").slice(0, 2);
+  const configured = useQuery(interfacesQuery).data?.items;
+  const roles = useMemo(() => new Map((configured ?? []).map((item) => [item.id, item])), [configured]);
+  const kept = useSyncExternalStore(subscribe, () => traces);
+  const list = useMemo(() => {
+    const seen = [...kept].map(([id, trace]) => ({ id, last: trace.last, role: roles.get(id)?.role ?? "none", data: asSeen(trace.data, roles.get(id)?.role ?? "none") }));
+    const shaped = seen.filter((port) => port.role !== "none");
+    return shaped.length > 0 ? shaped : seen.filter((port) => port.id !== "lo").slice(0, 2);
+  }, [kept, roles]);
   return (
     <Section title="Interfaces" flush aside={<Link to="/interfaces">All interfaces</Link>}>
       <div className={classes.graphs}>
-        {list.map(([id, trace]) => (
+        {list.map(({ id, last, role, data }) => (
           <div key={id} className={classes.port}>
             <div className={classes.portHead}>
               <span className="row">
                 <strong className="mono">{id}</strong>
-                <Tag>{roles.get(id)?.role.toUpperCase() ?? "–"}</Tag>
-                {trace.last.up ? null : <Tag tone="bad">✕ down</Tag>}
+                <Tag>{role.toUpperCase()}</Tag>
+                {last.up ? null : <Tag tone="bad">✕ down</Tag>}
                 <span className="dim">{roles.get(id)?.description}</span>
               </span>
               <span className="num">
-                sent {longRate(trace.last.tx_bps)}, received {longRate(trace.last.rx_bps)}
+                <Arrows upload={data.upload.at(-1) ?? 0} download={data.download.at(-1) ?? 0} />
               </span>
             </div>
             <Suspense fallback={null}>
-              <Graph label={`Traffic of ${id} in the last two minutes`} data={trace.data} height={120} names={NAMES} />
+              <Graph label={`Traffic of ${id} in the last two minutes`} data={data} height={120} spanS={KEEP_S} bare />
             </Suspense>
           </div>
         ))}

@@ -90,6 +90,8 @@ function configuredFacts(queue: Queue): (readonly [string, React.ReactNode])[] {
   return items;
 }
 
+const SPAN_S: Record<Window, number> = { "2m": 120, "1h": 3_600, "24h": 86_400 };
+
 function Details({ queue, window, onWindow }: { queue: Queue; window: Window; onWindow: (window: Window) => void }) {
   const { data, error } = useGraphData(queue.id, window);
   return (
@@ -100,12 +102,12 @@ function Details({ queue, window, onWindow }: { queue: Queue; window: Window; on
       <PathToRoot queue={queue} />
       <Section
         title="Rate"
-        aside={<SegmentedControl aria-label="Time shown" data={[{ value: "2m", label: "2 min" }, { value: "1h", label: "1 h" }, { value: "24h", label: "24 h" }]} value={window} onChange={(value) => onWindow(value as Window)} />}
+        aside={<SegmentedControl aria-label="Time shown" data={[{ value: "2m", label: "2 min" }, { value: "1h", label: "1 h" }, { value: "24h", label: "24 h" }]} value={window} onChange={(value) => onWindow(value)} />}
       >
         <LiveFacts queue={queue} />
         {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
         <Suspense fallback={<div className={classes.graphSpace} />}>
-          {data ? <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} /> : <div className={classes.graphSpace} />}
+          {data ? <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} spanS={SPAN_S[window]} /> : <div className={classes.graphSpace} />}
         </Suspense>
         <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped.</p>
       </Section>

@@ -16,6 +16,8 @@ interface Sample {
   drops: number;
 }
 
+const NO_SAMPLES: readonly Sample[] = [];
+
 export function fromHistory(history: QueueHistory): GraphData {
   const at = history.upload.rate_bps.map((_, index) => history.start + index * history.step_s);
   const drops = history.upload.drops_ps.map((value, index) => {
@@ -28,15 +30,15 @@ export function fromHistory(history: QueueHistory): GraphData {
 /** The past from the router's memory, and in the two-minute window every new second as it comes. */
 export function useGraphData(id: string, window: Window): { data: GraphData | null; error: unknown } {
   const history = useQuery(queueStatsHistoryQuery(id, window));
-  const [samples, setSamples] = useState<readonly Sample[]>([]);
+  const [kept, setKept] = useState<{ id: string; samples: readonly Sample[] }>({ id, samples: [] });
+  const samples = kept.id === id ? kept.samples : NO_SAMPLES;
   useEffect(() => {
-    setSamples([]);
     const stopWatching = live.watch(id, () => undefined);
     const stop = live.queuesAt.subscribe(() => {
       const stats = live.latest(id);
       const at = live.queuesAt.value;
       if (!stats || at === null) return;
-      setSamples((before) => [...before.filter((sample) => sample.at > at - KEEP_LIVE_S && sample.at < at), { at, upload: stats.rate_bps.upload, download: stats.rate_bps.download, drops: stats.drops_ps.upload + stats.drops_ps.download }]);
+      setKept((before) => ({ id, samples: [...(before.id === id ? before.samples : []).filter((sample) => sample.at > at - KEEP_LIVE_S && sample.at < at), { at, upload: stats.rate_bps.upload, download: stats.rate_bps.download, drops: stats.drops_ps.upload + stats.drops_ps.download }] }));
     });
     return () => {
       stop();

@@ -30,7 +30,7 @@ export function InlineLimits({ queue, onClose }: { queue: Queue; onClose: () => 
     event.stopPropagation();
     if (event.key === "Escape") onClose();
     if (event.key !== "Enter" || !parsed.ok || stage.isPending) return;
-    if (text === before) return onClose();
+    if (text === before) { onClose(); return; }
     const changed = { ...queueInput(queue), max_limit_bps: parsed.value };
     stage.mutate([{ kind: "queue", id: queue.id, new: changed }], {
       onSuccess: () => {

@@ -6,7 +6,8 @@ import type { QueuesSearch } from "@/app/search";
 import type { Queue } from "@/api/types";
 import { LiveRate } from "@/table/LiveCell";
 import { VirtualGrid } from "@/table/VirtualGrid";
-import { chosenColumns, QueueName, type CellContext } from "./columns";
+import { limitText } from "@/ui/rates";
+import { chosenColumns, QueueName, type CellContext, type QueueColumn } from "./columns";
 import classes from "./Queues.module.css";
 import type { QueueRow, Rows } from "./rows";
 import { TableHead } from "./TableHead";
@@ -75,6 +76,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
         rowHeight={cards ? CARD_PX : ROW_PX}
         columnCount={columns.length + 1}
         template={`18px ${columns.map((column) => column.width).join(" ")}`}
+        minWidthPx={leastWidth(columns)}
         head={<TableHead columns={columns} sort={search.sort} sortable={search.view !== "tree"} onSort={(sort) => onSearch({ sort })} allSelected={selection.all} onSelectAll={selection.toggleAll} />}
         cursor={cursor}
         onCursor={setCursor}
@@ -99,6 +101,9 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
   );
 }
 
+/** The sum of the columns' least widths, with the gaps, the check box and the padding. */
+const leastWidth = (columns: readonly QueueColumn[]): number => columns.reduce((sum, column) => sum + 10 + Number(/\d+/.exec(column.width)?.[0] ?? 0), 38);
+
 /** The row on a phone: the same things in the same order, one above the other. */
 function QueueCard({ row, check, onToggle }: { row: QueueRow; check: React.ReactNode; onToggle: (id: string) => void }) {
   const { queue } = row;
@@ -116,6 +121,7 @@ function QueueCard({ row, check, onToggle }: { row: QueueRow; check: React.React
               {direction === "upload" ? "↑" : "↓"}
             </span>
             <LiveRate queueId={queue.id} direction={direction} limitBps={queue.max_limit_bps[direction]} />
+            <span className="dim">{limitText(queue.max_limit_bps[direction])}</span>
           </span>
         ))}
       </span>

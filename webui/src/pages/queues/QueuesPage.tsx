@@ -43,7 +43,7 @@ function useSelection(filter: QueueFilter, count: number): Selection & { queues:
   };
   const all = chosen.size > 0 && chosen.size >= Math.min(count, MOST_SELECTED);
   const toggleAll = () => {
-    if (chosen.size > 0) return clear();
+    if (chosen.size > 0) { clear(); return; }
     fetchMatching(filter).then(
       (queues) => setChosen(new Map(queues.map((queue) => [queue.id, queue]))),
       (error: unknown) => say("error", asProblem(error).message),

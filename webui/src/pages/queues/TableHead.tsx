@@ -37,7 +37,7 @@ export function TableHead({ columns, sort, sortable, onSort, allSelected, onSele
               {column.sorts && sortable ? null : column.title}
               {sortable
                 ? column.sorts?.map((option, index) => (
-                    <button key={option.key} type="button" className={classes.sort} data-on={option === active} aria-label={`Sort by ${option.label}`} onClick={() => onSort(nextSort(option.key, sort))}>
+                    <button key={option.key} type="button" className={classes.sort} data-on={option === active} aria-label={`${index === 0 ? `${column.title} ` : ""}${typeof option.mark === "string" ? option.mark : ""} sort by ${option.label}`} onClick={() => onSort(nextSort(option.key, sort))}>
                       {index === 0 ? `${column.title} ` : ""}
                       {option.mark ? <span className={option.tone}>{option.mark}</span> : null}
                       {option === active ? sort?.startsWith("-") ? <IconArrowNarrowDown size={13} /> : <IconArrowNarrowUp size={13} /> : null}

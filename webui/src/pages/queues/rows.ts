@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQueries } from "@tanstack/react-query";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { childrenQuery, QUEUE_PAGE, queueWindowQuery, type QueueFilter } from "@/api/queries";
 import type { Change, Queue } from "@/api/types";
 
@@ -44,6 +44,13 @@ export function withStaged(queue: Queue, staged: ReadonlyMap<string, Change>): {
 const addedRows = (staged: ReadonlyMap<string, Change>): QueueRow[] =>
   [...staged.values()].filter((change) => change.action === "add").map((change) => ({ queue: stagedQueue(change, undefined), depth: 0, expanded: null, staged: "add" as const }));
 
+interface Kept {
+  stamp: string;
+  total: number;
+  pages: ReadonlyMap<number, Queue[]>;
+}
+const NONE_KEPT: Kept = { stamp: "", total: 0, pages: new Map() };
+
 const isLiveSort = (sort: string | undefined): boolean => /rate|drops/.test(sort ?? "");
 const LIVE_SORT_MS = 4_000;
 
@@ -59,23 +66,21 @@ export function useFlatRows(filter: QueueFilter, staged: ReadonlyMap<string, Cha
   }, [range, offset]);
   const interval = isLiveSort(filter.sort) && !hold ? LIVE_SORT_MS : false;
   const results = useQueries({ queries: windows.map((window) => ({ ...queueWindowQuery(filter, window), enabled, refetchInterval: interval })) });
-  const kept = useRef<{ pages: Map<number, Queue[]>; total: number }>({ pages: new Map(), total: 0 });
-  const fresh = results.find((result) => result.data);
-  if (fresh?.data) {
-    const pages = new Map<number, Queue[]>();
-    results.forEach((result, index) => {
-      if (result.data) pages.set(windows[index] ?? 0, result.data.items);
-    });
-    kept.current = { pages, total: fresh.data.total };
+  const [kept, setKept] = useState<Kept>(NONE_KEPT);
+  const fresh = results.find((result) => result.data)?.data;
+  const stamp = results.map((result, index) => `${windows[index] ?? ""}:${result.dataUpdatedAt}`).join();
+  // The rows of the last search stay, dimmed, until the first of the next one are here.
+  if (fresh && kept.stamp !== stamp) {
+    setKept({ stamp, total: fresh.total, pages: new Map(results.flatMap((result, index) => (result.data ? [[windows[index] ?? 0, result.data.items] as const] : []))) });
   }
   const get = (index: number): QueueRow | undefined => {
     if (index < offset) return added[index];
     const at = index - offset;
-    const queue = kept.current.pages.get(Math.floor(at / QUEUE_PAGE))?.[at % QUEUE_PAGE];
+    const queue = kept.pages.get(Math.floor(at / QUEUE_PAGE))?.[at % QUEUE_PAGE];
     return queue && { ...withStaged(queue, staged), depth: 0, expanded: null };
   };
   const onRange = useCallback((first: number, last: number) => setRange((before) => (before.first === first && before.last === last ? before : { first, last })), []);
-  return { count: kept.current.total + offset, total: kept.current.total, get, onRange, error: results.find((result) => result.isError)?.error, loading: !fresh && kept.current.pages.size === 0, stale: !fresh && kept.current.pages.size > 0 };
+  return { count: kept.total + offset, total: kept.total, get, onRange, error: results.find((result) => result.isError)?.error, loading: !fresh && kept.pages.size === 0, stale: !fresh && kept.pages.size > 0 };
 }
 
 /** The tree: roots, and the children of whatever is unfolded. */

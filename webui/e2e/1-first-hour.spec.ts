@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { commitPending, confirmBar, expect, pendingBar, signIn, test } from "./router";
+
+const FIXTURE = process.env.WEIR_FIXTURE ?? path.resolve(import.meta.dirname, "../../tests/formats/fixtures/routeros/facts_fixture/export.rsc");
+
+test.describe.configure({ mode: "serial" });
+
+test("a wrong password is refused in words, and the page asked for is shown after signing in", async ({ page }) => {
+  await page.goto("/queues");
+  await page.getByLabel("User name").fill("nobody");
+  await page.getByRole("textbox", { name: "Password" }).fill("not the password");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("alert")).toBeVisible();
+  await signIn(page, "/queues?q=nothing-like-this");
+  await expect(page.getByText("No queue matches")).toBeVisible();
+  expect(new URL(page.url()).searchParams.get("q")).toContain("nothing-like-this");
+});
+
+test("a RouterOS export is reviewed line by line before it is committed", async ({ page }) => {
+  await signIn(page, "/import");
+  await page.getByLabel("Files to import").setInputFiles({ name: "export.rsc", mimeType: "text/plain", buffer: readFileSync(FIXTURE) });
+  await page.getByRole("button", { name: "Read and report" }).click();
+  await expect(page.getByRole("group", { name: "Filter by fate" })).toBeVisible();
+  await page.getByRole("button", { name: /warning$/ }).click();
+  await expect(page.getByRole("grid", { name: "Statements of the file" })).toBeVisible();
+  await page.getByRole("button", { name: "Commit this import" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Roll back by itself").selectOption({ label: "within 1 minute" });
+  await dialog.getByRole("button", { name: "Commit with timer" }).click();
+  await expect(confirmBar(page)).toBeVisible();
+  await confirmBar(page).getByRole("button", { name: "Keep" }).click();
+  await expect(confirmBar(page)).toBeHidden();
+  await page.goto("/queues?q=carl");
+  await expect(page.getByRole("row", { name: /02-carl/ })).toBeVisible();
+});
+
+test("a rate bar moves with the traffic", async ({ page }) => {
+  await signIn(page, "/queues?sort=-rate_download");
+  const bars = page.getByTestId("rate-download");
+  await expect.poll(async () => (await bars.allTextContents()).some((text) => /^[1-9]/.test(text)), { timeout: 30_000 }).toBe(true);
+  const before = (await bars.allTextContents()).join();
+  await expect.poll(async () => (await bars.allTextContents()).join(), { timeout: 15_000 }).not.toBe(before);
+});
+
+test("a limit is changed in its cell, committed with a timer, and kept", async ({ page }) => {
+  await signIn(page, "/queues?sort=name");
+  await page.getByRole("grid", { name: "Queues" }).focus();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  const cell = page.getByLabel(/^Limit of .*upload\/download$/);
+  await cell.fill("21M/34M");
+  await cell.press("Enter");
+  await expect(pendingBar(page)).toContainText("1 change: 1 queue");
+  await commitPending(page, "raised by hand", "within 1 minute");
+  await expect(confirmBar(page)).toContainText("raised by hand");
+  await confirmBar(page).getByRole("button", { name: "Keep" }).click();
+  await expect(confirmBar(page)).toBeHidden();
+  await page.reload();
+  await expect(page.getByRole("row", { name: /21M\s*34M/ })).toBeVisible();
+});

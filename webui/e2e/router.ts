@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import { test as base, expect, type BrowserContext, type Page } from "@playwright/test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+
+/** What the stories know of the router they run against. */
+export const USER = process.env.WEIR_ADMIN_USER ?? "admin";
+const FIRST_PASSWORD = process.env.WEIR_ADMIN_PASSWORD ?? process.env.WEIR_PASSWORD ?? "";
+export const OWN_PASSWORD = "a quiet weir by the mill";
+
+/** A token from the environment or from the lab's description. */
+export function apiToken(): string {
+  if (process.env.WEIR_TOKEN) return process.env.WEIR_TOKEN;
+  const lab = JSON.parse(readFileSync(process.env.WEIR_LAB_JSON ?? "../build/lab.json", "utf8")) as { token: string };
+  return lab.token;
+}
+
+async function typePassword(page: Page, password: string): Promise<void> {
+  await page.getByLabel("User name").fill(USER);
+  await page.getByRole("textbox", { name: "Password" }).fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+const KEPT = "../build/test/ui-session.json";
+type Cookies = Parameters<BrowserContext["addCookies"]>[0];
+
+/** Sessions are kept between stories: each wrong guess of a password would be answered more slowly. */
+function keptCookies(): Cookies {
+  if (!existsSync(KEPT)) return [];
+  const kept = JSON.parse(readFileSync(KEPT, "utf8")) as { router: string; cookies: Cookies };
+  return kept.router === FIRST_PASSWORD ? kept.cookies : [];
+}
+
+async function keepCookies(page: Page): Promise<void> {
+  mkdirSync("../build/test", { recursive: true });
+  writeFileSync(KEPT, JSON.stringify({ router: FIRST_PASSWORD, cookies: await page.context().cookies() }));
+}
+
+/** Signs in as a person does; the first time the one-time password has to be replaced. */
+export async function signIn(page: Page, path = "/"): Promise<void> {
+  const cookies = keptCookies();
+  await page.context().addCookies(cookies);
+  await page.goto(path);
+  const home = page.getByRole("button", { name: /^Account:/ });
+  const choose = page.getByRole("heading", { name: "Choose your password" });
+  await expect(page.getByRole("button", { name: "Sign in" }).or(home)).toBeVisible();
+  if (await home.isVisible()) return;
+  await typePassword(page, cookies.length > 0 ? OWN_PASSWORD : FIRST_PASSWORD);
+  await expect(home.or(choose)).toBeVisible();
+  if (await choose.isVisible()) await choosePassword(page);
+  await expect(home).toBeVisible();
+  await keepCookies(page);
+}
+
+async function choosePassword(page: Page): Promise<void> {
+  await page.getByRole("textbox", { name: "One-time password" }).fill(FIRST_PASSWORD);
+  await page.getByRole("textbox", { name: "New password", exact: true }).fill(OWN_PASSWORD);
+  await page.getByRole("textbox", { name: "New password again" }).fill(OWN_PASSWORD);
+  await page.getByRole("button", { name: "Change the password" }).click();
+}
+
+/** Stages nothing, waits for nothing: the bar at the bottom, by its name. */
+export const pendingBar = (page: Page) => page.getByRole("region", { name: "Pending changes" });
+export const confirmBar = (page: Page) => page.getByRole("region", { name: "Confirmation" });
+
+/** Commits what is pending; `window` is an option of the timer, such as "within 20 seconds". */
+export async function commitPending(page: Page, message: string, window = "no timer"): Promise<void> {
+  await pendingBar(page).getByRole("button", { name: "Commit", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Why").fill(message);
+  await dialog.getByLabel("Roll back by itself").selectOption({ label: window });
+  await dialog.getByRole("button", { name: /^Commit/ }).click();
+  await expect(dialog).toBeHidden();
+}
+
+/** Fails a story when the page reports an error or breaks the security policy. */
+export const test = base.extend<{ quiet: undefined }>({
+  quiet: [
+    async ({ page }, use) => {
+      const complaints: string[] = [];
+      page.on("pageerror", (error) => complaints.push(error.message));
+      page.on("console", (message) => {
+        if (message.type() === "error" && /Content Security Policy|Refused to/.test(message.text())) complaints.push(message.text());
+      });
+      await use(undefined);
+      expect(complaints).toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+
+export { expect };

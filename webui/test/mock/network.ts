@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import { http, HttpResponse, type HttpHandler } from "msw";
+import type { Firewall, ImportLine, ImportReport, Interface, QueueType, StaticRoute, Token, User } from "@/api/types";
+
+const API = "*/api/v1";
+const page = (items: unknown[]) => HttpResponse.json({ items, next_cursor: null, total: items.length });
+
+const port = (id: string, role: string, address: string): Interface => ({
+  id, configured: true, role, addresses: [address], mtu: null, description: role === "lan" ? "customers" : "provider", overhead_bytes: 0, shaper: "auto", disabled: false, etag: "r1", warnings: [],
+  state: { index: 2, kind: "veth", mac: "02:00:00:00:00:01", mtu: 1500, up: true, speed_bps: 1e10, addresses: [address], qdisc: "noqueue", shaper: "police", shaper_reason: "this kernel has no fq" },
+});
+const type: QueueType = { id: "pcq-download", type: "pcq", options: { "pcq-rate": "10M" }, comment: "", etag: "r1", used_by: 3, warnings: [] };
+const route: StaticRoute = { id: "r1", destination: "0.0.0.0/0", gateway: "198.51.100.1", interface: null, blackhole: false, distance: 1, comment: "provider", disabled: false, etag: "r1", warnings: [] };
+const firewall: Firewall = { id: "firewall", masquerade: true, drop_new_from_wan: true, allow_ping_from_wan: true, allowed_wan_tcp_ports: [], etag: "r1", warnings: [] };
+const user: User = { username: "admin", scope: "admin", disabled: false, must_change_password: false, created_at: "2026-01-01T00:00:00Z", last_sign_in_at: "2026-01-02T00:00:00Z" };
+const token: Token = { id: "t1", name: "billing", scope: "write", owner: "admin", created_at: "2026-01-01T00:00:00Z", expires_at: null, last_used_at: null };
+
+export const LINES: ImportLine[] = [
+  { line: 6, end_line: 7, file: "export.rsc", source: 'add max-limit=1G/1G name="ALL" target=198.51.100.0/24', fate: "imported", code: null, reason: null, object_id: "all" },
+  { line: 12, end_line: 12, file: "export.rsc", source: "set [ find name=x ] max-limit=1M/1M", fate: "left_out", code: "not-evaluated", reason: "set [ find ... ] cannot be evaluated from a file", object_id: null },
+  { line: 14, end_line: 14, file: "export.rsc", source: "add max-limit=400/400 name=typo target=10.0.0.0/27", fate: "warning", code: "tiny-rate", reason: "400 bit/s is less than one packet per second", object_id: "typo" },
+];
+
+const report: ImportReport = {
+  id: "rep1", format: "routeros", file_names: ["export.rsc"], created_at: "2026-01-01T00:00:00Z", expires_at: "2026-01-01T01:00:00Z", base_revision: 1, summary: { imported: 1, changed: 0, warning: 1, left_out: 1 },
+  counts: { added: 2, changed: 0, removed: 0 }, can_commit: true, lines: LINES, total_lines: 3, next_cursor: null, findings: [], kernel: { available: true, reason: null, counts: { added: 2, changed: 0, removed: 0 }, steps: [], apply_ms: null, verify_ms: null },
+};
+
+/** The lists that no test changes. */
+export function networkHandlers(): HttpHandler[] {
+  return [
+    http.get(`${API}/interfaces`, () => page([port("lan0", "lan", "10.64.0.1/16"), port("wan0", "wan", "198.51.100.2/24")])),
+    http.get(`${API}/queue-types`, () => page([type])),
+    http.get(`${API}/static-routes`, () => page([route])),
+    http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),
+    http.get(`${API}/users`, () => page([user])),
+    http.get(`${API}/tokens`, () => page([token])),
+    http.post(`${API}/tokens`, () => HttpResponse.json({ ...token, secret: "weir_secret" }, { status: 201 })),
+    http.get(`${API}/system/audit`, () => HttpResponse.json({ items: [{ id: 1, at: "2026-01-01T00:00:00Z", actor: "admin", via: "session", source: "127.0.0.1", action: "sign-in", subject: null, outcome: "ok", detail: null }], next_cursor: null })),
+    http.post(`${API}/import/:format`, () => HttpResponse.json(report, { status: 201 })),
+    http.get(`${API}/import/reports/:id`, () => HttpResponse.json(report)),
+    http.get(`${API}/import/reports/:id/lines`, ({ request }) => {
+      const fate = new URL(request.url).searchParams.get("fate");
+      return page(LINES.filter((line) => !fate || line.fate === fate));
+    }),
+  ];
+}
