@@ -12,11 +12,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from weir.store import ConfigStore
 
 from tests.crash.whole import whole_revision
 from tests.service.fake_agent import FakeAgent
 from tests.service.router import wait_until
+from weir.store import ConfigStore
 
 WRITER = Path(__file__).with_name("writer.py")
 ROUNDS = 12

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.crash.writer import COUNT, queue
 from weir.model.objects import Queue
 from weir.store import ConfigStore, Listing
-
-from tests.crash.writer import COUNT, queue
 
 
 def whole_revision(database: Path) -> int:

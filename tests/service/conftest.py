@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from weir.service import Service
 
 from tests.service.fake_agent import FakeAgent
 from tests.service.router import Router
+from weir.service import Service
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.service.fake_agent import FakeAgent
 from weir.model.objects import ConfigObject, Queue
 from weir.service import ANYTHING, Committed, Edit, Listing, Principal, Scope, Service
-
-from tests.service.fake_agent import FakeAgent
 
 
 def person(name: str = "anna", scope: Scope = "admin", **fields: Any) -> Principal:

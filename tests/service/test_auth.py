@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.service.router import together
 from weir.model.problem import (
     Conflict,
     Forbidden,
@@ -21,8 +23,6 @@ from weir.service import Principal, Service, SignedIn, audit, auth, passwords, t
 from weir.service.facade import accounts_path
 from weir.store import ConfigStore
 from weir.store.accounts import AccountStore
-
-from tests.service.router import together
 
 HERE, ELSEWHERE = "192.0.2.1", "198.51.100.7"
 GOOD, OTHER = "correct horse battery", "a rather long word 7"
@@ -153,6 +153,18 @@ def test_a_session_ends_when_idle_and_in_any_case(service: Service, admin: Princ
     clock.pass_s(4 * 3600)
     with pytest.raises(Unauthenticated):
         service.auth.authenticate_session(busy.secret, HERE)
+
+
+def test_looking_whether_a_session_is_good_does_not_keep_it_alive(
+    service: Service, admin: Principal, clock: Clock
+) -> None:
+    signed = sign_in(service)
+    for _ in range(auth.IDLE_MS // HOUR_MS - 1):
+        clock.pass_s(3600)
+        service.auth.authenticate_session(signed.secret, HERE, touch=False)
+    clock.pass_s(3600)
+    with pytest.raises(Unauthenticated):
+        service.auth.authenticate_session(signed.secret, HERE, touch=False)
 
 
 def test_signing_out_ends_the_session_at_once(service: Service, admin: Principal) -> None:
@@ -436,7 +448,8 @@ def test_no_secret_is_in_the_files_or_the_audit_trail(
     _, token = service.tokens.create(admin, "t", "read")
     _, one_time = service.users.create(admin, "otto", "read")
     guess(service, "admin")
-    secrets = [GOOD, signed.secret, signed.csrf_token, token, one_time or "?", "wrong password"]
+    guess(service, OTHER)  # a password in the field of the name
+    secrets = [GOOD, OTHER, signed.secret, signed.csrf_token, token, one_time or "?", "wrong password"]
     for path in tmp_path.iterdir():
         data = path.read_bytes()
         assert not [secret for secret in secrets if secret.encode() in data], path
@@ -457,6 +470,7 @@ def test_the_audit_trail_tells_who_what_from_where_and_when(
     )
     assert created.at_ms == clock.now_ms
     assert (refused.action, refused.outcome, refused.source) == ("sign-in", "refused", ELSEWHERE)
+    assert (refused.actor, created.at_ms) == ("otto", clock.now_ms)
     assert [entry.action for entry in service.audit.list(admin, text="OTTO")] == ["sign-in", "user.create"]
     assert service.audit.list(admin, before=created.id, limit=1)[0].id == created.id - 1
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from weir.model.problem import Conflict, Invalid, NotFound, PreconditionFailed
-from weir.service import ABSENT, ANYTHING, Edit, Listing, Service
 
 from tests.service.router import ANNA, Router, person, queue
+from weir.model.problem import Conflict, Invalid, NotFound, PreconditionFailed
+from weir.service import ABSENT, ANYTHING, Edit, Listing, Service
 
 OTTO = person("otto", "write")
 

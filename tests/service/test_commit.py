@@ -7,6 +7,8 @@ import threading
 from dataclasses import replace
 
 import pytest
+
+from tests.service.router import ANNA, Router, person, queue, together, wait_until
 from weir.model.objects import Pair
 from weir.model.problem import (
     ApplyFailed,
@@ -19,8 +21,6 @@ from weir.model.problem import (
 )
 from weir.service import ABSENT, Edit, Listing, engine, running
 from weir.store import ConfigStore
-
-from tests.service.router import ANNA, Router, person, queue, together, wait_until
 
 
 def test_a_commit_is_in_store_kernel_and_history(router: Router) -> None:
@@ -130,8 +130,6 @@ def test_without_an_agent_reads_work_and_writes_say_so(router: Router) -> None:
         router.put(queue("q2"))
     assert caught.value.code == "agent-down"
     assert router.head == 1 and router.service.config.get(ANNA, "queue", "q1").etag == "r1"
-    health = router.service.health.get(ANNA)
-    assert (health["store"]["ok"], health["agent"]["ok"], health["agreement"]) == (True, False, None)
     router.service.candidates.stage(ANNA, [Edit("queue", "q2", queue("q2"))])
     assert router.service.candidates.diff(ANNA).preview is None
 
@@ -206,12 +204,10 @@ def test_another_process_that_writes_is_followed(router: Router) -> None:
     """The agent's rollback timer commits on its own; the service notices at the next look."""
     router.put(queue("q1"))
     done = router.put(queue("q2"), confirm_within_s=60)
-    before = router.service.state_version()
     other = ConfigStore.open(router.database)
     with other.write() as transaction:
         transaction.roll_back_pending()
     other.close()
-    assert router.service.state_version() != before
     assert set(router.running) == {("queue", "q1")}
     assert router.service.config.pending(ANNA) is None
     with pytest.raises(Conflict):

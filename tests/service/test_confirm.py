@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import pytest
+
+from tests.service.router import ANNA, Router, person, queue
 from weir.model.problem import Conflict, Forbidden, Unavailable
 from weir.service import Committed, configuration
 from weir.store.clock import wall_ms
-
-from tests.service.router import ANNA, Router, person, queue
 
 
 def begin(router: Router, window_s: int = 60) -> Committed:

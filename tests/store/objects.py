@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import strategies as st
+
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Pair, Queue, StaticRoute
 from weir.store import ConfigStore

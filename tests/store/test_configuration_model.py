@@ -10,12 +10,12 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from tests.store.objects import IDS, commit, content, items, new_store
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Queue
 from weir.model.prefix import looks_like_prefix, parse_prefix
 from weir.store import ConfigStore, Listing
-
-from tests.store.objects import IDS, commit, content, items, new_store
 
 Content = dict[tuple[str, str], ConfigObject]
 ADDRESSES = ["10.1.2.3", "10.1.9.9", "192.0.2.1", "2001:db8:1::5", "2001:db8:ffff::1", "fe80::1"]

@@ -13,12 +13,12 @@ import threading
 from pathlib import Path
 
 import pytest
+
+from tests.store.objects import commit, content, create, new_store, queue
 from weir.model.problem import Unavailable
 from weir.store import ConfigStore
 from weir.store.accounts import AccountStore
 from weir.store.database import CONFIGURATION
-
-from tests.store.objects import commit, content, create, new_store, queue
 
 
 def refused(path: Path, code: str, *, create: bool = True) -> str:

@@ -9,11 +9,11 @@ import threading
 from pathlib import Path
 
 import pytest
+
+from tests.store.objects import commit, create, new_store, queue
 from weir.model.problem import Unavailable
 from weir.store import ConfigStore
 from weir.store.owner import acting_as
-
-from tests.store.objects import commit, create, new_store, queue
 
 NOBODY = 65534
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from weir.model.problem import ApplyFailed, Finding, Forbidden, Invalid, Problem, Throttled
 from weir.wire.protocol import (
     Lines,

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from weir.model.problem import ApplyFailed, NotFound, Unavailable
 from weir.wire import server as server_module
 from weir.wire.client import AgentClient

@@ -42,8 +42,11 @@ def origin() -> str:
     return request.remote_addr or "local"
 
 
-def authenticate() -> Principal:
-    """The principal of the request's credential. Raises Unauthenticated."""
+def authenticate(*, touch: bool = True) -> Principal:
+    """The principal of the request's credential. Raises Unauthenticated.
+
+    Without `touch` a session does not count as used.
+    """
     header = request.headers.get("Authorization")
     if header is not None:
         kind, _, secret = header.partition(" ")
@@ -53,7 +56,7 @@ def authenticate() -> Principal:
     secret = request.cookies.get(SESSION_COOKIE, "")
     if not 0 < len(secret) <= MAX_SECRET_CHARS:
         raise Unauthenticated("Sign in first, or send an API token.")
-    principal = service().auth.authenticate_session(secret, origin())
+    principal = service().auth.authenticate_session(secret, origin(), touch=touch)
     if request.method not in SAFE_METHODS:
         service().auth.check_csrf(secret, request.headers.get("X-CSRF-Token", ""))
     return principal
@@ -62,7 +65,7 @@ def authenticate() -> Principal:
 def still_permitted() -> bool:
     """Whether the credential of a long request is still good: sessions and tokens can be revoked."""
     try:
-        return permits(READ, authenticate().scope)
+        return permits(READ, authenticate(touch=False).scope)
     except Problem:
         return False
 

@@ -27,6 +27,8 @@ TOUCH_EVERY_MS = 60 * 1000
 MAX_SESSIONS = 50
 TOKEN_PREFIX = "weir_"
 ADMIN = "admin"
+UNKNOWN = "(unknown)"
+"""In the audit trail for a name that nobody has: people type passwords into the wrong field."""
 BAD_CREDENTIALS = "the user name or the password is wrong"
 
 
@@ -66,16 +68,18 @@ class AuthService:
         right = passwords.verify(password_hash, password)
         if user is None or not right or user.disabled:
             reason = "disabled" if user is not None and right else "wrong name or password"
+            name = UNKNOWN if user is None else user.username
             with self._store.write() as writer:
-                failed = audit.entry(
-                    username[:64], "none", source, "sign-in", username[:64], "refused", reason
-                )
+                failed = audit.entry(name, "none", source, "sign-in", name, "refused", reason)
                 audit.write(writer, failed)
             raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
         return self._start_session(user, password, source, user_agent)
 
-    def authenticate_session(self, secret: str, source: str) -> Principal:
-        """Raises `Unauthenticated` for an unknown, idle or expired session or a disabled user."""
+    def authenticate_session(self, secret: str, source: str, *, touch: bool = True) -> Principal:
+        """Raises `Unauthenticated` for an unknown, idle or expired session or a disabled user.
+
+        Without `touch` the session does not count as used (a stream that looks whether it may go on).
+        """
         found = self._store.session(hash_secret(secret))
         now_ms = wall_ms()
         if found is None:
@@ -83,7 +87,7 @@ class AuthService:
         session, user = found
         if now_ms >= session.expires_at_ms or now_ms - session.last_seen_at_ms >= IDLE_MS or user.disabled:
             raise Unauthenticated("the session has ended; sign in again", code="session-ended")
-        if now_ms - session.last_seen_at_ms >= TOUCH_EVERY_MS:
+        if touch and now_ms - session.last_seen_at_ms >= TOUCH_EVERY_MS:
             self._touch_session(session.secret_hash, now_ms)
         return _principal(user, user.scope, "session", session.id, source, session.created_at_ms)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from weir.model import tree
 from weir.model.document import Change, Document
-from weir.model.objects import Kind, Queue
+from weir.model.objects import Kind
 from weir.model.problem import Conflict, Finding, Forbidden, Problem
 from weir.service.audit import AuditService, entry_of
 from weir.service.engine import Engine, Request, encoded, hash_of
@@ -94,29 +94,6 @@ class ConfigService:
     def at_head(self, _by: Principal) -> AbstractContextManager[tuple[int, Document]]:
         """As `document`, with the revision that it is."""
         return self._running.at_head()
-
-    @requires("config.read")
-    def child_count(self, _by: Principal, queue_id: str) -> int:
-        with self._running.document() as document:
-            return len(document.children_of(queue_id))
-
-    @requires("config.read")
-    def ancestors(self, _by: Principal, queue_id: str) -> list[Queue]:
-        """From the root down to the parent; empty when there is no such queue."""
-        with self._running.document() as document:
-            queue = document.queue(queue_id)
-            return [] if queue is None else list(tree.ancestors(document, queue))[::-1]
-
-    @requires("config.read")
-    def used_by(self, _by: Principal, kind: Kind, object_id: str, limit: int = 100) -> list[str]:
-        """Up to `limit` ids of the queues that refer to a queue type or an interface."""
-        with self._running.document() as document:
-            users: Collection[str] = ()
-            if kind == "queue-type":
-                users = document.queue_ids_by_type.get(object_id, ())
-            elif kind == "interface":
-                users = document.queue_ids_by_interface.get(object_id, ())
-            return sorted(users)[:limit]
 
     @requires("config.read")
     def end_position(self, _by: Principal, parent: str | None) -> int:

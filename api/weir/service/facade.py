@@ -11,7 +11,6 @@ from weir.service.auth import AuthService
 from weir.service.candidates import CandidateService
 from weir.service.configuration import ConfigService
 from weir.service.engine import Engine
-from weir.service.health import HealthService
 from weir.service.revisions import RevisionService
 from weir.service.running import Running
 from weir.service.users import TokenService, UserService
@@ -36,7 +35,6 @@ class Service:
         self.auth = AuthService(accounts)
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
-        self.health = HealthService(store, agent)
 
     @classmethod
     def open(cls, database: Path, agent_socket: Path) -> Service:
@@ -69,11 +67,6 @@ class Service:
         self.agent.close()
         self._accounts.close()
         self._store.close()
-
-    def state_version(self) -> tuple[int, int | None]:
-        """Changes whenever a revision is committed, confirmed or rolled back, by whomever."""
-        head, pending = self._store.state()
-        return head, None if pending is None else pending.revision
 
 
 def accounts_path(database: Path) -> Path:

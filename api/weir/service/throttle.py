@@ -7,6 +7,7 @@ parallel count as well as attempts in a row; it is kept in the store, so a resta
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 from dataclasses import dataclass
 
@@ -68,7 +69,8 @@ def succeeded(writer: AccountWriter, username: str, source: str) -> None:
 
 
 def _subjects(username: str, source: str) -> dict[str, Rule]:
-    name, network = username.casefold()[:64], network_of(source)
+    name = hashlib.sha256(username.casefold().encode("utf-8", "replace")).hexdigest()  # may be a password
+    network = network_of(source)
     return {
         f"{PAIR.prefix}:{network}:{name}": PAIR,
         f"{ADDRESS.prefix}:{network}": ADDRESS,

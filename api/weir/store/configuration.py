@@ -100,11 +100,6 @@ class ConfigStore:
         with self._database.reading() as connection:
             return reading.pending(connection)
 
-    def state(self) -> tuple[int, Pending | None]:
-        """Head and pending confirmation from one snapshot: what changes when anything does."""
-        with self._database.reading() as connection:
-            return reading.head(connection), reading.pending(connection)
-
     def highest_number(self, kind: Kind, prefix: str) -> int:
         """The largest n for which an object `<prefix>n` exists or ever existed; 0 if none did."""
         with self._database.reading() as connection:
