@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 BIN = ROOT / "build" / "venv" / "bin"
 PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "-p", "no:cacheprovider"]
-ALONE = {"lab", "vm", "e2e"}
+ALONE = {"lab", "lifecycle", "vm", "e2e"}
 """Areas of tests that measure, or that need a lab of their own."""
 
 CLOSING_LINE = re.compile(
@@ -79,7 +79,16 @@ def lint_checks() -> list[Check]:
             environment={"MYPYPATH": "api"},
         ),
         tool("lint-imports", folder=ROOT / "api"),
-        tool("vulture", "--min-confidence", "100", "--ignore-names", CALLED_BY_OTHERS, "api/weir", "lab", "bench"),
+        tool(
+            "vulture",
+            "--min-confidence",
+            "100",
+            "--ignore-names",
+            CALLED_BY_OTHERS,
+            "api/weir",
+            "lab",
+            "bench",
+        ),
         tool(
             "codespell",
             "--quiet-level",
@@ -121,6 +130,7 @@ def checks(groups: list[str]) -> list[Check]:
         Check(
             "pytest", "unit", [*PYTEST, "-n", "2", "--dist", "loadfile", *areas], processors=2, limit_s=1200
         ),
+        Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], processors=2, limit_s=600),
         Check("lab", "lab", [*PYTEST, "tests/lab"], processors=2, limit_s=900),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], processors=2, limit_s=900),
         Check(
