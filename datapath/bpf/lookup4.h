@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * IPv4 longest-prefix match in at most three steps of 16, 8 and 8 bits (layout: weir/abi.h).
+ * IPv4 longest-prefix match in at most three steps of 16, 8 and 8 bits (layout: weir/abi.h); two where
+ * prefixes are scattered, so that a lookup among very many touches one line of memory besides the root.
  *
  * The loader writes a changed node anew and publishes it by one store into its parent, and reuses a
  * node's memory only after a grace period: a lookup sees the table before or after, never between.
@@ -41,11 +42,29 @@ static __always_inline __u32 weir_v4_child(__u32 node, __u32 index)
 	return weir_v4_word(unit + word / WEIR_V4_UNIT_WORDS, word);
 }
 
+static __always_inline __u32 weir_v4_run(__u32 node, __u32 low)
+{
+	__u32 unit = node & WEIR_V4_UNIT, run = 0;
+	struct weir_v4_unit *sparse = bpf_map_lookup_elem(&weir_v4, &unit);
+
+	if (!sparse)
+		return 0;
+#pragma unroll
+	for (__u32 i = 1; i < WEIR_V4_SPARSE_RUNS; i++) {
+		if (sparse->begins[i] > low)
+			break;
+		run = i;
+	}
+	return *(volatile __u32 *)&sparse->runs[run];
+}
+
 static __always_inline __u32 weir_lookup4(__u32 domain, __u32 address)
 {
 	__u32 unit = domain * WEIR_V4_ROOT_UNITS + (address >> 20);
 	__u32 entry = weir_v4_word(unit, address >> 16);
 
+	if (entry & WEIR_V4_NODE && entry & WEIR_V4_SPARSE)
+		return weir_v4_run(entry, address & 0xffff) & WEIR_V4_SLOT;
 	if (entry & WEIR_V4_NODE)
 		entry = weir_v4_child(entry, address >> 8 & 0xff);
 	if (entry & WEIR_V4_NODE)

@@ -14,30 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "tree4.h"
 
-#define CHILDREN 256
-#define UNIT_USED 1
-#define UNIT_FRESH 2 /* of the change in progress */
-#define PLAIN_UNITS (CHILDREN / WEIR_V4_UNIT_WORDS)
 #define COVERS_MAX 34
-
-struct weir_span {
-	uint32_t unit, units;
-};
-
-struct weir_store {
-	uint32_t *place;
-	uint32_t value;
-};
-
-struct edit {
-	struct weir_tree *tree;
-	struct weir_list fresh; /* struct weir_span */
-	struct weir_list replaced; /* struct weir_span */
-	struct weir_list stores; /* struct weir_store */
-	int error;
-};
+#define SPARSE_CHANGES 12 /* at once; more make ordinary nodes anyway */
 
 /* Changes that hold for a whole region: nested, so at most one per length. */
 struct covers {
@@ -48,180 +28,6 @@ struct covers {
 struct slice {
 	const struct weir_change4 *next, *end;
 };
-
-static uint32_t *node_words(const struct weir_tree *tree, uint32_t entry)
-{
-	return tree->units[entry & WEIR_V4_UNIT].word;
-}
-
-static uint32_t run_count(const struct weir_v4_unit *first)
-{
-	return first->before[3] + __builtin_popcountll(first->starts[3]);
-}
-
-static uint32_t node_units(const struct weir_tree *tree, uint32_t entry)
-{
-	uint32_t words;
-
-	if (entry & WEIR_V4_PLAIN)
-		return PLAIN_UNITS;
-	words = WEIR_V4_RUNS_AT + run_count(&tree->units[entry & WEIR_V4_UNIT]);
-	return (words + WEIR_V4_UNIT_WORDS - 1) / WEIR_V4_UNIT_WORDS;
-}
-
-static void decode(const struct weir_tree *tree, uint32_t entry, uint32_t *children)
-{
-	const struct weir_v4_unit *first;
-	const uint32_t *words, *run;
-
-	if (!(entry & WEIR_V4_NODE)) {
-		for (int i = 0; i < CHILDREN; i++)
-			children[i] = entry;
-		return;
-	}
-	words = node_words(tree, entry);
-	if (entry & WEIR_V4_PLAIN) {
-		memcpy(children, words, CHILDREN * sizeof(*children));
-		return;
-	}
-	first = &tree->units[entry & WEIR_V4_UNIT];
-	run = words + WEIR_V4_RUNS_AT - 1;
-	for (int i = 0; i < CHILDREN; i++) {
-		run += first->starts[i / 64] >> i % 64 & 1;
-		children[i] = *run;
-	}
-}
-
-/* Next fit; `state` of every unit of the span becomes `used | fresh`. */
-static int allocate(struct edit *edit, uint32_t units, uint32_t *unit)
-{
-	struct weir_tree *tree = edit->tree;
-	uint32_t run = 0, at = tree->next;
-	struct weir_span *span;
-
-	for (uint32_t tried = 0; tried < tree->count + units; tried++, at++) {
-		if (at >= tree->count) {
-			at = 0;
-			run = 0;
-		}
-		run = tree->state[at] ? 0 : run + 1;
-		if (run < units)
-			continue;
-		span = weir_list_add(&edit->fresh, sizeof(*span));
-		if (!span)
-			return -ENOMEM;
-		*unit = at + 1 - units;
-		*span = (struct weir_span){ *unit, units };
-		memset(&tree->state[*unit], UNIT_USED | UNIT_FRESH, units);
-		tree->used += units;
-		tree->next = at + 1;
-		return 0;
-	}
-	return -ENOSPC;
-}
-
-static void release(struct weir_tree *tree, const struct weir_span *span)
-{
-	memset(&tree->state[span->unit], 0, span->units);
-	tree->used -= span->units;
-}
-
-static void note_store(struct edit *edit, uint32_t *place, uint32_t value)
-{
-	struct weir_store *store;
-
-	if (*place == value)
-		return;
-	store = weir_list_add(&edit->stores, sizeof(*store));
-	if (store)
-		*store = (struct weir_store){ place, value };
-	else
-		edit->error = -ENOMEM;
-}
-
-static void note_replaced(struct edit *edit, uint32_t entry)
-{
-	struct weir_span *span;
-
-	if (!(entry & WEIR_V4_NODE))
-		return;
-	span = weir_list_add(&edit->replaced, sizeof(*span));
-	if (span)
-		*span = (struct weir_span){ entry & WEIR_V4_UNIT, node_units(edit->tree, entry) };
-	else
-		edit->error = -ENOMEM;
-}
-
-/* The header and runs of a packed node; returns the number of runs. */
-static uint32_t pack(const uint32_t *children, struct weir_v4_unit *header, uint32_t *runs)
-{
-	uint32_t count = 0;
-
-	memset(header, 0, sizeof(*header));
-	for (int i = 0; i < CHILDREN; i++) {
-		if (i % 64 == 0)
-			header->before[i / 64] = count;
-		if (i && children[i] == children[i - 1])
-			continue;
-		header->starts[i / 64] |= 1ULL << i % 64;
-		runs[count++] = children[i];
-	}
-	return count;
-}
-
-/* Same shape as before: only runs or children whose value changed are stored. */
-static bool store_in_place(struct edit *edit, uint32_t entry, const struct weir_v4_unit *header,
-			   const uint32_t *values, uint32_t count)
-{
-	bool plain = count > WEIR_V4_PACKED_MAX;
-	uint32_t *words;
-
-	if (!(entry & WEIR_V4_NODE) || !!(entry & WEIR_V4_PLAIN) != plain)
-		return false;
-	words = node_words(edit->tree, entry);
-	if (!plain) {
-		if (memcmp(words, header->starts, sizeof(header->starts)))
-			return false;
-		words += WEIR_V4_RUNS_AT;
-	}
-	for (uint32_t i = 0; i < (plain ? CHILDREN : count); i++)
-		note_store(edit, &words[i], values[i]);
-	return true;
-}
-
-/* Returns the entry to put in the parent. */
-static uint32_t encode(struct edit *edit, const uint32_t *children, uint32_t old)
-{
-	uint32_t runs[CHILDREN], count, unit, *words;
-	struct weir_v4_unit header;
-
-	count = pack(children, &header, runs);
-	if (count == 1 && !(children[0] & WEIR_V4_NODE)) {
-		note_replaced(edit, old);
-		return children[0];
-	}
-	if (store_in_place(edit, old, &header, count > WEIR_V4_PACKED_MAX ? children : runs, count))
-		return old;
-	note_replaced(edit, old);
-	if (count > WEIR_V4_PACKED_MAX) {
-		edit->error = edit->error ?: allocate(edit, PLAIN_UNITS, &unit);
-		if (edit->error)
-			return old;
-		memcpy(edit->tree->units[unit].word, children, CHILDREN * sizeof(*children));
-		return WEIR_V4_NODE | WEIR_V4_PLAIN | unit;
-	}
-	edit->error =
-		edit->error ?:
-			      allocate(edit,
-				       (WEIR_V4_RUNS_AT + count + WEIR_V4_UNIT_WORDS - 1) / WEIR_V4_UNIT_WORDS,
-				       &unit);
-	if (edit->error)
-		return old;
-	words = edit->tree->units[unit].word;
-	memcpy(words, &header, WEIR_V4_RUNS_AT * sizeof(*words));
-	memcpy(words + WEIR_V4_RUNS_AT, runs, count * sizeof(*runs));
-	return WEIR_V4_NODE | unit;
-}
 
 static uint32_t leaf_length(uint32_t leaf)
 {
@@ -265,16 +71,16 @@ static struct slice slice_within(struct slice *slice, uint32_t start, uint32_t s
 	return inner;
 }
 
-static uint32_t change_entry(struct edit *edit, uint32_t entry, struct covers *covers, struct slice inner,
-			     uint32_t start, uint32_t shift);
+static uint32_t change_entry(struct weir_edit *edit, uint32_t entry, struct covers *covers,
+			     struct slice inner, uint32_t start, uint32_t shift);
 
 /* A node, or a leaf that has to become one, of 256 regions of 2^shift addresses. */
-static uint32_t change_node(struct edit *edit, uint32_t entry, struct covers *covers, struct slice inner,
+static uint32_t change_node(struct weir_edit *edit, uint32_t entry, struct covers *covers, struct slice inner,
 			    uint32_t start, uint32_t shift)
 {
 	uint32_t children[CHILDREN], outer = covers->count;
 
-	decode(edit->tree, entry, children);
+	weir_node_decode(edit->tree, entry, children);
 	for (uint32_t i = 0; i < CHILDREN; i++) {
 		uint32_t child = start + (i << shift);
 
@@ -283,11 +89,11 @@ static uint32_t change_node(struct edit *edit, uint32_t entry, struct covers *co
 					   child, shift);
 	}
 	covers->count = outer;
-	return encode(edit, children, entry);
+	return weir_node_encode(edit, children, entry);
 }
 
-static uint32_t change_entry(struct edit *edit, uint32_t entry, struct covers *covers, struct slice inner,
-			     uint32_t start, uint32_t shift)
+static uint32_t change_entry(struct weir_edit *edit, uint32_t entry, struct covers *covers,
+			     struct slice inner, uint32_t start, uint32_t shift)
 {
 	if (inner.next == inner.end) {
 		if (!(entry & WEIR_V4_NODE))
@@ -300,7 +106,92 @@ static uint32_t change_entry(struct edit *edit, uint32_t entry, struct covers *c
 	return change_node(edit, entry, covers, inner, start, shift - 8);
 }
 
-static void change_domain(struct edit *edit, uint32_t domain, struct slice slice, bool afresh)
+/* Where a leaf may change within the 65,536 addresses: runs that begin, changes that begin and end. */
+static uint32_t boundaries(const struct weir_v4_unit *sparse, struct slice inner, uint32_t start,
+			   uint32_t *places)
+{
+	uint32_t count = 0, kept = 0;
+
+	for (uint32_t run = 0; run < WEIR_V4_SPARSE_RUNS; run++)
+		places[count++] = sparse->begins[run];
+	for (; inner.next < inner.end; inner.next++) {
+		places[count++] = inner.next->address - start;
+		if (change_end(inner.next) - start < 65536)
+			places[count++] = change_end(inner.next) - start;
+	}
+	for (uint32_t i = 0; i < count; i++) { /* insertion sort, each once */
+		uint32_t place = places[i], at = kept;
+
+		while (at > 0 && places[at - 1] > place)
+			at--;
+		if (at > 0 && places[at - 1] == place)
+			continue;
+		memmove(&places[at + 1], &places[at], (kept - at) * sizeof(*places));
+		places[at] = place;
+		kept++;
+	}
+	return kept;
+}
+
+static uint32_t change_leaf_at(uint32_t leaf, const struct covers *covers, struct slice inner,
+			       uint32_t address)
+{
+	leaf = change_leaf(leaf, covers);
+	for (; inner.next < inner.end; inner.next++) {
+		struct covers one = { { inner.next }, 1 };
+
+		if (inner.next->address <= address && address < change_end(inner.next))
+			leaf = change_leaf(leaf, &one);
+	}
+	return leaf;
+}
+
+/* A leaf or sparse node, changed by few prefixes. False when the result has more runs than one unit holds. */
+static bool change_sparse(struct weir_edit *edit, uint32_t *entry, const struct covers *covers,
+			  struct slice inner, uint32_t start)
+{
+	struct weir_v4_unit before = { .runs = { *entry } }, after = {};
+	uint32_t places[WEIR_V4_SPARSE_RUNS + 2 * SPARSE_CHANGES], run = 0, count = 0, total;
+
+	if (inner.end - inner.next > SPARSE_CHANGES)
+		return false;
+	if (*entry & WEIR_V4_NODE)
+		before = edit->tree->units[*entry & WEIR_V4_UNIT];
+	total = boundaries(&before, inner, start, places);
+	for (uint32_t i = 0; i < total; i++) {
+		uint32_t leaf;
+
+		run = *entry & WEIR_V4_NODE ? weir_sparse_run(&before, run, places[i]) : 0;
+		leaf = change_leaf_at(before.runs[run], covers, inner, start + places[i]);
+		if (count && after.runs[count - 1] == leaf)
+			continue;
+		if (count == WEIR_V4_SPARSE_RUNS)
+			return false;
+		after.begins[count] = places[i];
+		after.runs[count++] = leaf;
+	}
+	*entry = weir_sparse_encode(edit, &after, count, *entry);
+	return true;
+}
+
+/* What is below one entry of the first level. Lone prefixes are kept sparse; crowds become ordinary nodes. */
+static uint32_t change_root(struct weir_edit *edit, uint32_t entry, struct covers *covers, struct slice inner,
+			    uint32_t start)
+{
+	uint32_t wide = entry;
+
+	if (entry & WEIR_V4_NODE && !(entry & WEIR_V4_SPARSE))
+		return change_entry(edit, entry, covers, inner, start, 16);
+	if (change_sparse(edit, &entry, covers, inner, start))
+		return entry;
+	if (entry & WEIR_V4_NODE)
+		wide = weir_sparse_expand(edit, entry);
+	wide = edit->error ? wide : change_entry(edit, wide, covers, inner, start, 16);
+	weir_note_replaced(edit, entry);
+	return wide;
+}
+
+static void change_domain(struct weir_edit *edit, uint32_t domain, struct slice slice, bool afresh)
 {
 	uint32_t *root = edit->tree->units[domain * WEIR_V4_ROOT_UNITS].word;
 	struct covers covers = { .count = 0 };
@@ -317,29 +208,29 @@ static void change_domain(struct edit *edit, uint32_t domain, struct slice slice
 				continue;
 			}
 		}
-		entry = change_entry(edit, entry, &covers, slice_within(&slice, start, 16), start, 16);
+		entry = change_root(edit, entry, &covers, slice_within(&slice, start, 16), start);
 		if (afresh)
-			note_replaced(edit, root[i]);
-		note_store(edit, &root[i], entry);
+			weir_note_replaced(edit, root[i]);
+		weir_note_store(edit, &root[i], entry);
 	}
 }
 
 /* `afresh` forgets the old tree whole: what its roots hold is free after the grace period. */
-static void retire_below(struct edit *edit, uint32_t domain)
+static void retire_below(struct weir_edit *edit, uint32_t domain)
 {
 	uint32_t *root = edit->tree->units[domain * WEIR_V4_ROOT_UNITS].word, children[CHILDREN];
 
 	for (uint32_t i = 0; i < 65536; i++) {
-		if (!(root[i] & WEIR_V4_NODE))
+		if (!(root[i] & WEIR_V4_NODE) || root[i] & WEIR_V4_SPARSE)
 			continue;
-		decode(edit->tree, root[i], children);
+		weir_node_decode(edit->tree, root[i], children);
 		for (int child = 0; child < CHILDREN; child++)
 			if (!child || children[child] != children[child - 1])
-				note_replaced(edit, children[child]);
+				weir_note_replaced(edit, children[child]);
 	}
 }
 
-static void commit(struct edit *edit)
+static void commit(struct weir_edit *edit)
 {
 	struct weir_span *fresh = edit->fresh.items, *replaced = edit->replaced.items, *retired;
 	struct weir_store *store = edit->stores.items;
@@ -355,17 +246,17 @@ static void commit(struct edit *edit)
 	}
 }
 
-static void abandon(struct edit *edit)
+static void abandon(struct weir_edit *edit)
 {
 	struct weir_span *fresh = edit->fresh.items;
 
 	for (size_t i = 0; i < edit->fresh.count; i++)
-		release(edit->tree, &fresh[i]);
+		weir_span_release(edit->tree, &fresh[i]);
 }
 
 int weir_tree_change(struct weir_tree *tree, const struct weir_change4 *changes, size_t count, bool afresh)
 {
-	struct edit edit = { .tree = tree };
+	struct weir_edit edit = { .tree = tree };
 	struct slice slice = { changes, changes };
 
 	for (uint32_t domain = 0; domain < tree->domains && !edit.error; domain++) {
@@ -392,7 +283,7 @@ void weir_tree_after_grace(struct weir_tree *tree)
 	struct weir_span *retired = tree->retired.items;
 
 	for (size_t i = 0; i < tree->retired.count; i++)
-		release(tree, &retired[i]);
+		weir_span_release(tree, &retired[i]);
 	tree->retired.count = 0;
 }
 
@@ -404,11 +295,13 @@ static int mark_used(struct weir_tree *tree, uint32_t entry, int depth)
 
 	if (!(entry & WEIR_V4_NODE))
 		return 0;
-	if (depth == 2 || unit >= tree->count || unit + (units = node_units(tree, entry)) > tree->count)
+	if (depth == 2 || unit >= tree->count || unit + (units = weir_node_units(tree, entry)) > tree->count)
 		return weir_fail(EPROTO, "the pinned IPv4 tree is damaged at unit %u", unit);
 	memset(&tree->state[unit], UNIT_USED, units);
 	tree->used += units;
-	decode(tree, entry, children);
+	if (entry & WEIR_V4_SPARSE)
+		return 0;
+	weir_node_decode(tree, entry, children);
 	for (int i = 0; i < CHILDREN && !error; i++)
 		if (!i || children[i] != children[i - 1])
 			error = mark_used(tree, children[i], depth + 1);
@@ -455,6 +348,11 @@ uint32_t weir_tree_lookup(const struct weir_tree *tree, uint32_t domain, uint32_
 {
 	uint32_t entry = tree->units[domain * WEIR_V4_ROOT_UNITS].word[address >> 16];
 
+	if (entry & WEIR_V4_NODE && entry & WEIR_V4_SPARSE) {
+		const struct weir_v4_unit *sparse = &tree->units[entry & WEIR_V4_UNIT];
+
+		return sparse->runs[weir_sparse_run(sparse, 0, address & 0xffff)] & WEIR_V4_SLOT;
+	}
 	if (entry & WEIR_V4_NODE)
 		entry = child_of(tree, entry, address >> 8 & 0xff);
 	if (entry & WEIR_V4_NODE)

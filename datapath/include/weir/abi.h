@@ -71,18 +71,23 @@ struct weir_counters {
 /*
  * IPv4: three levels of 16, 8 and 8 bits. An entry is a leaf or points to a node of 256 children.
  *   leaf   bit 31 clear; bits 25..30 prefix length + 1 (0 = nothing matches), bits 0..24 slot
- *   node   bit 31 set; bit 30: plain (256 entries in 16 units), else packed; bits 0..29 first unit
+ *   node   bit 31 set; bit 30: plain (256 entries in 16 units); bit 29: sparse; neither: packed;
+ *          bits 0..28 first unit
  * A packed node holds each run of equal entries once: a 256-bit map of where runs start, the number of
  * runs before each 64-bit word, then the runs' entries, continued in the next units.
+ * A sparse node stands for both lower levels where they hold few runs: in which of the 65,536 addresses
+ * each begins, and its leaf; unused runs begin at 65,535 and repeat the last leaf. One unit, one access.
  */
 #define WEIR_V4_NODE 0x80000000U
 #define WEIR_V4_PLAIN 0x40000000U
-#define WEIR_V4_UNIT 0x3fffffffU
+#define WEIR_V4_SPARSE 0x20000000U
+#define WEIR_V4_UNIT 0x1fffffffU
 #define WEIR_V4_SLOT 0x01ffffffU
 #define WEIR_V4_DEPTH_SHIFT 25
 #define WEIR_V4_UNIT_WORDS 16
 #define WEIR_V4_ROOT_UNITS 4096 /* the first level of domain d is in units d * 4096 and following */
 #define WEIR_V4_RUNS_AT 9 /* word of a packed node where its runs begin */
+#define WEIR_V4_SPARSE_RUNS 10
 #define WEIR_V4_PACKED_MAX 55 /* runs; a node with more is plain */
 
 struct weir_v4_unit {
@@ -91,6 +96,10 @@ struct weir_v4_unit {
 		struct {
 			__u64 starts[4];
 			__u8 before[4];
+		};
+		struct {
+			__u16 begins[WEIR_V4_SPARSE_RUNS];
+			__u32 runs[WEIR_V4_SPARSE_RUNS];
 		};
 	};
 };

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the IPv4 tree: the forms of a node (node4.c), and what a change in progress has noted. */
+#ifndef WEIR_TREE4_H
+#define WEIR_TREE4_H
+
+#include "internal.h"
+
+#define CHILDREN 256
+#define UNIT_USED 1
+#define UNIT_FRESH 2 /* of the change in progress */
+
+struct weir_span {
+	uint32_t unit, units;
+};
+
+struct weir_store {
+	uint32_t *place;
+	uint32_t value;
+};
+
+struct weir_edit {
+	struct weir_tree *tree;
+	struct weir_list fresh; /* struct weir_span */
+	struct weir_list replaced; /* struct weir_span: what packets still read */
+	struct weir_list stores; /* struct weir_store, to be done when all is built */
+	int error;
+};
+
+uint32_t weir_node_units(const struct weir_tree *tree, uint32_t entry);
+void weir_node_decode(const struct weir_tree *tree, uint32_t entry, uint32_t *children);
+/* Returns the entry to put in the parent in place of `old`. */
+uint32_t weir_node_encode(struct weir_edit *edit, const uint32_t *children, uint32_t old);
+void weir_span_release(struct weir_tree *tree, const struct weir_span *span);
+void weir_note_store(struct weir_edit *edit, uint32_t *place, uint32_t value);
+void weir_note_replaced(struct weir_edit *edit, uint32_t entry);
+
+/* The run that holds for the address `low` of 65,536; `run` or one after it. */
+uint32_t weir_sparse_run(const struct weir_v4_unit *sparse, uint32_t run, uint32_t low);
+/* A sparse node as ordinary ones, which hold any number of runs. */
+uint32_t weir_sparse_expand(struct weir_edit *edit, uint32_t entry);
+/* As weir_node_encode, of `count` runs. */
+uint32_t weir_sparse_encode(struct weir_edit *edit, struct weir_v4_unit *sparse, uint32_t count,
+			    uint32_t old);
+
+#endif
