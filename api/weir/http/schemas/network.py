@@ -33,6 +33,7 @@ class QueueTypeInput(Input):
         keys=identifier(),
         values=Text(max_length=MAX_NAME_CHARS),
         load_default=dict,
+        allow_none=True,
         validate=validate.Length(max=MAX_QUEUE_TYPE_OPTIONS),
     )
     comment = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
@@ -64,7 +65,10 @@ class QueueTypePage(Answer):
 class InterfaceInput(Input):
     role = one_of(*ROLES, load_default="none")
     addresses = fields.List(
-        Text(min_length=1, max_length=64), load_default=list, validate=validate.Length(max=MAX_ADDRESSES)
+        Text(min_length=1, max_length=64),
+        load_default=list,
+        allow_none=True,
+        validate=validate.Length(max=MAX_ADDRESSES),
     )
     mtu = Whole(MIN_MTU_BYTES, MAX_MTU_BYTES, load_default=None, allow_none=True)
     description = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
@@ -127,7 +131,7 @@ class StaticRouteInput(Input):
 
 
 class StaticRouteCreateInput(StaticRouteInput):
-    id = identifier(metadata={"description": "Assigned (r1, r2, ...) when omitted."})
+    id = identifier(allow_none=True, metadata={"description": "Assigned (r1, r2, ...) when omitted."})
 
 
 StaticRoutePatch = patch_of(StaticRouteInput)
@@ -159,7 +163,7 @@ class FirewallInput(Input):
     drop_new_from_wan = Flag(load_default=True)
     allow_ping_from_wan = Flag(load_default=True)
     allowed_wan_tcp_ports = fields.List(
-        Whole(1, 65_535), load_default=list, validate=validate.Length(max=MAX_PORTS)
+        Whole(1, 65_535), load_default=list, allow_none=True, validate=validate.Length(max=MAX_PORTS)
     )
 
 

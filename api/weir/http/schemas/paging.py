@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import fields, post_load, validate
+from marshmallow import fields, post_load
 
 from weir.http.schemas.base import Input, QueryFlag, QueryInteger, Text, one_of
 
@@ -52,10 +52,10 @@ class CommaList(fields.String):
     }
 
     def __init__(self, most: int, choices: tuple[str, ...] = (), **kwargs: Any):
-        super().__init__(**kwargs)
+        metadata = {"maxLength": 64 * most, **kwargs.pop("metadata", {})}
+        super().__init__(metadata=metadata, **kwargs)
         self.most = most
         self.choices = choices
-        self.metadata.setdefault("maxLength", 64 * most)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from marshmallow import fields, validate
@@ -37,37 +38,52 @@ def queue_type_name(**kwargs: Any) -> Text:
     return Text(max_length=63, validate=[validate.Regexp(f"^{QUEUE_TYPE_ID.pattern}$")], **kwargs)
 
 
-class RatePair(Input):
-    upload = Whole(0, MAX_RATE_BPS, required=True)
-    download = Whole(0, MAX_RATE_BPS, required=True)
+def pair_input(name: str, make: Callable[[], fields.Field[Any]]) -> type[Input]:
+    """A value per direction; one that is left out takes the default."""
+    return type(name, (Input,), {"upload": make(), "download": make()})
 
 
-class DurationPair(Input):
-    upload = Whole(0, MAX_BURST_TIME_MS, required=True)
-    download = Whole(0, MAX_BURST_TIME_MS, required=True)
+RatePairInput = pair_input("RatePairInput", lambda: Whole(0, MAX_RATE_BPS))
+DurationPairInput = pair_input("DurationPairInput", lambda: Whole(0, MAX_BURST_TIME_MS))
+BucketPairInput = pair_input("BucketPairInput", lambda: Whole(0, MAX_BUCKET_SIZE_MS))
+PriorityPairInput = pair_input("PriorityPairInput", lambda: Whole(1, 8))
+QueueTypePairInput = pair_input("QueueTypePairInput", queue_type_name)
 
 
-class BucketPair(Input):
-    upload = Whole(0, MAX_BUCKET_SIZE_MS, required=True)
-    download = Whole(0, MAX_BUCKET_SIZE_MS, required=True)
+class RatePair(Answer):
+    upload = fields.Integer()
+    download = fields.Integer()
 
 
-class PriorityPair(Input):
-    upload = Whole(1, 8, required=True)
-    download = Whole(1, 8, required=True)
+class DurationPair(RatePair):
+    """Milliseconds."""
 
 
-class QueueTypePair(Input):
-    upload = queue_type_name(required=True)
-    download = queue_type_name(required=True)
+class BucketPair(RatePair):
+    """Milliseconds at the limit."""
 
 
-class TimeWindow(Input):
+class PriorityPair(RatePair):
+    """1 (best) to 8."""
+
+
+class QueueTypePair(Answer):
+    upload = fields.String()
+    download = fields.String()
+
+
+class TimeWindowInput(Input):
     """Local time of day; `end` is after `start`."""
 
-    start = fields.String(required=True, validate=validate.Regexp(TIME_OF_DAY))
-    end = fields.String(required=True, validate=validate.Regexp(TIME_OF_DAY))
-    days = fields.List(one_of(*DAYS), required=True, validate=validate.Length(min=1, max=7))
+    start = fields.String(validate=validate.Regexp(TIME_OF_DAY), load_default="00:00", allow_none=True)
+    end = fields.String(validate=validate.Regexp(TIME_OF_DAY), load_default="24:00", allow_none=True)
+    days = fields.List(one_of(*DAYS), load_default=lambda: list(DAYS), validate=validate.Length(min=1, max=7))
+
+
+class TimeWindow(Answer):
+    start = fields.String()
+    end = fields.String()
+    days = fields.List(fields.String())
 
 
 class TotalLimits(Input):
@@ -92,33 +108,38 @@ class QueueInput(Input):
 
     name = Text(min_length=1, max_length=MAX_NAME_CHARS, required=True)
     target = fields.List(
-        Text(min_length=1, max_length=64), load_default=list, validate=validate.Length(max=MAX_TARGETS)
+        Text(min_length=1, max_length=64),
+        load_default=list,
+        allow_none=True,
+        validate=validate.Length(max=MAX_TARGETS),
     )
     dst = Text(min_length=1, max_length=64, load_default=None, allow_none=True)
     parent = identifier(load_default=None, allow_none=True)
     position = Whole(0, MAX_POSITION)
-    max_limit_bps = fields.Nested(RatePair, load_default=lambda: both(0))
-    limit_at_bps = fields.Nested(RatePair, load_default=lambda: both(0))
-    burst_limit_bps = fields.Nested(RatePair, load_default=lambda: both(0))
-    burst_threshold_bps = fields.Nested(RatePair, load_default=lambda: both(0))
-    burst_time_ms = fields.Nested(DurationPair, load_default=lambda: both(0))
-    priority = fields.Nested(PriorityPair, load_default=lambda: both(8))
-    queue_type = fields.Nested(QueueTypePair, load_default=lambda: both("default-small"))
-    bucket_size_ms = fields.Nested(BucketPair, load_default=lambda: both(100))
-    time = fields.Nested(TimeWindow, load_default=None, allow_none=True)
-    total = fields.Nested(TotalLimits, load_default=lambda: TotalLimits().load({}))
+    max_limit_bps = fields.Nested(RatePairInput, load_default=lambda: both(0), allow_none=True)
+    limit_at_bps = fields.Nested(RatePairInput, load_default=lambda: both(0), allow_none=True)
+    burst_limit_bps = fields.Nested(RatePairInput, load_default=lambda: both(0), allow_none=True)
+    burst_threshold_bps = fields.Nested(RatePairInput, load_default=lambda: both(0), allow_none=True)
+    burst_time_ms = fields.Nested(DurationPairInput, load_default=lambda: both(0), allow_none=True)
+    priority = fields.Nested(PriorityPairInput, load_default=lambda: both(8), allow_none=True)
+    queue_type = fields.Nested(
+        QueueTypePairInput, load_default=lambda: both("default-small"), allow_none=True
+    )
+    bucket_size_ms = fields.Nested(BucketPairInput, load_default=lambda: both(100), allow_none=True)
+    time = fields.Nested(TimeWindowInput, load_default=None, allow_none=True)
+    total = fields.Nested(TotalLimits, load_default=lambda: TotalLimits().load({}), allow_none=True)
     comment = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
     disabled = Flag(load_default=False)
 
 
 class QueueCreateInput(QueueInput):
-    id = identifier(metadata={"description": "Assigned (q1, q2, ...) when omitted."})
+    id = identifier(allow_none=True, metadata={"description": "Assigned (q1, q2, ...) when omitted."})
 
 
 class QueueUpsertInput(QueueInput):
     """A queue in a bulk request: with an id it replaces or creates that one, without it creates."""
 
-    id = identifier()
+    id = identifier(allow_none=True)
     etag = Text(max_length=64, metadata={"description": "Refuse unless the queue still has it."})
 
 
