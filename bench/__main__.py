@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: measure every figure, write build/bench/*.json and docs/benchmarks.md, name what misses.
 
-python -m bench [GROUP...]      groups: paced, control, police, vm; all without arguments
+python -m bench [GROUP...]      groups: paced, tables, control, police, vm; all without arguments
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from bench import control, paced, rates, rows
 from bench.rows import OUT, TABLE, Row
-from lab import plan
+from lab import netns, plan
 from lab.netns import LabError
 
 PREAMBLE = """# Benchmarks
@@ -40,8 +41,20 @@ def in_virtual_machine() -> list[Row]:
     return rows.read(folder / "rates-edt.json")
 
 
+def tables() -> list[Row]:
+    """The datapath's lookup tables alone, by its own program."""
+    folder = plan.ROOT / "datapath"
+    netns.run(["make", "-s", "-C", str(folder), "bench"])
+    built = plan.BUILD / "datapath"
+    printed = netns.run([str(built / "datapath_bench"), str(built / "lookup_bench.bpf.o")])
+    found = [Row(**fields) for fields in json.loads(printed)]
+    # The memory of a queue is measured with all its tables, by `control`.
+    return [row for row in found if row.id != "kernel-bytes-per-queue"]
+
+
 GROUPS: dict[str, Callable[[], list[Row]]] = {
     "paced": paced.run,
+    "tables": tables,
     "control": control.run,
     "police": lambda: rates.run("police"),
     "vm": in_virtual_machine,
@@ -78,8 +91,8 @@ def main() -> None:
 
 def write_table(every: list[Row]) -> None:
     machine = (
-        f"Measured on {date.today().isoformat()}: {os.cpu_count()} processors ({processor()}), "
-        f"Linux {platform.release()}; rates of edt in the virtual machine of `lab/vm` (emulated processors).\n\n"
+        f"Measured on {date.today().isoformat()}: {os.cpu_count()} processors ({processor()}), Linux "
+        f"{platform.release()}; rates of edt in the virtual machine of `lab/vm` (emulated processors).\n\n"
     )
     TABLE.write_text(PREAMBLE + machine + rows.table(every))
 
