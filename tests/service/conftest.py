@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
 
 from tests.service.fake_agent import FakeAgent
+from tests.service.people import GOOD, HERE, Clock
 from tests.service.router import Router
-from weir.service import Service
+from weir.service import Principal, Service, passwords
 
 
 @pytest.fixture
@@ -20,3 +22,37 @@ def router(tmp_path: Path) -> Iterator[Router]:
     with FakeAgent(socket, database) as agent:
         yield Router(service, agent, database)
     service.close()
+
+
+@pytest.fixture(autouse=True)
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> PasswordHasher:
+    """The hasher that is really used; tests get one that takes a thousandth of the time."""
+    real = passwords._HASHER
+    monkeypatch.setattr(passwords, "_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+    return real
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock(1_800_000_000_000)
+    for module in ("weir.service.auth", "weir.service.users", "weir.service.audit"):
+        monkeypatch.setattr(f"{module}.wall_ms", clock)
+    return clock
+
+
+@pytest.fixture
+def service(tmp_path: Path, clock: Clock) -> Iterator[Service]:
+    """Without an agent: accounts need none."""
+    service = Service.open(tmp_path / "weir.db", tmp_path / "nobody.sock")
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def admin(service: Service) -> Principal:
+    """Signed in, with the first password changed to `GOOD`."""
+    first = service.auth.bootstrap()
+    assert first is not None
+    signed = service.auth.sign_in("admin", first, HERE)
+    service.auth.change_password(signed.principal, first, GOOD)
+    return service.auth.authenticate_session(signed.secret, HERE)

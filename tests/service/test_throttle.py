@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guessing passwords is slow from everywhere, and locks nobody out for long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.service.people import ELSEWHERE, GOOD, HERE, Clock, guess, sign_in
+from tests.service.router import together
+from weir.model.problem import (
+    Throttled,
+    Unauthenticated,
+)
+from weir.service import Principal, Service, passwords, throttle
+
+
+def test_guessing_is_slowed_down_more_and_more(service: Service, admin: Principal, clock: Clock) -> None:
+    assert [guess(service) for _ in range(throttle.PAIR.free + 1)] == [Unauthenticated] * 6
+    waits = []
+    for _ in range(5):
+        with pytest.raises(Throttled) as caught:
+            service.auth.sign_in("admin", GOOD, ELSEWHERE)
+        waits.append(caught.value.retry_after_s)
+        clock.pass_s(caught.value.retry_after_s)
+        assert guess(service) is Unauthenticated
+    assert waits == [1, 2, 4, 8, 16]
+    sign_in(service, source=HERE)
+    clock.pass_s(1000)
+    sign_in(service, source=ELSEWHERE)
+    assert guess(service) is Unauthenticated, "success forgives the count"
+
+
+def test_the_throttle_survives_a_restart(service: Service, admin: Principal, tmp_path: Path) -> None:
+    while guess(service) is Unauthenticated:
+        pass
+    again = Service.open(tmp_path / "weir.db", tmp_path / "nobody.sock")
+    assert guess(again) is Throttled
+    again.close()
+
+
+def test_guessing_many_names_from_one_network_is_slowed_down_too(service: Service, admin: Principal) -> None:
+    tried = [guess(service, f"user{n}", f"2001:db8:1:2::{n:x}") for n in range(throttle.ADDRESS.free + 2)]
+    assert tried[-1] is Throttled and tried[: throttle.ADDRESS.free] == [Unauthenticated] * 20
+    assert guess(service, "user1", "2001:db8:1:3::1") is Unauthenticated
+
+
+def test_guessing_one_name_from_everywhere_is_slowed_down_gently(
+    service: Service, admin: Principal, clock: Clock
+) -> None:
+    results = [guess(service, source=f"198.51.{n}.1") for n in range(throttle.NAME.free + 2)]
+    assert results[-1] is Throttled
+    clock.pass_s(throttle.NAME.longest_s)
+    sign_in(service)
+
+
+def test_parallel_guesses_count_like_guesses_in_a_row(service: Service, admin: Principal) -> None:
+    results = together(*(lambda: guess(service) for _ in range(12)))
+    assert results.count(Throttled) >= 12 - (throttle.PAIR.free + 1)
+
+
+def test_a_clock_set_back_does_not_lock_out_for_longer_than_the_rule(
+    service: Service, admin: Principal, clock: Clock
+) -> None:
+    while guess(service) is Unauthenticated:
+        pass
+    clock.pass_s(-30 * 24 * 3600)
+    clock.pass_s(throttle.PAIR.longest_s)
+    with pytest.raises(Throttled) as caught:
+        sign_in(service, source=ELSEWHERE)
+    assert caught.value.retry_after_s <= throttle.PAIR.longest_s
+
+
+def test_a_name_that_does_not_exist_is_treated_like_one_that_does(
+    service: Service, admin: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+    verify = passwords.verify
+    monkeypatch.setattr(
+        passwords, "verify", lambda known, given: compared.append(known) or verify(known, given)
+    )
+    messages = set()
+    for name in ("admin", "nobody"):
+        with pytest.raises(Unauthenticated) as caught:
+            service.auth.sign_in(name, "wrong password", HERE)
+        messages.add((caught.value.message, caught.value.code))
+    assert len(messages) == 1
+    assert all(known.startswith("$argon2id$") for known in compared) and len(compared) == 2
+
+
+@pytest.mark.parametrize("name", ["", "x" * 5000, "\ud800", "a\x00b", "'; DROP TABLE user; --"])
+def test_any_name_and_password_get_the_same_refusal(service: Service, admin: Principal, name: str) -> None:
+    for password in ("", "\ud800", "x" * 5000):
+        with pytest.raises(Unauthenticated):
+            service.auth.sign_in(name, password, ELSEWHERE)
