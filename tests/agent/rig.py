@@ -31,7 +31,7 @@ from weir.wire.client import AgentClient, AgentConnection
 PREFIX = "weir-agent-test-"
 RUN = Path("/run")
 FRR_PROGRAMS = Path("/usr/lib/frr")
-WAIT_S = 20.0
+WAIT_S = 90.0
 _numbers = count()
 
 
@@ -140,7 +140,8 @@ class Rig:
         return bool(status["state"] not in ("starting",) and status["store"]["ok"])
 
     def agent_log(self) -> str:
-        return (self.folder / "agent.log").read_text(errors="replace")
+        log = self.folder / "agent.log"
+        return log.read_text(errors="replace") if log.exists() else ""
 
     def _spawn(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as output:
@@ -149,6 +150,7 @@ class Rig:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                env={**os.environ, "PYTHONFAULTHANDLER": "1"},
                 preexec_fn=netns.entering(self.router),
             )
         with (self.folder / "pids").open("a") as pids:
@@ -332,7 +334,12 @@ def client_queue(rate_bps: int = 100_000) -> Queue:
 
 def _end(process: subprocess.Popen[bytes], number: int) -> int:
     process.send_signal(number)
-    return process.wait(timeout=WAIT_S)
+    try:
+        return process.wait(timeout=WAIT_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)  # its log then says where every thread is
+        process.wait()
+        raise
 
 
 def sweep() -> None:
@@ -350,15 +357,23 @@ def remove(name: str) -> None:
     folder = RUN / name
     pids = folder / "pids"
     for pid in map(int, pids.read_text().split()) if pids.exists() else ():
-        command = Path("/proc", str(pid), "cmdline")
-        if command.exists() and name.encode() in command.read_bytes():
+        if name.encode() in _file_of(pid, "cmdline"):
             os.kill(pid, signal.SIGKILL)
-            until(
-                f"process {pid} ends",
-                lambda command=command: not command.exists() or not command.read_bytes(),
-            )
+            until(f"process {pid} has let go of its files", lambda pid=pid: _is_over(pid))
     for end in "rci":
         netns.remove(f"{name}-{end}")
     if os.path.ismount(folder / "bpf"):
         netns.run(["umount", str(folder / "bpf")])
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _file_of(pid: int, name: str) -> bytes:
+    try:
+        return Path("/proc", str(pid), name).read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def _is_over(pid: int) -> bool:
+    """Gone, or a zombie: what it had open is closed."""
+    return _file_of(pid, "stat").rpartition(b")")[2].split()[:1] in ([], [b"Z"], [b"X"])

@@ -28,6 +28,7 @@ def bare() -> Iterator[Rig]:
     try:
         yield made
     finally:
+        print(made.agent_log())
         made.close()
 
 
@@ -151,9 +152,8 @@ def test_without_a_database_it_waits_for_one(bare: Rig) -> None:
         ],
     )
     until("it listens", (bare.folder / "agent.sock").exists)
-    status = bare.status()
-    assert status["state"] == "starting"
-    assert "later.db" in status["store"]["reason"]
+    assert bare.status()["state"] == "starting"
+    until("it says what it waits for", lambda: "later.db" in bare.status()["store"]["reason"])
     with pytest.raises(Unavailable, match="no configuration yet"):
         bare.agent.call("apply", {"base": 0, "revision": 1, "changes": []})
     ConfigStore.open(bare.folder / "later.db", create=True).close()

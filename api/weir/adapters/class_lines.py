@@ -11,14 +11,15 @@ import ctypes
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any, Protocol
 
 from weir.adapters.datapath_lib import problem_of
 from weir.adapters.datapath_records import QUANTUM_NS, ClassRecord, LineRecord
 
-_FORMATS = {4: "I", 8: "Q"}
 _FIELDS = ("burst", "limit", "parent", "shared", "key", "rate_bps", "htb_classid", "flags", "guarantee_bps")
+_FORMATS = {4: "I", 8: "Q"}
 _PRIORITY_MASK = 0xF
 _LOWEST_PRIORITY = 8
 
@@ -37,9 +38,8 @@ class ClassLines:
     def __init__(self, source: Source) -> None:
         layout = source.counters_layout()
         self._lines, self._stride = int(layout["lines"]), int(layout["stride"])
-        fields = layout["class"]["fields"]
-        self._places = [(struct.Struct("=" + _FORMATS[fields[n][1]]), int(fields[n][0])) for n in _FIELDS]
-        self._key, self._key_at = self._places[_FIELDS.index("key")]
+        self._row, self._pick = _row_of(layout["class"]["fields"])
+        self._key, self._key_at = struct.Struct("=Q"), int(layout["class"]["fields"]["key"][0])
         handle = _descriptor(source, layout["class"]["map"])
         try:
             self._memory = mmap.mmap(handle, int(layout["class"]["bytes"]), mmap.MAP_SHARED, mmap.PROT_READ)
@@ -64,7 +64,7 @@ class ClassLines:
         _, _, _, download = self._line(slot * 2 + 1)
         return ClassRecord(key, parent // 2, upload, download, shared // 2)
 
-    def keys(self) -> Iterator[tuple[int, int]]:
+    def in_use(self) -> Iterator[tuple[int, int]]:
         """(slot, key) of every slot in use, ascending."""
         for slot in range(1, self.capacity):
             (key,) = self._key.unpack_from(self._memory, slot * 2 * self._stride + self._key_at)
@@ -72,13 +72,21 @@ class ClassLines:
                 yield slot, key
 
     def _line(self, line: int) -> tuple[int, int, int, LineRecord]:
-        start = line * self._stride
-        burst, limit, parent, shared, key, rate, classid, flags, guarantee = (
-            form.unpack_from(self._memory, start + place)[0] for form, place in self._places
-        )
+        row = self._row.unpack_from(self._memory, line * self._stride)
+        burst, limit, parent, shared, key, rate, classid, flags, guarantee = self._pick(row)
         priority = (flags & _PRIORITY_MASK) or _LOWEST_PRIORITY
         record = LineRecord(rate, burst * QUANTUM_NS, limit * QUANTUM_NS, classid, guarantee, priority)
         return key, parent, shared, record
+
+
+def _row_of(fields: dict[str, list[int]]) -> tuple[struct.Struct, Callable[[Any], Any]]:
+    """One structure over all fields that are read, and what puts its values in the order of `_FIELDS`."""
+    form, end, order = "=", 0, sorted(_FIELDS, key=lambda name: fields[name][0])
+    for name in order:
+        offset, size = fields[name]
+        form += f"{offset - end}x{_FORMATS[size]}"
+        end = offset + size
+    return struct.Struct(form), itemgetter(*(order.index(name) for name in _FIELDS))
 
 
 def _descriptor(source: Source, name: str) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -196,6 +196,10 @@ class Datapath:
 
     def read_prefixes(self) -> dict[PrefixKey, int]:
         """Every prefix in the kernel -> slot."""
+        return dict(self.prefixes())
+
+    def prefixes(self) -> Iterator[tuple[PrefixKey, int]]:
+        """As `read_prefixes`, one by one: all are read now, but no 100,000 objects are made at once."""
         usage = self.usage()
         size = usage.prefixes4[0] + usage.prefixes6[0]
         packed = ctypes.create_string_buffer(PREFIX.size * max(size, 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -236,9 +236,7 @@ def pack_prefixes(entries: Iterable[PrefixEntry | tuple[int, int, int, int, int]
     return packed, len(items)
 
 
-def unpack_prefixes(packed: bytes | memoryview) -> dict[PrefixKey, int]:
-    prefixes: dict[PrefixKey, int] = {}
+def unpack_prefixes(packed: bytes | memoryview) -> Iterator[tuple[PrefixKey, int]]:
     for high, low, slot, domain, family, length in PREFIX.iter_unpack(packed):
         value = high << 64 | low if family == 6 else high
-        prefixes[PrefixKey(domain, family, value, length)] = slot
-    return prefixes
+        yield PrefixKey(domain, family, value, length), slot

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from weir.adapters.process import run
-from weir.model.problem import ApplyFailed, Problem, Unavailable
+from weir.model.problem import ApplyFailed, Unavailable
 
 OUR_TAG = 87
 FILE_NAME = "weir-static.conf"
@@ -58,15 +58,11 @@ class Frr:
         self._run_dir = run_dir
         self._work_dir = work_dir
 
-    def unavailable_reason(self) -> str:
+    def down_reason(self) -> str:
         """Why static routes cannot be set now; "" when they can."""
         missing = [name for name in _DAEMONS if not _listens(self._run_dir / f"{name}.vty")]
         if missing:
             return f"FRR is not running: no {' and no '.join(missing)} in {self._run_dir}"
-        try:
-            run([*self._vtysh, "-c", "show version"], timeout_s=_TIMEOUT_S)
-        except Problem as problem:
-            return problem.message
         return ""
 
     def read_lines(self) -> frozenset[str]:
@@ -94,7 +90,7 @@ class Frr:
         """Add, then remove. Raises `ApplyFailed` or `Unavailable`; some lines may be in force then."""
         lines = [*add, *(f"no {line}" for line in remove)]
         if lines:
-            reason = self.unavailable_reason()
+            reason = self.down_reason()
             if reason:
                 raise Unavailable(reason, code="frr-down")
             with _file(self._work_dir, lines) as path:

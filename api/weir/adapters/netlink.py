@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pyroute2 import IPRoute  # type: ignore[import-untyped]
-from pyroute2.netlink.exceptions import NetlinkError  # type: ignore[import-untyped]
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
 
 from weir.model.problem import ApplyFailed, NotFound, Unavailable
 

@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from weir.adapters import tc
+from weir.adapters.datapath_probe import probe
 from weir.adapters.datapath_records import Capability
 from weir.adapters.frr import Frr
+from weir.model.problem import Problem
+
+log = logging.getLogger(__name__)
 
 QDISCS = {
     "fq": ("pacing of departure times (EDT)", "fq"),
@@ -24,25 +31,40 @@ def qdisc_refusals() -> dict[str, str]:
     return {kind: _short(tried[arguments]) for kind, (_, arguments) in QDISCS.items()}
 
 
-def shaper_refusals(qdiscs: Mapping[str, str], probed: list[Capability]) -> dict[str, str]:
-    """As `qdisc_refusals`, and fq counts only if packets were seen to be paced on it."""
-    pacing = next((item for item in probed if item.id == "edt-pacing"), None)
-    refusals = dict(qdiscs)
-    if pacing is not None and not pacing.available and not refusals["fq"]:
-        refusals["fq"] = pacing.reason
-    return refusals
+class Capabilities:
+    """What `status` answers. The datapath's features are tried in the background: on a slow machine that
+    takes many seconds, and nothing has to wait for it."""
 
+    def __init__(self, qdiscs: Mapping[str, str], frr: Frr, library: Path | None) -> None:
+        self._qdiscs = qdiscs
+        self._frr = frr
+        self._library = library
+        self._probed = [Capability("datapath", False, "is being tried")]
 
-def to_json(refusals: Mapping[str, str], probed: list[Capability], frr: Frr) -> list[dict[str, Any]]:
-    """The list that `status` answers."""
-    found = [
-        {"id": f"qdisc-{kind}", "available": not reason, "reason": reason or f"works: {QDISCS[kind][0]}"}
-        for kind, reason in refusals.items()
-    ]
-    found += [{"id": item.id, "available": item.available, "reason": item.reason} for item in probed]
-    down = frr.unavailable_reason()
-    found.append({"id": "frr", "available": not down, "reason": down or "works: static routes"})
-    return found
+    def probe(self, on_no_pacing: Callable[[str], None]) -> None:
+        """Try the datapath's features in a thread of its own. `on_no_pacing` hears why, if packets that
+        were given departure times on fq were not held back."""
+        threading.Thread(target=self._probe, args=(on_no_pacing,), name="probe", daemon=True).start()
+
+    def to_json(self) -> list[dict[str, Any]]:
+        found = [
+            {"id": f"qdisc-{kind}", "available": not why, "reason": why or f"works: {QDISCS[kind][0]}"}
+            for kind, why in self._qdiscs.items()
+        ]
+        found += [{"id": p.id, "available": p.available, "reason": p.reason} for p in self._probed]
+        down = self._frr.down_reason()
+        return [*found, {"id": "frr", "available": not down, "reason": down or "works: static routes"}]
+
+    def _probe(self, on_no_pacing: Callable[[str], None]) -> None:
+        try:
+            self._probed = probe(self._library)
+        except Problem as problem:
+            log.warning("%s", problem.message)
+            self._probed = [Capability("datapath", False, problem.message)]
+            return
+        pacing = next((item for item in self._probed if item.id == "edt-pacing"), None)
+        if pacing is not None and not pacing.available and not self._qdiscs["fq"]:
+            on_no_pacing(pacing.reason)
 
 
 def _short(reason: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from weir.agent.drift import DriftLog
 from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
+from weir.agent.memory import give_back_memory
 from weir.agent.sharing import Sharing
 from weir.agent.slots import SlotLog
 from weir.compiler import Plan, SlotAllocation, compile_document, nothing_compiled, update
@@ -31,6 +32,11 @@ from weir.store import ConfigStore, Pending
 log = logging.getLogger(__name__)
 
 MAX_STEPS = 1000
+SLICE = 500
+"""Entries compared in one hold of the lock: about 5 ms."""
+PAUSE_S = 0.002
+"""Between two holds; a lock is not fair, and whoever waits must get it."""
+MANY_CHANGES = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,7 @@ class Engine:
         synced = self.kernel.sync(self.compiled)
         self.sharing.reset(self.compiled)
         self._note(synced, "start")
+        give_back_memory()
         log.info("revision %d is running: %d entries brought in line", revision, len(synced.repaired))
 
     # -- changes -----------------------------------------------------------------------------------------
@@ -116,6 +123,8 @@ class Engine:
             plan, timing = self._advance(changes, strict=True)
             self.revision = revision
             self._unsettled = Unsettled(revision, changes)
+            if len(changes) > MANY_CHANGES:
+                give_back_memory()
             return {
                 "revision": revision,
                 "steps": steps_json(plan),
@@ -200,6 +209,30 @@ class Engine:
             synced = self.kernel.sync(self.compiled, parts)
             self._note(synced, "drift", parts)
             return synced
+
+    def tables_agree(self) -> bool:
+        """Compare all classes and prefixes in short holds of the lock, so that no change has to wait.
+
+        What changes meanwhile may make a prefix look wrong: False means "compare as a whole".
+        """
+        tables = self.kernel.tables
+        for first in range(1, self._capacity, SLICE):
+            with self.lock:
+                slots = range(first, min(first + SLICE, self._capacity))
+                if not tables.agrees(self.compiled.shaping, slots):
+                    return False
+            time.sleep(PAUSE_S)
+        with self.lock:
+            held, count = tables.read().prefixes(), 0
+        while part := list(islice(held, SLICE)):
+            count += len(part)
+            with self.lock:
+                wanted = self.compiled.shaping.prefixes
+                if any(wanted.get(key) != slot for key, slot in part):
+                    return False
+            time.sleep(PAUSE_S)
+        with self.lock:
+            return count == len(self.compiled.shaping.prefixes)
 
     # -- looking -----------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from weir.adapters.datapath import Datapath
 from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes
 from weir.agent import views
+from weir.agent.capabilities import Capabilities
 from weir.agent.engine import Engine
 from weir.agent.explain import explain_queue
 from weir.agent.keeper import Keeper
@@ -39,7 +40,7 @@ class Handlers:
         keeper: Keeper,
         datapath: Datapath,
         links: Links,
-        capabilities: list[dict[str, Any]],
+        capabilities: Capabilities,
     ) -> None:
         self._engine = engine
         self._keeper = keeper
@@ -76,7 +77,7 @@ class Handlers:
             "revision": engine.revision,
             "state": engine.state,
             "kernel": platform.release(),
-            "capabilities": self._capabilities,
+            "capabilities": self._capabilities.to_json(),
             "shapers": {
                 name: {"mode": decision.mode, "reason": decision.reason}
                 for name, decision in dict(engine.kernel.decisions).items()

@@ -114,7 +114,8 @@ class Keeper:
         return self._scan_s
 
     def _scan_tables(self) -> float:
-        self._engine.reconcile(("tables",))
+        if not self._engine.tables_agree():
+            self._engine.reconcile(("tables",))
         return TABLES_SCAN_S
 
     def _pass_time(self) -> float:

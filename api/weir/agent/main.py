@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import gc
 import logging
 import os
 import signal
+import socket
 import sys
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
-from weir.adapters.datapath_probe import probe
 from weir.adapters.events import Events
 from weir.adapters.frr import Frr
 from weir.adapters.netlink import Links
 from weir.adapters.share_controller import ShareController
-from weir.agent import capabilities, logs
+from weir.agent import capabilities, logs, memory
 from weir.agent.engine import Engine
 from weir.agent.handlers import Handlers
 from weir.agent.keeper import Keeper
@@ -46,15 +45,12 @@ from weir.wire.server import AgentServer
 
 log = logging.getLogger(__name__)
 
-GC_THRESHOLDS = (50_000, 20, 100)
-"""100,000 queues are long-lived: a full collection would stop a change for 100 ms and find nothing."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point. 0 after SIGTERM, 1 with one sentence on standard error when it cannot start."""
     options = _parser().parse_args(argv)
     logs.configure(options.log_level)
-    gc.set_threshold(*GC_THRESHOLDS)
+    memory.prepare()
     try:
         with ExitStack() as stack:
             _run(options, stack)
@@ -85,9 +81,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
         raise Unavailable("it configures the kernel and must be started as root")
     state_dir = options.state_dir or options.socket.parent
     stack.enter_context(_only_one(state_dir))
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: stopping.set())
+    wait_for_signal = _signals(stack)
     links = Links()
     stack.callback(links.close)
     datapath = _open_datapath(options)
@@ -96,8 +90,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(lines.close)
     share = ShareController(datapath)
     stack.callback(share.stop)
-    refusals, probed = capabilities.qdisc_refusals(), probe(options.library)
-    modes = PortModes(capabilities.shaper_refusals(refusals, probed))
+    refusals = capabilities.qdisc_refusals()
+    modes = PortModes(refusals)
     frr = Frr(options.frr_run_dir, state_dir)
     kernel = Kernel(
         firewall=FirewallBackend(),
@@ -111,7 +105,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(events.close)
     engine = Engine(kernel, Sharing(share), options.database, lines.capacity)
     keeper = Keeper(engine, events, scan_s=options.scan_interval_s)
-    handlers = Handlers(engine, keeper, datapath, links, capabilities.to_json(refusals, probed, frr))
+    found = capabilities.Capabilities(refusals, frr, options.library)
+    handlers = Handlers(engine, keeper, datapath, links, found)
     server = AgentServer(
         options.socket,
         handlers.table(),
@@ -124,11 +119,34 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(server.stop)
     keeper.start()
     stack.callback(keeper.stop)
+    found.probe(partial(_without_pacing, modes, engine))
     log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
     notify("READY=1")
-    stopping.wait()
+    wait_for_signal()
     notify("STOPPING=1")
     log.info("stopping; the kernel goes on as it is")
+
+
+def _signals(stack: ExitStack) -> Callable[[], object]:
+    """Catch SIGTERM and SIGINT from now on; the answer waits for one.
+
+    By a wakeup descriptor: a thread that is just about to wait for an `Event` would miss a signal.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: None)
+    signal.set_wakeup_fd(writer.fileno())
+    stack.callback(reader.close)
+    stack.callback(writer.close)
+    stack.callback(signal.set_wakeup_fd, -1)
+    return lambda: reader.recv(1)
+
+
+def _without_pacing(modes: PortModes, engine: Engine, reason: str) -> None:
+    """fq is there but does not pace: the ports fall back to policing."""
+    modes.refuse("fq", reason)
+    engine.reconcile(("ports",))
 
 
 def _only_one(state_dir: Path) -> IO[str]:

@@ -35,6 +35,10 @@ class PortModes:
             return Decision("police", f"no pacing, because fq is not available: {refusal}")
         return Decision("edt", "asked for" if spec.shaper == "edt" else "fq paces what BPF schedules")
 
+    def refuse(self, kind: str, reason: str) -> None:
+        """Something that looked available does not work after all."""
+        self._refusals[kind] = reason
+
     def refuse_pacing(self, ifname: str, ifindex: int, reason: str) -> None:
         """Remember that fq could not be put in place on this very device (until it is made anew)."""
         self._refused_on[ifname, ifindex] = reason

@@ -6,8 +6,9 @@ Order: classes, then the prefixes that point at them, then what nothing points a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 from weir.adapters.class_lines import ClassLines
@@ -30,6 +31,7 @@ class Tables(Protocol):
     def write_classes(self, classes: Iterable[tuple[int, ClassRecord]]) -> None: ...
     def clear_class(self, slot: int) -> None: ...
     def read_prefixes(self) -> Mapping[Any, int]: ...
+    def prefixes(self) -> Iterator[tuple[Any, int]]: ...
     def change_prefixes(
         self,
         add: Iterable[tuple[int, int, int, int, int]] = (),
@@ -45,22 +47,27 @@ def record_of(spec: ClassSpec) -> ClassRecord:
 
 
 def _line(clock: ClockSpec, classid: int) -> LineRecord:
+    burst_ns, limit_ns = _times(clock.rate_bps, clock.burst_bytes)
+    return LineRecord(clock.rate_bps, burst_ns, limit_ns, classid, clock.guarantee_bps, clock.priority)
+
+
+@lru_cache(maxsize=1 << 16)
+def _times(rate_bps: int, burst_bytes: int) -> tuple[int, int]:
+    """Credit and backlog in ns as the kernel rounds them; most queues share a handful of rates."""
     limit_ns = 0
-    if clock.rate_bps:
-        packets_ns = BACKLOG_PACKETS * PACKET_BYTES * 8_000_000_000 // clock.rate_bps
+    if rate_bps:
+        packets_ns = BACKLOG_PACKETS * PACKET_BYTES * 8_000_000_000 // rate_bps
         limit_ns = min(max(BACKLOG_NS, packets_ns), BACKLOG_MAX_NS)
-    return LineRecord.of(
-        clock.rate_bps, clock.burst_bytes, limit_ns, classid, clock.guarantee_bps, clock.priority
-    )
+    line = LineRecord.of(rate_bps, burst_bytes, limit_ns)
+    return line.burst_ns, line.limit_ns
 
 
 @dataclass(frozen=True, slots=True)
 class TablesState:
-    """`lines` reads a class when it is asked for; `keys` says which slots are in use."""
+    """Read when it is looked at: at no time do the objects of 100,000 classes exist at once."""
 
     lines: ClassLines
-    keys: Mapping[int, int]
-    prefixes: Mapping[Any, int]
+    prefixes: Callable[[], Iterator[tuple[Any, int]]]
 
 
 @dataclass(slots=True)
@@ -100,26 +107,42 @@ class TablesBackend:
         self._lines = lines
 
     def read(self) -> TablesState:
-        return TablesState(self._lines, dict(self._lines.keys()), self._datapath.read_prefixes())
+        return TablesState(self._lines, self._datapath.prefixes)
 
     def read_keys(self) -> Mapping[int, int]:
         """Slot -> class key of every class in the kernel: what a new agent recovers its slots from."""
-        return dict(self._lines.keys())
+        return dict(self._lines.in_use())
 
     def read_class(self, slot: int) -> ClassRecord | None:
         """One class as the programs read it."""
         return self._lines.read(slot)
 
     def diff(self, held: TablesState, wanted: Shaping) -> TablesDifference:
-        write = [spec for slot, spec in wanted.classes.items() if held.lines.read(slot) != record_of(spec)]
-        write.sort(key=lambda spec: spec.depth)
-        entries = wanted.prefixes
-        return TablesDifference(
-            write,
-            [PrefixEntry(*key, slot) for key, slot in entries.items() if held.prefixes.get(key) != slot],
-            [PrefixKey(*key) for key in held.prefixes if key not in entries],
-            [slot for slot in held.keys if slot not in wanted.classes],
+        read, classes, entries = held.lines.read, wanted.classes, wanted.prefixes
+        found = TablesDifference(
+            write=[spec for slot, spec in classes.items() if read(slot) != record_of(spec)],
+            clear=[slot for slot, _ in held.lines.in_use() if slot not in classes],
         )
+        found.write.sort(key=lambda spec: spec.depth)
+        right = 0
+        for key, slot in held.prefixes():
+            asked = entries.get(key)
+            if asked is None:
+                found.unset.append(PrefixKey(*key))
+            elif asked == slot:
+                right += 1
+        if right != len(entries):
+            present = dict(held.prefixes())
+            found.set = [PrefixEntry(*key, slot) for key, slot in entries.items() if present.get(key) != slot]
+        return found
+
+    def agrees(self, wanted: Shaping, slots: range) -> bool:
+        """Whether these slots hold what they should; a part of `diff`, for looking without stopping all."""
+        for slot in slots:
+            spec = wanted.classes.get(slot)
+            if self._lines.read(slot) != (None if spec is None else record_of(spec)):
+                return False
+        return True
 
     def apply(self, difference: TablesDifference) -> None:
         if difference.write:
