@@ -106,7 +106,18 @@ void weir_unpin(const struct weir *weir, const char *name);
 /* programs.c */
 int weir_programs_open(struct weir *weir, bool reused, bool *replaced);
 
-/* attach.c */
+static inline uint32_t weir_port_place(struct weir *weir, const struct weir_port *port)
+{
+	return port - weir_port_table(weir);
+}
+
+/* links.c */
+uint32_t weir_role_of(enum weir_program program);
+bool weir_link_alive(struct weir *weir, const struct weir_port *port, enum weir_program program);
+int weir_link_attach(struct weir *weir, struct weir_port *port, enum weir_program program);
+void weir_link_detach(struct weir *weir, struct weir_port *port, enum weir_program program);
+/* Whether packets of the fast path may go there. */
+int weir_device_set(struct weir *weir, const struct weir_port *port, bool present);
 int weir_links_update(struct weir *weir); /* make every link run program_fd[] */
 
 /* grace.c: wait until no packet uses what was taken out before, then make it free */
@@ -148,7 +159,13 @@ static inline uint32_t weir_leaf(uint32_t slot, uint32_t length)
 	return slot | (length + 1) << WEIR_V4_DEPTH_SHIFT;
 }
 
-/* prefixes.c */
+/* prefixes.c: the v4 tree anew, from the v4 table */
+int weir_prefixes_rebuild(struct weir *weir);
+
+/* tables.c */
+void weir_prefix_spec_of(const struct weir_prefix *prefix, int family, struct weir_prefix_spec *spec);
+int weir_lengths_publish(struct weir *weir, const uint32_t *counts);
+int weir_tables_tidy(struct weir *weir);
 int weir_prefixes_open(struct weir *weir);
 void weir_prefixes_close(struct weir *weir);
 

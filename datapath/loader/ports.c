@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Ports: the records that the programs read, and attaching, detaching and listing interfaces. */
+#include <errno.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "internal.h"
+
+#define POLICE_BURST_NS 20000000ULL /* TCP at 20 ms round-trip time fills a policer with no less */
+
+static struct weir_port *port_by_index(struct weir *weir, uint32_t ifindex)
+{
+	for (uint32_t probe = 0; probe < WEIR_PORT_PROBES; probe++) {
+		struct weir_port *port = &weir_port_table(weir)[(ifindex + probe) % WEIR_PORTS];
+
+		if (port->ifindex == ifindex)
+			return port;
+	}
+	return NULL;
+}
+
+static struct weir_port *port_by_name(struct weir *weir, const char *name)
+{
+	for (uint32_t i = 0; i < WEIR_PORTS; i++) {
+		struct weir_port *port = &weir_port_table(weir)[i];
+
+		if (port->ifindex && !strncmp(port->name, name, WEIR_IFNAMSIZ))
+			return port;
+	}
+	return NULL;
+}
+
+static struct weir_port *port_free(struct weir *weir, uint32_t ifindex)
+{
+	for (uint32_t probe = 0; probe < WEIR_PORT_PROBES; probe++) {
+		struct weir_port *port = &weir_port_table(weir)[(ifindex + probe) % WEIR_PORTS];
+
+		if (!port->ifindex)
+			return port;
+	}
+	return NULL;
+}
+
+static int links_attach(struct weir *weir, struct weir_port *port, uint32_t roles)
+{
+	int error = 0;
+
+	for (enum weir_program program = 0; program < WEIR_PROGRAMS && !error; program++) {
+		if (roles & weir_role_of(program))
+			error = weir_link_attach(weir, port, program);
+		else
+			weir_link_detach(weir, port, program);
+	}
+	return error;
+}
+
+static void port_remove(struct weir *weir, struct weir_port *port)
+{
+	struct weir_port empty = {};
+
+	weir_device_set(weir, port, false);
+	for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
+		weir_link_detach(weir, port, program);
+	weir_publish(&port->ifindex, 0);
+	*port = empty;
+}
+
+static bool has_ethernet_header(const char *name)
+{
+	struct ifreq request = {};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), error;
+
+	memcpy(request.ifr_name, name, WEIR_IFNAMSIZ);
+	error = fd < 0 || ioctl(fd, SIOCGIFHWADDR, &request);
+	if (fd >= 0)
+		close(fd);
+	return error || request.ifr_hwaddr.sa_family == ARPHRD_ETHER ||
+	       request.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK;
+}
+
+static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
+{
+	const struct weir_meta *meta = weir_meta(weir);
+
+	if (spec->mode > WEIR_HTB)
+		return weir_fail(EINVAL, "%s: there is no mode %u", spec->name, spec->mode);
+	if (spec->target_slot >= meta->slots)
+		return weir_fail(EINVAL, "%s: class slot %u is above the capacity of %u", spec->name,
+				 spec->target_slot, meta->slots);
+	if (spec->domain >= meta->domains)
+		return weir_fail(EINVAL, "%s: domain %u is above the capacity of %u", spec->name,
+				 spec->domain, meta->domains);
+	return 0;
+}
+
+/* All that packets need; the index last when the record is new. */
+static void port_store(struct weir_port *port, const struct weir_port_spec *spec, uint32_t ifindex)
+{
+	bool l3 = spec->roles & WEIR_ROLE_L3 || !has_ethernet_header(spec->name);
+	uint32_t burst = POLICE_BURST_NS << WEIR_TICK_SHIFT >> WEIR_TIME_SHIFT;
+
+	memcpy(port->name, spec->name, WEIR_IFNAMSIZ);
+	port->overhead_bytes = spec->overhead_bytes;
+	port->domain = spec->domain;
+	weir_publish(&port->target_slot, spec->target_slot);
+	weir_publish(&port->burst_min, spec->mode == WEIR_POLICE ? burst : 0);
+	weir_publish(&port->mode, (uint8_t)spec->mode);
+	weir_publish(&port->roles, (uint8_t)(spec->roles | (l3 ? WEIR_ROLE_L3 : 0)));
+	weir_publish(&port->ifindex, ifindex);
+}
+
+static void port_clear_counters(struct weir *weir, uint32_t place)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct weir_port_counters *zero = cpus > 0 ? calloc(cpus, sizeof(*zero)) : NULL;
+
+	if (zero)
+		bpf_map_update_elem(weir->map_fd[WEIR_MAP_PORT_COUNTERS], &place, zero, BPF_ANY);
+	free(zero);
+}
+
+int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
+{
+	uint32_t ifindex = if_nametoindex(spec->name);
+	struct weir_port *port, *named;
+	int error = check_spec(weir, spec);
+	bool is_new;
+
+	if (error)
+		return error;
+	if (!ifindex)
+		return weir_fail(ENODEV, "there is no interface %s", spec->name);
+	named = port_by_name(weir, spec->name);
+	if (named && named->ifindex != ifindex) /* removed and made again since */
+		port_remove(weir, named);
+	port = port_by_index(weir, ifindex);
+	is_new = !port;
+	port = port ?: port_free(weir, ifindex);
+	if (!port)
+		return weir_fail(ENOSPC, "%s: no free port record for interface index %u", spec->name,
+				 ifindex);
+	if (is_new)
+		port_clear_counters(weir, weir_port_place(weir, port));
+	port_store(port, spec, ifindex);
+	error = links_attach(weir, port, spec->roles);
+	if (error && is_new)
+		port_remove(weir, port);
+	else if (error == -EOPNOTSUPP)
+		weir_publish(&port->roles, (uint8_t)(port->roles & ~WEIR_ROLE_FAST));
+	return error;
+}
+
+int weir_detach(struct weir *weir, const char *ifname)
+{
+	struct weir_port *port = port_by_name(weir, ifname);
+
+	if (!port)
+		return weir_fail(ENOENT, "interface %s is not attached", ifname);
+	port_remove(weir, port);
+	return 0;
+}
+
+static void read_counters(struct weir *weir, uint32_t place, struct weir_port_spec *out)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct weir_port_counters *counters = cpus > 0 ? calloc(cpus, sizeof(*counters)) : NULL;
+
+	if (counters && !bpf_map_lookup_elem(weir->map_fd[WEIR_MAP_PORT_COUNTERS], &place, counters)) {
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			for (int reason = 0; reason < WEIR_REASONS; reason++) {
+				out->packets[reason] += counters[cpu].packets[reason];
+				out->bytes[reason] += counters[cpu].bytes[reason];
+			}
+		}
+	}
+	free(counters);
+}
+
+int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
+{
+	uint32_t count = 0;
+
+	for (uint32_t place = 0; place < WEIR_PORTS && count < capacity; place++) {
+		const struct weir_port *port = &weir_port_table(weir)[place];
+		struct weir_port_spec *spec = &out[count];
+
+		if (!port->ifindex)
+			continue;
+		*spec = (struct weir_port_spec){
+			.ifindex = port->ifindex,
+			.mode = port->mode,
+			.roles = port->roles,
+			.target_slot = port->target_slot,
+			.domain = port->domain,
+			.overhead_bytes = port->overhead_bytes,
+			.alive = 1,
+			.hook = port->hook,
+			.xdp = !!(port->roles & WEIR_ROLE_FAST),
+		};
+		memcpy(spec->name, port->name, sizeof(spec->name));
+		for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
+			if (port->roles & weir_role_of(program) && !weir_link_alive(weir, port, program))
+				spec->alive = 0;
+		read_counters(weir, place, spec);
+		count++;
+	}
+	return count;
+}
+
+int weir_destroy(struct weir *weir)
+{
+	for (uint32_t place = 0; place < WEIR_PORTS; place++)
+		if (weir_port_table(weir)[place].ifindex)
+			port_remove(weir, &weir_port_table(weir)[place]);
+	weir_unpin(weir, "weir_ingress");
+	weir_unpin(weir, "weir_egress");
+	weir_unpin(weir, "weir_fast");
+	for (int map = WEIR_MAPS - 1; map >= 0; map--)
+		weir_unpin(weir, weir_map_names[map]);
+	if (weir->pin_dir && rmdir(weir->pin_dir) && errno != EBUSY && errno != ENOTEMPTY)
+		return weir_fail(errno, "%s cannot be removed: %s", weir->pin_dir, strerror(errno));
+	return 0;
+}

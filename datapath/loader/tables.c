@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The prefix tables between changes: opened, read, looked up in, and kept in good order. */
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+#include "weir/hash.h"
+
+#define TIDY_ROUNDS 8
+
+/* The list of v6 lengths that packets probe: the inactive copy is written, then made active. */
+int weir_lengths_publish(struct weir *weir, const uint32_t *counts)
+{
+	struct weir_meta *meta = weir_meta(weir);
+	struct weir_lengths fresh = {}, *inactive;
+	const struct weir_lengths *active = &meta->lengths[meta->lengths_active & 1];
+
+	for (int length = 128; length >= 0; length--) {
+		if (!counts[length])
+			continue;
+		if (fresh.count == WEIR_V6_LENGTHS)
+			return weir_fail(ENOSPC, "more than %d different IPv6 prefix lengths",
+					 WEIR_V6_LENGTHS);
+		fresh.length[fresh.count++] = length;
+	}
+	if (!memcmp(active, &fresh, sizeof(fresh)))
+		return 0;
+	if (weir->lengths_retired)
+		weir_grace(weir);
+	inactive = &meta->lengths[!meta->lengths_active];
+	*inactive = fresh;
+	weir_publish(&meta->lengths_active, !meta->lengths_active);
+	weir->lengths_retired = true;
+	return 0;
+}
+
+/* One round of moves frees places for the next; most tables settle in two or three. */
+static int tidy_table(struct weir *weir, struct weir_table *table)
+{
+	struct weir_list moved = {};
+	int error = 0;
+
+	for (int round = 0; round < TIDY_ROUNDS && !error; round++) {
+		weir_grace(weir);
+		error = weir_table_move(table, &moved);
+		if (!error && !moved.count) {
+			weir_table_sweep(table);
+			break;
+		}
+		weir_grace(weir);
+		error = error ?: weir_table_moved(table, &moved);
+		weir_list_free(&moved);
+	}
+	return error;
+}
+
+/* What many changes leave behind: a long list of the retired, and tables worn by removals. */
+int weir_tables_tidy(struct weir *weir)
+{
+	int error = 0;
+
+	if (weir->table[0].dead.count + weir->table[1].dead.count > weir->table[0].mask / 4)
+		weir_grace(weir);
+	for (int family = 0; family < 2 && !error; family++)
+		if (weir_table_is_worn(&weir->table[family]))
+			error = tidy_table(weir, &weir->table[family]);
+	return error;
+}
+
+void weir_prefix_spec_of(const struct weir_prefix *prefix, int family, struct weir_prefix_spec *spec)
+{
+	*spec = (struct weir_prefix_spec){
+		.high = prefix->high,
+		.low = prefix->low,
+		.slot = prefix->slot,
+		.domain = prefix->tag >> 8,
+		.family = family,
+		.length = prefix->tag,
+	};
+}
+
+int weir_prefixes_read(struct weir *weir, struct weir_prefix_spec *out, uint32_t capacity)
+{
+	uint32_t count = 0;
+
+	for (int family = 0; family < 2; family++) {
+		const struct weir_table *table = &weir->table[family];
+
+		for (uint32_t i = 0; i <= table->mask && count < capacity; i++)
+			if (table->entries[i].tag > WEIR_TAG_DEAD)
+				weir_prefix_spec_of(&table->entries[i], family ? 6 : 4, &out[count++]);
+	}
+	return count;
+}
+
+int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address)
+{
+	const struct weir_meta *meta = weir_meta(weir);
+	const struct weir_lengths *lengths = &meta->lengths[meta->lengths_active & 1];
+
+	if (address->domain >= meta->domains)
+		return weir_fail(EINVAL, "there is no domain %u", address->domain);
+	if (address->family == 4)
+		return weir_tree_lookup(&weir->tree, address->domain, address->high);
+	for (uint32_t i = 0; i < lengths->count; i++) {
+		uint32_t length = lengths->length[i];
+		const struct weir_prefix *prefix = weir_table_find(
+			&weir->table[1], address->high & weir_mask_high(length),
+			address->low & weir_mask_low(length), weir_prefix_tag(address->domain, length));
+
+		if (prefix)
+			return prefix->slot;
+	}
+	return 0;
+}
+
+int weir_prefixes_open(struct weir *weir)
+{
+	const struct weir_meta *meta = weir_meta(weir);
+	int error = 0;
+
+	for (int family = 0; family < 2 && !error; family++)
+		error = weir_table_open(&weir->table[family], weir->map[WEIR_MAP_PREFIX4 + family],
+					meta->prefix_entries, meta->prefixes);
+	error = error ?: weir_tree_open(&weir->tree, weir->map[WEIR_MAP_V4], meta->v4_units, meta->domains);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i <= weir->table[1].mask; i++)
+		if (weir->table[1].entries[i].tag > WEIR_TAG_DEAD)
+			weir->length_count[weir->table[1].entries[i].tag & 0xff]++;
+	error = weir_lengths_publish(weir, weir->length_count);
+	return error ?: meta->updating ? weir_prefixes_rebuild(weir) : 0;
+}
+
+void weir_prefixes_close(struct weir *weir)
+{
+	weir_table_close(&weir->table[0]);
+	weir_table_close(&weir->table[1]);
+	weir_tree_close(&weir->tree);
+}
