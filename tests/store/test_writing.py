@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.store.objects import commit, content, create, new_store, queue
@@ -114,6 +114,7 @@ def test_no_list_without_a_limit(store: ConfigStore, limit: int) -> None:
         store.page(Listing("queue", limit=limit))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.text(st.characters(), max_size=40)
     | st.just("\ud800")

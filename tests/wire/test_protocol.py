@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weir.model.problem import ApplyFailed, Finding, Forbidden, Invalid, Problem, Throttled
@@ -23,7 +23,10 @@ JSON = st.recursive(
     max_leaves=20,
 )
 
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
+
+@unhurried
 @given(JSON)
 def test_a_value_is_one_line_and_comes_back_as_it_was(value: object) -> None:
     line = encode_line(value)
@@ -31,6 +34,7 @@ def test_a_value_is_one_line_and_comes_back_as_it_was(value: object) -> None:
     assert decode(line[:-1]) == value
 
 
+@unhurried
 @given(st.binary(max_size=200))
 def test_any_bytes_decode_or_are_refused_as_invalid(data: bytes) -> None:
     try:
@@ -68,6 +72,7 @@ def test_a_problem_without_a_class_of_its_own_on_the_wire_stays_a_problem() -> N
     assert type(problem_from_json(problem_to_json(Forbidden("no")))) is Forbidden
 
 
+@unhurried
 @given(JSON)
 def test_any_json_becomes_a_problem(value: object) -> None:
     assert isinstance(problem_from_json(value), Problem)
