@@ -14,8 +14,10 @@ from types import TracebackType
 CLIENT, SERVER, PUBLIC = "10.64.0.2", "198.51.100.2", "198.51.100.1"
 CLIENT6, SERVER6 = "2001:db8:64::2", "2001:db8:100::2"
 
+# Real-time scheduling: a sender that is late by more than the policer's burst sends less than the limit.
 RECEIVE = """
-import json, socket, sys, time
+import json, os, socket, sys, time
+os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
 family, port, warm_s, window_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
 s = socket.socket(family, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
@@ -32,7 +34,8 @@ print(json.dumps({"seconds": now - first, "bytes": size, "packets": packets, "se
 """
 
 SEND = """
-import socket, sys, time
+import os, socket, sys, time
+os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 address, source, seconds = sys.argv[1], sys.argv[6], float(sys.argv[5])
 port, size, rate_bps = map(int, sys.argv[2:5])
 s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
