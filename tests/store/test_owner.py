@@ -6,7 +6,9 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -25,18 +27,18 @@ def file_uid() -> int:
 
 
 @pytest.fixture
-def nobodys(tmp_path: Path) -> Path:
-    """A prepared database in a folder of `nobody`, reachable for it."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    store = new_store(folder)
-    commit(store, create(queue("q1")))
-    store.close()
-    for path in (*folder.iterdir(), folder):
-        os.chown(path, NOBODY, NOBODY)
-    for above in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        above.chmod(0o755)
-    return folder
+def nobodys() -> Iterator[Path]:
+    """A prepared database in a folder of `nobody`, in a place that everybody can reach."""
+    with TemporaryDirectory(prefix="weir-store-owner-") as place:
+        Path(place).chmod(0o755)
+        folder = Path(place) / "data"
+        folder.mkdir()
+        store = new_store(folder)
+        commit(store, create(queue("q1")))
+        store.close()
+        for path in (*folder.iterdir(), folder):
+            os.chown(path, NOBODY, NOBODY)
+        yield folder
 
 
 def test_files_that_root_makes_belong_to_the_owner(nobodys: Path) -> None:
