@@ -10,6 +10,7 @@ import argparse
 import fcntl
 import logging
 import os
+import pwd
 import signal
 import socket
 import sys
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--socket", type=Path, default=Path("/run/weir/agent.sock"), help="where the API connects")
     add("--database", type=Path, default=Path("/var/lib/weir/weir.db"), help="the configuration")
-    add("--api-uid", type=int, default=None, help="user id of the API; only it and root may connect")
+    add("--api-uid", type=_uid, default=None, help="user (id or name) of the API; it and root may connect")
     add("--pin-dir", type=Path, default=Path("/sys/fs/bpf/weir"), help="folder on a BPF file system")
     add("--library", type=Path, default=None, help="libweir.so, if it is not in its usual place")
     add("--frr-run-dir", type=Path, default=Path("/run/frr"), help="folder of FRR's vty sockets")
@@ -74,6 +75,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return parser
+
+
+def _uid(text: str) -> int:
+    """A user id, given as such or by name."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    try:
+        return pwd.getpwnam(text).pw_uid
+    except KeyError as error:
+        raise argparse.ArgumentTypeError(f"there is no user {text!r}") from error
 
 
 def _run(options: argparse.Namespace, stack: ExitStack) -> None:
