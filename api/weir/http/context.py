@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from flask import current_app, g
@@ -16,10 +16,13 @@ from weir.service.stats import StatsService
 
 @dataclass(frozen=True, slots=True)
 class Context:
+    """`warned` remembers how many queues have findings, by revision."""
+
     settings: Settings
     service: Service
     stats: StatsService
     imports: ImportService
+    warned: dict[int, int] = field(default_factory=dict)
 
 
 def context() -> Context:

@@ -20,8 +20,8 @@ def system_json(context: Context, by: Principal) -> Json:
     status: Json = router.status or {}
     system = router.system_answer
     config = context.service.config
-    warned = config.warned_ids(by)
-    checks = [*_agent_checks(context, by), *_shaping_checks(status, len(warned))]
+    warned = _warning_count(context, by)
+    checks = [*_agent_checks(context, by), *_shaping_checks(status, warned)]
     states = {check["state"] for check in checks}
     return {
         "version": weir.__version__,
@@ -33,7 +33,7 @@ def system_json(context: Context, by: Principal) -> Json:
         "agent": _agent(context, status),
         "revision": config.revision(by),
         "queue_count": config.page(by, Listing("queue", limit=1)).total,
-        "warning_count": len(warned),
+        "warning_count": warned,
         "capabilities": [
             {"id": str(item["id"]), "available": bool(item["available"]), "reason": item.get("reason")}
             for item in status.get("capabilities", ())[:MAX_LISTED]
@@ -44,6 +44,17 @@ def system_json(context: Context, by: Principal) -> Json:
         ],
         "drift": [_drift(item) for item in status.get("drift", ())[:MAX_LISTED]],
     }
+
+
+def _warning_count(context: Context, by: Principal) -> int:
+    """How many queues have findings; counted once per revision."""
+    revision = context.service.config.revision(by)
+    counted = context.warned.get(revision)
+    if counted is None:
+        counted = len(context.service.config.warned_ids(by))
+        context.warned.clear()
+        context.warned[revision] = counted
+    return counted
 
 
 def _agent(context: Context, status: Json) -> Json:

@@ -45,7 +45,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             "bind": [f"fd://{self._listener.fileno()}"],
             "workers": 1,
             "threads": self._settings.threads,
-            "worker_class": "gthread",
+            "worker_class": "weir.http.worker.Worker",
             "worker_connections": 4 * self._settings.threads,
             "timeout": 120,
             "graceful_timeout": 5,

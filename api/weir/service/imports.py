@@ -27,6 +27,9 @@ from weir.service.values import ABSENT, ANYTHING, CandidateView, Committed, Edit
 
 LIFETIME_S = 3600
 MAX_REPORTS = 8
+MAX_WEIGHT = 250_000
+"""Lines and edits of all reports together; the newest one is always kept."""
+MAX_FINDINGS = 1000
 Json = dict[str, Any]
 
 
@@ -48,6 +51,11 @@ class Report:
     findings: Sequence[Finding]
     preview: Json | None
     preview_reason: str | None
+
+    @property
+    def weight(self) -> int:
+        """How much it holds: lines and edits."""
+        return len(self.lines) + len(self.edits)
 
     @property
     def can_commit(self) -> bool:
@@ -98,6 +106,7 @@ class ImportService:
         objects: list[ConfigObject] = [*found.queue_types, *found.queues]
         edits = list(_edits(document, objects, replace_all))
         findings = self._service.config.check(by, edits) if edits else []
+        findings.sort(key=lambda finding: finding.severity != "error")
         effect, reason = self._preview(by, edits) if preview else (None, "It was not asked for.")
         now_ms = int(time.time() * 1000)
         report = Report(
@@ -112,7 +121,7 @@ class ImportService:
             counts=_counts(edits),
             lines=found.lines,
             edits=edits,
-            findings=findings,
+            findings=findings[:MAX_FINDINGS],
             preview=effect,
             preview_reason=reason,
         )
@@ -136,8 +145,11 @@ class ImportService:
     def _keep(self, report: Report) -> None:
         with self._lock:
             self._expire()
-            while len(self._reports) >= MAX_REPORTS:
-                self._reports.pop(next(iter(self._reports)))
+            kept = sorted(self._reports.values(), key=lambda found: found.owner == report.owner, reverse=True)
+            while kept and (
+                len(kept) >= MAX_REPORTS or sum(found.weight for found in kept) + report.weight > MAX_WEIGHT
+            ):
+                del self._reports[kept.pop(0).id]
             self._reports[report.id] = report
 
     def _expire(self) -> None:
