@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { commitPending, confirmBar, expect, OWN_PASSWORD, pendingBar, signIn, test } from "./router";
+import { commitPending, confirmBar, expect, openRow, OWN_PASSWORD, pendingBar, plainQueue, signIn, test } from "./router";
 
 test("a change that nobody confirms is rolled back, and the page says so", async ({ page }) => {
-  await signIn(page, "/queues?q=customer&sort=name");
-  const row = page.getByRole("row").nth(1);
+  await signIn(page);
+  const row = await openRow(page, (await plainQueue(page)).name);
   const before = await row.getByTitle("Enter or double-click to edit").innerText();
   await page.getByRole("grid", { name: "Queues" }).focus();
   await page.keyboard.press("j");

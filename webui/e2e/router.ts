@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { test as base, expect, type BrowserContext, type Page } from "@playwright/test";
+import { test as base, expect, type BrowserContext, type Locator, type Page } from "@playwright/test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 /** What the stories know of the router they run against. */
@@ -70,6 +70,23 @@ export async function commitPending(page: Page, message: string, window = "no ti
   await dialog.getByLabel("Roll back by itself").selectOption({ label: window });
   await dialog.getByRole("button", { name: /^Commit/ }).click();
   await expect(dialog).toBeHidden();
+}
+
+/** A customer's queue without a burst: its limits may be anything. */
+export async function plainQueue(page: Page): Promise<{ id: string; name: string }> {
+  const answer = await page.request.get("/api/v1/queues?limit=200&sort=name", { headers: { Authorization: `Bearer ${apiToken()}` } });
+  const list = (await answer.json()) as { items: { id: string; name: string; parent: string | null; child_count: number; disabled: boolean; burst_limit_bps: { upload: number; download: number } }[] };
+  const found = list.items.find((queue) => queue.parent !== null && queue.child_count === 0 && !queue.disabled && queue.burst_limit_bps.upload + queue.burst_limit_bps.download === 0);
+  if (!found) throw new Error("this router has no plain queue");
+  return found;
+}
+
+/** The first row whose name is the queue's, found by searching for it. */
+export async function openRow(page: Page, name: string): Promise<Locator> {
+  await page.goto(`/queues?q=${encodeURIComponent(name)}&sort=name`);
+  const row = page.getByRole("row").nth(1);
+  await expect(row).toContainText(name);
+  return row;
 }
 
 /** Fails a story when the page reports an error or breaks the security policy. */

@@ -376,7 +376,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List queue types */
+        /**
+         * List queue types
+         * @description Also those that are built in; changing one of them stores it under its name.
+         */
         get: operations["list_queue_types"];
         put?: never;
         /** Create a queue type */
@@ -1256,7 +1259,7 @@ export interface components {
         TimeWindow: {
             start: string;
             end: string;
-            days: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+            days: string[];
         };
         TotalLimitsAnswer: {
             max_limit_bps: number;
@@ -1310,6 +1313,33 @@ export interface components {
             /** @description How many match the filter, on all pages. */
             total: number;
         };
+        RatePairInput: {
+            upload?: number;
+            download?: number;
+        };
+        DurationPairInput: {
+            upload?: number;
+            download?: number;
+        };
+        PriorityPairInput: {
+            upload?: number;
+            download?: number;
+        };
+        QueueTypePairInput: {
+            upload?: string;
+            download?: string;
+        };
+        BucketPairInput: {
+            upload?: number;
+            download?: number;
+        };
+        TimeWindowInput: {
+            /** @default 00:00 */
+            start: string | null;
+            /** @default 24:00 */
+            end: string | null;
+            days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+        };
         TotalLimits: {
             /** @default 0 */
             max_limit_bps: number;
@@ -1328,32 +1358,31 @@ export interface components {
             /** @default 100 */
             bucket_size_ms: number;
         };
-        QueueUpsertInput: {
+        QueueCreateInput: {
             name: string;
-            target?: string[];
+            target?: string[] | null;
             /** @default null */
             dst: string | null;
             /** @default null */
             parent: string | null;
             position?: number;
-            max_limit_bps?: components["schemas"]["RatePair"];
-            limit_at_bps?: components["schemas"]["RatePair"];
-            burst_limit_bps?: components["schemas"]["RatePair"];
-            burst_threshold_bps?: components["schemas"]["RatePair"];
-            burst_time_ms?: components["schemas"]["DurationPair"];
-            priority?: components["schemas"]["PriorityPair"];
-            queue_type?: components["schemas"]["QueueTypePair"];
-            bucket_size_ms?: components["schemas"]["BucketPair"];
+            max_limit_bps?: components["schemas"]["RatePairInput"] | null;
+            limit_at_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_limit_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_threshold_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_time_ms?: components["schemas"]["DurationPairInput"] | null;
+            priority?: components["schemas"]["PriorityPairInput"] | null;
+            queue_type?: components["schemas"]["QueueTypePairInput"] | null;
+            bucket_size_ms?: components["schemas"]["BucketPairInput"] | null;
             /** @default null */
-            time: components["schemas"]["TimeWindow"] | null;
-            total?: components["schemas"]["TotalLimits"];
+            time: components["schemas"]["TimeWindowInput"] | null;
+            total?: components["schemas"]["TotalLimits"] | null;
             /** @default  */
             comment: string;
             /** @default false */
             disabled: boolean;
-            id?: string;
-            /** @description Refuse unless the queue still has it. */
-            etag?: string;
+            /** @description Assigned (q1, q2, ...) when omitted. */
+            id?: string | null;
         };
         ObjectReference: {
             /** @enum {string} */
@@ -1382,23 +1411,23 @@ export interface components {
         };
         QueueInput: {
             name: string;
-            target?: string[];
+            target?: string[] | null;
             /** @default null */
             dst: string | null;
             /** @default null */
             parent: string | null;
             position?: number;
-            max_limit_bps?: components["schemas"]["RatePair"];
-            limit_at_bps?: components["schemas"]["RatePair"];
-            burst_limit_bps?: components["schemas"]["RatePair"];
-            burst_threshold_bps?: components["schemas"]["RatePair"];
-            burst_time_ms?: components["schemas"]["DurationPair"];
-            priority?: components["schemas"]["PriorityPair"];
-            queue_type?: components["schemas"]["QueueTypePair"];
-            bucket_size_ms?: components["schemas"]["BucketPair"];
+            max_limit_bps?: components["schemas"]["RatePairInput"] | null;
+            limit_at_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_limit_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_threshold_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_time_ms?: components["schemas"]["DurationPairInput"] | null;
+            priority?: components["schemas"]["PriorityPairInput"] | null;
+            queue_type?: components["schemas"]["QueueTypePairInput"] | null;
+            bucket_size_ms?: components["schemas"]["BucketPairInput"] | null;
             /** @default null */
-            time: components["schemas"]["TimeWindow"] | null;
-            total?: components["schemas"]["TotalLimits"];
+            time: components["schemas"]["TimeWindowInput"] | null;
+            total?: components["schemas"]["TotalLimits"] | null;
             /** @default  */
             comment: string;
             /** @default false */
@@ -1458,6 +1487,33 @@ export interface components {
             comment?: string | null;
             disabled?: boolean | null;
         };
+        QueueUpsertInput: {
+            name: string;
+            target?: string[] | null;
+            /** @default null */
+            dst: string | null;
+            /** @default null */
+            parent: string | null;
+            position?: number;
+            max_limit_bps?: components["schemas"]["RatePairInput"] | null;
+            limit_at_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_limit_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_threshold_bps?: components["schemas"]["RatePairInput"] | null;
+            burst_time_ms?: components["schemas"]["DurationPairInput"] | null;
+            priority?: components["schemas"]["PriorityPairInput"] | null;
+            queue_type?: components["schemas"]["QueueTypePairInput"] | null;
+            bucket_size_ms?: components["schemas"]["BucketPairInput"] | null;
+            /** @default null */
+            time: components["schemas"]["TimeWindowInput"] | null;
+            total?: components["schemas"]["TotalLimits"] | null;
+            /** @default  */
+            comment: string;
+            /** @default false */
+            disabled: boolean;
+            id?: string | null;
+            /** @description Refuse unless the queue still has it. */
+            etag?: string;
+        };
         BulkInput: {
             upsert?: components["schemas"]["QueueUpsertInput"][];
             delete?: string[];
@@ -1516,7 +1572,7 @@ export interface components {
         Revision: {
             revision: number;
             /** @enum {string} */
-            kind: "commit" | "restore" | "rollback";
+            kind: "initial" | "commit" | "restore" | "rollback";
             created_at: string;
             author: string;
             message: string;
@@ -1569,7 +1625,7 @@ export interface components {
             type: "bfifo" | "cake" | "codel" | "fq-codel" | "mq-pfifo" | "none" | "pcq" | "pfifo" | "red" | "sfq";
             options?: {
                 [key: string]: string;
-            };
+            } | null;
             /** @default  */
             comment: string;
             /** @description The name that queues refer to. */
@@ -1580,7 +1636,7 @@ export interface components {
             type: "bfifo" | "cake" | "codel" | "fq-codel" | "mq-pfifo" | "none" | "pcq" | "pfifo" | "red" | "sfq";
             options?: {
                 [key: string]: string;
-            };
+            } | null;
             /** @default  */
             comment: string;
         };
@@ -1630,7 +1686,7 @@ export interface components {
              * @enum {string}
              */
             role: "lan" | "wan" | "none";
-            addresses?: string[];
+            addresses?: string[] | null;
             /** @default null */
             mtu: number | null;
             /** @default  */
@@ -1688,7 +1744,7 @@ export interface components {
             /** @default false */
             disabled: boolean;
             /** @description Assigned (r1, r2, ...) when omitted. */
-            id?: string;
+            id?: string | null;
         };
         StaticRouteInput: {
             destination: string;
@@ -1730,7 +1786,7 @@ export interface components {
             drop_new_from_wan: boolean;
             /** @default true */
             allow_ping_from_wan: boolean;
-            allowed_wan_tcp_ports?: number[];
+            allowed_wan_tcp_ports?: number[] | null;
         };
         FirewallPatch: {
             masquerade?: boolean | null;
@@ -1842,7 +1898,7 @@ export interface components {
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
-            kind: "commit" | "restore" | "rollback";
+            kind: "initial" | "commit" | "restore" | "rollback";
             created_at: string;
             author: string;
             message: string;
@@ -2035,9 +2091,10 @@ export interface components {
             reason: string | null;
         };
         Drift: {
-            backend: string;
+            at: string | null;
+            part: string;
             what: string;
-            state: string;
+            repaired: boolean;
         };
         System: {
             version: string;
@@ -2504,7 +2561,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["QueueUpsertInput"];
+                "application/json": components["schemas"]["QueueCreateInput"];
             };
         };
         responses: {
@@ -4005,7 +4062,8 @@ export interface operations {
     stream_stats: {
         parameters: {
             query?: {
-                topics?: ("queues" | "interfaces" | "system" | "config")[];
+                /** @description Some of queues, interfaces, system, config; default all. */
+                topics?: string;
                 /** @description Queues to report on. */
                 ids?: string;
                 /** @description Or the top N by download. */
@@ -4269,6 +4327,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of actor, action, subject or source. */
+                q?: string;
             };
             header?: never;
             path?: never;

@@ -3,8 +3,9 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
+import { ApiProblem } from "./problem";
 import { CANDIDATE, candidateDiffQuery, candidateQuery, queryClient, refreshConfig } from "./queries";
-import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
+import type { CandidateDiff, Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
 
 /**
  * Every edit in the browser is staged first: it joins the user's pending changes and touches
@@ -12,12 +13,48 @@ import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from 
  */
 
 const STAGE_BATCH = 2_000;
+const CHECKED_AT_ONCE = 20;
+const OVERLAY_LIMIT = 500;
+
+const put = (changes: ChangeInput[]) => need(api.PUT("/api/v1/candidate/changes", { body: { changes } }));
+const drop = (change: Pick<Change, "kind" | "id">) => need(api.DELETE("/api/v1/candidate/changes/{kind}/{object_id}", { params: { path: { kind: change.kind, object_id: change.id } } }));
+const keyOf = (change: { kind: string; id: string }): string => `${change.kind}/${change.id}`;
+
+async function stagedNow(): Promise<CandidateDiff | null> {
+  const { candidate } = await need(api.GET("/api/v1/candidate"));
+  if (!candidate || candidate.change_count === 0) return null;
+  return need(api.GET("/api/v1/candidate/diff", { params: { query: { limit: OVERLAY_LIMIT } } }));
+}
+
+/**
+ * Stages a few changes and asks the router what it thinks of them. What would be refused at the
+ * commit is taken back at once and reported, so that the form can show it at its field.
+ */
+async function stageChecked(changes: readonly ChangeInput[]): Promise<void> {
+  const before = new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change]));
+  await put([...changes]);
+  const after = await stagedNow();
+  const asked = new Set(changes.flatMap((change) => (change.id === null ? [] : [`${change.kind}/${change.id}`])));
+  const mine = (after?.changes ?? []).filter((change) => asked.has(keyOf(change)) || !before.has(keyOf(change)));
+  const keys = new Set(mine.map(keyOf));
+  const findings = (after?.findings ?? []).filter((finding) => keys.has(keyOf(finding)));
+  const first = findings.find((finding) => finding.severity === "error");
+  if (!first) return;
+  for (const change of mine) {
+    const previous = before.get(keyOf(change));
+    if (previous) await put([{ kind: change.kind, id: change.id, new: previous.new }]);
+    else await drop(change);
+  }
+  throw new ApiProblem({ status: 422, code: "invalid", detail: first.message, path: keyOf(first), findings });
+}
 
 export async function stageChanges(changes: readonly ChangeInput[]): Promise<void> {
-  for (let at = 0; at < changes.length; at += STAGE_BATCH) {
-    await need(api.PUT("/api/v1/candidate/changes", { body: { changes: changes.slice(at, at + STAGE_BATCH) } }));
+  try {
+    if (changes.length <= CHECKED_AT_ONCE) return await stageChecked(changes);
+    for (let at = 0; at < changes.length; at += STAGE_BATCH) await put(changes.slice(at, at + STAGE_BATCH));
+  } finally {
+    await queryClient.invalidateQueries({ queryKey: CANDIDATE });
   }
-  await queryClient.invalidateQueries({ queryKey: CANDIDATE });
 }
 
 /** `inline`: the caller shows the problem at its fields, so no message is raised elsewhere. */
@@ -26,7 +63,7 @@ export const useStage = (inline = false) => useMutation({ mutationFn: stageChang
 export const useUnstage = () =>
   useMutation({
     mutationFn: async (change: Pick<Change, "kind" | "id">) => {
-      await need(api.DELETE("/api/v1/candidate/changes/{kind}/{object_id}", { params: { path: { kind: change.kind, object_id: change.id } } }));
+      await drop(change);
       await queryClient.invalidateQueries({ queryKey: CANDIDATE });
     },
   });
@@ -115,8 +152,6 @@ export function queueInput(queue: Queue): QueueInput {
   const { id: _id, etag: _etag, path: _path, child_count: _children, enforcement: _enforcement, warnings: _warnings, ...input } = queue;
   return input;
 }
-
-const OVERLAY_LIMIT = 500;
 
 /** The user's pending changes by `kind/id`, to show them in lists before they run. */
 export function useStagedChanges(kind: Kind): ReadonlyMap<string, Change> {

@@ -8,7 +8,7 @@ import type { Candidate } from "@/api/types";
 import { useCommit, useResolve, useUnstage } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
 import { Note, Skeleton } from "@/ui/blocks";
-import { DiffView, Findings } from "@/ui/DiffView";
+import { DiffView } from "@/ui/DiffView";
 import { plural } from "@/ui/format";
 import { candidateText } from "./PendingBar";
 
@@ -58,12 +58,9 @@ export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
           <Textarea label="Why" description="Kept in the history beside your name." autosize={false} rows={2} maxLength={1000} value={message} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
           <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
           {problem ? (
-            <>
-              <Note severity="error" live>
-                {problem.message} Nothing was changed.
-              </Note>
-              {problem.findings.length > 0 ? <Findings findings={problem.findings} /> : null}
-            </>
+            <Note severity="error" live>
+              {problem.findings.length > 0 ? "Not committed, for the reasons below." : problem.message} Nothing was changed.
+            </Note>
           ) : null}
           <div className="row">
             <Button type="submit" variant="filled" loading={commit.isPending} disabled={candidate.conflict_count > 0}>
@@ -77,7 +74,7 @@ export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
             changes={diff.data.changes}
             total={diff.data.total}
             kernel={diff.data.kernel}
-            findings={diff.data.findings}
+            findings={problem?.findings.length ? problem.findings : diff.data.findings}
             action={(change) => (
               <Button size="compact-xs" variant="subtle" onClick={() => unstage.mutate(change)}>
                 Take back<span className="hidden-text"> the change of {change.name}</span>

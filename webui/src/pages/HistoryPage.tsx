@@ -119,7 +119,7 @@ function RestoreDialog({ revision, head, onClose }: { revision: number; head: nu
         >
           <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
           <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
-          {problem ? <Note severity="error" live>{problem.message} Nothing was changed.</Note> : null}
+          {problem ? <Note severity="error" live>{problem.findings.length > 0 ? "Not restored:" : problem.message} Nothing was changed.</Note> : null}
           {problem ? <Findings findings={problem.findings} /> : null}
           <div className="row">
             <Button type="submit" variant="filled" loading={restore.isPending} disabled={!diff.data || diff.data.total === 0}>Restore</Button>

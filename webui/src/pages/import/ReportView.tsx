@@ -92,7 +92,7 @@ function CommitImport({ report, onClose }: { report: ImportReport; onClose: () =
         <KernelText kernel={report.kernel} />
         <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
         <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
-        {problem ? <Note severity="error" live>{problem.message} Nothing was changed.</Note> : null}
+        {problem ? <Note severity="error" live>{problem.findings.length > 0 ? "Not committed, for these reasons." : problem.message} Nothing was changed.</Note> : null}
         {problem ? <Findings findings={problem.findings} /> : null}
         <div className="row">
           <Button type="submit" variant="filled" loading={commit.isPending}>
