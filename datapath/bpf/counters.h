@@ -28,6 +28,14 @@ static __always_inline void weir_count_sent(__u32 line, __u32 packets, __u32 byt
 		__sync_fetch_and_add(&counters->delay_us, delay_us);
 }
 
+static __always_inline void weir_count_mark(__u32 line, __u32 packets)
+{
+	struct weir_counters *counters = bpf_map_lookup_elem(&weir_counters, &line);
+
+	if (counters)
+		__sync_fetch_and_add(&counters->mark_packets, packets);
+}
+
 static __always_inline void weir_count_fast(__u32 line, __u32 bytes)
 {
 	struct weir_counters *counters = bpf_map_lookup_elem(&weir_counters, &line);

@@ -31,6 +31,16 @@
 #include "parse.h"
 #include "ports.h"
 
+/*
+ * A packet that will wait longer than this gets a congestion mark, so that its sender slows down before the
+ * queue has grown to its horizon. Senders of ECT(0) react as to a loss: 20 ms leave them a full window at
+ * ordinary round-trip times. Those of ECT(1) react in proportion to marks: 1 ms, as RFC 9332 suggests.
+ */
+#define WEIR_MARK_CLASSIC_NS 20000000ULL
+#define WEIR_MARK_SCALABLE_NS 1000000ULL
+#define WEIR_ECT1 1
+#define WEIR_CE 3
+
 #define WEIR_NEXT (-1) /* TCX_NEXT and TC_ACT_UNSPEC */
 
 /* What a packet weighs. A GSO packet leaves as `segments` packets with headers of their own. */
@@ -95,8 +105,19 @@ static __always_inline void weir_set_departure(struct __sk_buff *skb, __u64 depa
 	bpf_skb_set_tstamp(skb, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
 }
 
+static __always_inline void weir_mark(struct __sk_buff *skb, __u32 ecn, __u64 delay_ns, __u32 index,
+				      const struct weir_weight *weight)
+{
+	__u64 threshold_ns = ecn == WEIR_ECT1 ? WEIR_MARK_SCALABLE_NS : WEIR_MARK_CLASSIC_NS;
+
+	if (!ecn || ecn == WEIR_CE || delay_ns <= threshold_ns)
+		return;
+	if (bpf_skb_ecn_set_ce(skb) == 1)
+		weir_count_mark(index, weight->segments);
+}
+
 static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-				     const struct weir_weight *weight)
+				     __u32 ecn, const struct weir_weight *weight)
 {
 	bool police = port->mode == WEIR_POLICE;
 	struct weir_pace pace = {
@@ -117,6 +138,7 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 	if (!police && weir_after(departure, pace.now_tk)) {
 		delay_ns = (departure - pace.now_tk) >> WEIR_TICK_SHIFT;
 		weir_set_departure(skb, departure >> WEIR_TICK_SHIFT);
+		weir_mark(skb, ecn, delay_ns, index, weight);
 	}
 	weir_count_sent(index, weight->segments, weight->ip_bytes, delay_ns / 1000);
 	return WEIR_NEXT;
@@ -186,7 +208,7 @@ int weir_egress(struct __sk_buff *skb)
 		weir_count_sent(index, weight.segments, weight.ip_bytes, 0);
 		return WEIR_NEXT;
 	}
-	return weir_pace(skb, port, index, &weight);
+	return weir_pace(skb, port, index, packet.ecn, &weight);
 }
 
 char LICENSE[] SEC("license")

@@ -35,6 +35,7 @@ class Run:
     priority: int
     tstamp_ns: int
     duration_ns: int
+    frame: bytes
 
 
 def bpf(command: int, attributes: bytearray) -> int:
@@ -52,6 +53,7 @@ def run(program_fd: int, packet: bytes, *, repeat: int = 1, tstamp_ns: int = 0, 
         struct.pack_into("<I", context, _OFFSETS[name], value)
     struct.pack_into("<Q", context, _TSTAMP, tstamp_ns)
     data = ctypes.create_string_buffer(packet, len(packet))
+    frame = ctypes.create_string_buffer(len(packet))
     given = (ctypes.c_char * len(context)).from_buffer(context)
     after = ctypes.create_string_buffer(_SK_BUFF_SIZE)
     attributes = bytearray(
@@ -60,9 +62,9 @@ def run(program_fd: int, packet: bytes, *, repeat: int = 1, tstamp_ns: int = 0, 
             program_fd,
             0,
             len(packet),
-            0,
+            len(packet),
             ctypes.addressof(data),
-            0,
+            ctypes.addressof(frame),
             repeat,
             0,
             _SK_BUFF_SIZE,
@@ -77,7 +79,7 @@ def run(program_fd: int, packet: bytes, *, repeat: int = 1, tstamp_ns: int = 0, 
         struct.unpack_from("<I", attributes, 36)[0],
     )
     mark, priority = (struct.unpack_from("<I", after, _OFFSETS[name])[0] for name in ("mark", "priority"))
-    return Run(verdict, mark, priority, struct.unpack_from("<Q", after, _TSTAMP)[0], duration)
+    return Run(verdict, mark, priority, struct.unpack_from("<Q", after, _TSTAMP)[0], duration, frame.raw)
 
 
 def run_xdp(program_fd: int, packet: bytes, ifindex: int) -> tuple[int, bytes]:

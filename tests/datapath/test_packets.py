@@ -211,6 +211,46 @@ def test_policing_has_a_burst_of_at_least_20_ms(router: Loaded) -> None:
     assert 20_000_000 - (time.monotonic_ns() - now_ns) <= credit_ns <= 20_000_000
 
 
+def with_ecn(frame: bytes, ecn: int) -> bytes:
+    """The frame with other ECN bits; an IPv4 checksum of 0 stays wrong in the same way."""
+    head = bytearray(frame)
+    if head[12:14] == b"\x08\x00":
+        head[15] = head[15] & ~3 | ecn
+    else:
+        head[15] = head[15] & 0xCF | ecn << 4
+    return bytes(head)
+
+
+def ecn_of(frame: bytes) -> int:
+    return frame[15] & 3 if frame[12:14] == b"\x08\x00" else frame[15] >> 4 & 3
+
+
+NOT_ECT, ECT1, ECT0, CE = range(4)
+
+
+@pytest.mark.parametrize(
+    ("ecn", "waits_ms", "after"),
+    [
+        (ECT0, 50, CE),
+        (ECT0, 10, ECT0),
+        (ECT1, 10, CE),
+        (ECT1, 0, ECT1),
+        (NOT_ECT, 50, NOT_ECT),
+        (CE, 50, CE),
+    ],
+)
+@pytest.mark.parametrize("frame", [p.frame4(INTERNET, CUSTOMER, 1000), p.frame6(INTERNET6, CUSTOMER6, 1000)])
+def test_a_long_wait_is_marked_for_senders_that_understand(
+    router: Loaded, frame: bytes, ecn: int, waits_ms: int, after: int
+) -> None:
+    # Whatever passes between the store and the run: the wait is set with a wide margin to its threshold.
+    router.set_clock_tk(SLOT, DOWNLOAD, (time.monotonic_ns() + waits_ms * 1_000_000) * 16)
+    run = router.egress(with_ecn(frame, ecn))
+    assert run.verdict == NEXT
+    assert ecn_of(run.frame) == after
+    assert router.counters(SLOT, DOWNLOAD)["mark_packets"] == (1 if after == CE and ecn != CE else 0)
+
+
 def test_an_unlimited_class_is_only_counted(router: Loaded) -> None:
     router.limit(SLOT, 0)
     frame = p.frame4(INTERNET, CUSTOMER, 1000)
