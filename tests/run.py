@@ -108,7 +108,7 @@ def lint_checks() -> list[Check]:
 CALLED_BY_OTHERS = "trace,traceback,error_status_code,error_headers,field_name,frame,signum"
 """Arguments that a library's protocol prescribes and we do not need."""
 CODESPELL_SKIP = (
-    "./build,./.git,*/node_modules/*,*.lock,*/package-lock.json,*.svg,*.json,./LICENSE,*/.*_cache/*"
+    "./build,./.git,*/node_modules/*,*.lock,*/package-lock.json,*.svg,*.json,*.rsc,./LICENSE,*/.*_cache/*"
 )
 CLANG_FORMAT = (
     "git ls-files -z 'datapath/*.c' 'datapath/*.h' 'bench/*.c' | xargs -0 -r clang-format --dry-run --Werror"
