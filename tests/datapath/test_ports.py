@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import re
@@ -70,9 +71,15 @@ def test_two_writers_are_one_too_many(pin_dir: Path) -> None:
         Datapath.open(pin_dir)
 
 
+def xdp_program_id(ifname: str) -> int:
+    shown = json.loads(run("ip", "-j", "-d", "link", "show", "dev", ifname))
+    return int(shown[0]["xdp"]["prog"]["id"])
+
+
 def test_an_upgrade_replaces_the_programs_and_keeps_clocks(pin_dir: Path, port: str) -> None:
     with Datapath.open(pin_dir, capacity=256) as datapath:
-        datapath.attach(port)
+        datapath.attach(port, Role.CLASSIFY | Role.SHAPE | Role.FAST)
+        fast_before = xdp_program_id(port)
         datapath.write_classes([(9, RECORD)])
         Loaded(datapath).set_clock_tk(9, DOWNLOAD, 4711)
         before = attached_program_ids(port)
@@ -82,6 +89,7 @@ def test_an_upgrade_replaces_the_programs_and_keeps_clocks(pin_dir: Path, port: 
         after = attached_program_ids(port)
         assert len(after) == len(before) == 2
         assert set(after).isdisjoint(before)
+        assert xdp_program_id(port) != fast_before
         assert datapath.attached()[port].alive
         assert Loaded(datapath).clock_tk(9, DOWNLOAD) == 4711
         datapath.destroy()
