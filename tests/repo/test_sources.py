@@ -37,6 +37,11 @@ def sources() -> list[Path]:
     return [path for path in tracked_files() if path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES]
 
 
+def has_a_prescribed_top(path: Path) -> bool:
+    """Buildroot's checker wants its own banner first; RAUC's manifest has no comments after substitution."""
+    return path.is_relative_to(ROOT / "package") or path.name == "manifest.raucm.in"
+
+
 def text_files() -> list[Path]:
     return [path for path in tracked_files() if b"\0" not in path.read_bytes()[:4096]]
 
@@ -59,7 +64,8 @@ def test_every_source_file_names_its_licence_at_its_top() -> None:
     missing = [
         path
         for path in sources()
-        if path.read_text(errors="replace").strip()
+        if not has_a_prescribed_top(path)
+        and path.read_text(errors="replace").strip()
         and "SPDX-License-Identifier:" not in "".join(path.read_text(errors="replace").splitlines()[:3])
     ]
     assert relative(missing) == []
