@@ -83,7 +83,7 @@ class TimeWindowInput(Input):
 class TimeWindow(Answer):
     start = fields.String()
     end = fields.String()
-    days = fields.List(fields.String())
+    days = fields.List(one_of(*DAYS))
 
 
 class TotalLimits(Input):

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API as a process: it starts, serves and ends; and says in one sentence why it does not start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from weir.http import main
+from weir.http.settings import Settings
+
+START_S = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    port = free_port()
+    env = {
+        **os.environ,
+        "WEIR_DATABASE": str(tmp_path / "weir.db"),
+        "WEIR_AGENT_SOCKET": str(tmp_path / "agent.sock"),
+        "WEIR_LISTEN": f"127.0.0.1:{port}",
+        "WEIR_ALLOW_ROOT": "1",
+    }
+    command = [sys.executable, "-m", "weir.http.main"]
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE) as started:
+        try:
+            yield started, f"http://127.0.0.1:{port}"
+        finally:
+            started.kill()
+
+
+def wait_until_it_answers(url: str) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        try:
+            httpx.get(f"{url}/api/v1/system/live", timeout=5).raise_for_status()
+            return
+        except httpx.TransportError:
+            continue
+    raise AssertionError("the API did not start")
+
+
+def test_it_serves_without_an_agent_and_ends_on_a_signal(
+    process: tuple[subprocess.Popen[bytes], str],
+) -> None:
+    started, url = process
+    wait_until_it_answers(url)
+    assert httpx.get(f"{url}/api/v1/queues").status_code == 401
+    assert "Weir" in httpx.get(url).text
+    started.send_signal(signal.SIGTERM)
+    assert started.wait(timeout=30) == 0
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main.main(arguments)
+    text = str(ended.value)
+    assert text.startswith("weir-api: ")
+    assert "\n" not in text
+    return text
+
+
+def options(folder: Path, listen: str = "127.0.0.1:0") -> list[str]:
+    return [
+        "--database",
+        str(folder / "weir.db"),
+        "--agent-socket",
+        str(folder / "a.sock"),
+        "--listen",
+        listen,
+    ]
+
+
+def test_a_port_in_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        text = refusal(capsys, *options(tmp_path, listen), "--allow-root")
+    assert listen in text
+
+
+@pytest.mark.parametrize("listen", ["nonsense", "127.0.0.1", "127.0.0.1:99999", ":80", "1.2.3.4.5:80"])
+def test_an_address_that_cannot_be_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], listen: str
+) -> None:
+    assert listen in refusal(capsys, *options(tmp_path, listen), "--allow-root")
+
+
+def test_a_missing_folder_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "does not exist" in refusal(capsys, *options(tmp_path / "nowhere"), "--allow-root")
+
+
+def test_a_file_that_is_no_database_is_said_and_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "weir.db"
+    database.write_bytes(b"this is no database, it is somebody's file" * 100)
+    before = database.read_bytes()
+    assert "weir.db" in refusal(capsys, *options(tmp_path), "--allow-root")
+    assert database.read_bytes() == before
+
+
+def test_root_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.delenv("WEIR_ALLOW_ROOT", raising=False)
+    assert "root" in refusal(capsys, *options(tmp_path))
+
+
+def test_a_bad_variable_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEIR_TRUSTED_PROXIES", "many")
+    assert "WEIR_" in refusal(capsys, *options(tmp_path))
+
+
+def test_statistics_lie_beside_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEIR_DATABASE", "/data/weir.db")
+    monkeypatch.delenv("WEIR_STATISTICS_DATABASE", raising=False)
+    assert Settings.from_environment().statistics_database == Path("/data/weir-statistics.db")
