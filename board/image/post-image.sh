@@ -21,11 +21,19 @@ rm -f "$images/grub-files/grub/grubenv"
 grub-editenv "$images/grub-files/grub/grubenv" create
 grub-editenv "$images/grub-files/grub/grubenv" set ORDER="A B" A_OK=1 A_TRY=0 B_OK=1 B_TRY=0
 
+# The kernel of a slot, in a squashfs that GRUB can read.
+rm -f "$images/kernel.squashfs"
+mkdir "$work/kernel"
+cp "$images/bzImage" "$work/kernel/"
+mksquashfs "$work/kernel" "$images/kernel.squashfs" -comp gzip -noappend -all-root -quiet -no-progress \
+	-mkfs-time 0 -all-time 0
+"$here/bios_boot.py" "$images/boot.img" "$images/grub.img" 4096 "$images/bios-boot.img" "$images/bios-core.img"
+
 genimage --rootpath "$work/root" --tmppath "$work/tmp" --inputpath "$images" --outputpath "$images" \
 	--config "$here/genimage.cfg"
 
 mkdir -p "$out" "$work/bundle"
-cp "$images/rootfs.squashfs" "$work/bundle/"
+cp "$images/rootfs.squashfs" "$images/kernel.squashfs" "$work/bundle/"
 sed "s/@VERSION@/$version/" "$here/manifest.raucm.in" >"$work/bundle/manifest.raucm"
 rm -f "$out/weir-$version.raucb"
 rauc bundle --cert="${WEIR_SIGNING_CERT:-$root/build/keys/signer.pem}" \

@@ -44,7 +44,8 @@ def test_grub_rauc_and_the_disk_agree_on_slots() -> None:
     for slot in "AB":
         assert f"device=/dev/disk/by-partlabel/system-{slot}" in rauc
         assert f"bootname={slot}" in rauc
-        number = in_table.index(f"system-{slot}") + 1
+        assert f"device=/dev/disk/by-partlabel/kernel-{slot}" in rauc
+        number = in_table.index(f"kernel-{slot}") + 1
         assert f"partition=gpt{number}" in grub
     manifest = (IMAGE / "manifest.raucm.in").read_text(encoding="utf-8")
     assert re.findall(r"^compatible=(.*)$", rauc + manifest, re.MULTILINE) == ["weir-x86_64"] * 2

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small disk with the image's layout and the real GRUB files, and the boots of it in QEMU.
+
+The kernel is any; it has no root file system to mount, so it stops and names the one it was told to use. That is all
+these tests need: which slot GRUB chose, and what it wrote into its environment before.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGE = ROOT / "board" / "image"
+TOOLS = ("grub-mkimage", "grub-editenv", "mcopy", "mkfs.vfat", "mksquashfs", "sfdisk", "qemu-system-x86_64")
+GRUB_BIOS = Path("/usr/lib/grub/i386-pc")
+SECTOR = 512
+MEBIBYTE = 2**20
+BIOS_AT, BOOT_AT, BOOT_SIZE, KERNEL_SIZE, SYSTEM_SIZE = (
+    2 * MEBIBYTE, 3 * MEBIBYTE, 16 * MEBIBYTE, 24 * MEBIBYTE, MEBIBYTE,
+)  # fmt: skip
+NO_ROOT = re.compile(
+    rb"(?:Cannot open root device \"|VFS: Unable to mount root fs on \"?)PARTLABEL=system-([AB])"
+)
+
+
+def missing_tools() -> list[str]:
+    missing = [tool for tool in TOOLS if shutil.which(tool, path="/usr/sbin:/sbin:/usr/bin:/bin") is None]
+    return missing if GRUB_BIOS.exists() else [*missing, "grub-pc-bin"]
+
+
+def modules() -> list[str]:
+    config = (ROOT / "configs/weir_x86_64_defconfig").read_text(encoding="utf-8")
+    found = re.search(r'BUILTIN_MODULES_PC="([^"]*)"', config)
+    assert found is not None
+    return found[1].split()
+
+
+def run(*command: str | Path) -> None:
+    subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
+
+
+class SlotDisk:
+    """`folder` holds the disk and the boot partition's files; `kernel` is copied into both slots."""
+
+    def __init__(self, folder: Path, kernel: Path) -> None:
+        self.disk = folder / "disk.img"
+        self._folder = folder
+        self._boot = folder / "boot.vfat"
+        self._make_boot_partition()
+        kernels = folder / "kernel"
+        kernels.mkdir()
+        shutil.copy(kernel, kernels / "bzImage")
+        run(
+            "mksquashfs",
+            kernels,
+            folder / "kernel.squashfs",
+            "-comp",
+            "gzip",
+            "-noappend",
+            "-quiet",
+            "-no-progress",
+        )
+        self._assemble()
+
+    def _make_boot_partition(self) -> None:
+        environment = self._folder / "grubenv"
+        run("grub-editenv", environment, "create")
+        run("grub-editenv", environment, "set", "ORDER=A B", "A_OK=1", "A_TRY=0", "B_OK=1", "B_TRY=0")
+        self._boot.write_bytes(bytes(BOOT_SIZE))
+        run("mkfs.vfat", "-n", "WEIRBOOT", self._boot)
+        run("mmd", "-i", self._boot, "::grub")
+        run("mcopy", "-i", self._boot, IMAGE / "grub.cfg", "::grub/grub.cfg")
+        run("mcopy", "-i", self._boot, environment, "::grub/grubenv")
+
+    def _assemble(self) -> None:
+        core, boot = self._folder / "core.img", GRUB_BIOS / "boot.img"
+        run(
+            "grub-mkimage",
+            "-O",
+            "i386-pc",
+            "-p",
+            "/grub",
+            "-c",
+            IMAGE / "grub-start.cfg",
+            "-o",
+            core,
+            *modules(),
+        )
+        new_boot, new_core = self._folder / "bios-boot.img", self._folder / "bios-core.img"
+        run(sys.executable, IMAGE / "bios_boot.py", boot, core, str(BIOS_AT // SECTOR), new_boot, new_core)
+        parts = [("bios", BIOS_AT, MEBIBYTE), ("boot", BOOT_AT, BOOT_SIZE)]
+        at = BOOT_AT + BOOT_SIZE
+        for slot in "AB":
+            parts += [(f"kernel-{slot}", at, KERNEL_SIZE), (f"system-{slot}", at + KERNEL_SIZE, SYSTEM_SIZE)]
+            at += KERNEL_SIZE + SYSTEM_SIZE
+        with self.disk.open("wb") as disk:
+            disk.truncate(at + MEBIBYTE)
+        table = "label: gpt\n" + "".join(
+            f"start={start // SECTOR}, size={size // SECTOR}, name={name}\n" for name, start, size in parts
+        )
+        subprocess.run(
+            ["/usr/sbin/sfdisk", "--quiet", self.disk],
+            input=table,
+            text=True,
+            check=True,
+            capture_output=True,
+        )
+        with self.disk.open("r+b") as disk:
+            disk.write(new_boot.read_bytes()[:440])
+            for offset, source in ((BIOS_AT, new_core), (BOOT_AT, self._boot)):
+                disk.seek(offset)
+                disk.write(source.read_bytes())
+            for name, start, _ in parts:
+                if name.startswith("kernel-"):
+                    disk.seek(start)
+                    disk.write((self._folder / "kernel.squashfs").read_bytes())
+
+    def spoil(self, slot: str) -> None:
+        """As if the power went while the kernel of a slot was written."""
+        at = BOOT_AT + BOOT_SIZE + (0 if slot == "A" else KERNEL_SIZE + SYSTEM_SIZE)
+        with self.disk.open("r+b") as disk:
+            disk.seek(at)
+            disk.write(bytes(MEBIBYTE))
+
+    @property
+    def _boot_option(self) -> str:
+        return f"{self.disk}@@{BOOT_AT}"
+
+    def environment(self) -> dict[str, str]:
+        copy = self._folder / "grubenv.read"
+        copy.unlink(missing_ok=True)
+        run("mcopy", "-n", "-i", self._boot_option, "::grub/grubenv", copy)
+        listed = subprocess.run(
+            ["grub-editenv", copy, "list"], check=True, capture_output=True, text=True
+        ).stdout
+        return dict(line.split("=", 1) for line in listed.splitlines())
+
+    def set_environment(self, **values: str) -> None:
+        """What RAUC does when it installs into a slot or marks one good."""
+        self.environment()
+        copy = self._folder / "grubenv.read"
+        run("grub-editenv", copy, "set", *(f"{key}={value}" for key, value in values.items()))
+        run("mcopy", "-o", "-i", self._boot_option, copy, "::grub/grubenv")
+
+    def boot(self, timeout_s: float = 120) -> str:
+        """Power on, and off again when the kernel named its root. Returns the slot, or "" when none was booted."""
+        log = self._folder / "console.log"
+        log.unlink(missing_ok=True)
+        command = ["qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35"]
+        command += ["-accel", "tcg", "-cpu", "max", "-m", "512", "-serial", f"file:{log}"]
+        command += ["-drive", f"file={self.disk},format=raw,if=ide"]
+        deadline = time.monotonic() + timeout_s
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL) as machine:
+            try:
+                while time.monotonic() < deadline:
+                    found = NO_ROOT.search(log.read_bytes()) if log.exists() else None
+                    if found is not None:
+                        return found[1].decode()
+                    with suppress(subprocess.TimeoutExpired):
+                        machine.wait(timeout=0.2)
+                        break
+            finally:
+                machine.kill()
+        return ""

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real GRUB menu on a disk with the image's layout, booted in QEMU: which slot runs, and when it is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.image.slot_disk import SlotDisk, missing_tools
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = sorted((ROOT / "build/vm/kernel/boot").glob("vmlinuz-*"))
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing_tools()), reason=f"missing: {', '.join(missing_tools())}"),
+    pytest.mark.skipif(not KERNELS, reason="there is no kernel in build/vm; `make vm-image` fetches one"),
+]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> SlotDisk:
+    return SlotDisk(tmp_path, KERNELS[-1])
+
+
+def test_a_slot_that_never_gets_healthy_is_left_after_three_boots(disk: SlotDisk) -> None:
+    assert disk.boot() == "A"
+    assert disk.environment()["A_TRY"] == "1"
+    disk.set_environment(A_TRY="3")
+    assert disk.boot() == "B"
+    environment = disk.environment()
+    assert (environment["A_TRY"], environment["B_TRY"]) == ("3", "1")
+
+
+def test_an_update_runs_in_the_other_slot_and_stays_there_when_it_is_marked_good(disk: SlotDisk) -> None:
+    disk.set_environment(ORDER="B A", B_OK="1", B_TRY="0")
+    assert disk.boot() == "B"
+    disk.set_environment(B_TRY="0")
+    assert disk.boot() == "B"
+
+
+def test_with_no_good_slot_left_both_are_tried_again(disk: SlotDisk) -> None:
+    disk.set_environment(A_OK="0", B_OK="0")
+    assert disk.boot() == "A"
+    assert disk.environment()["A_OK"] == "1"
