@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Point GRUB's BIOS boot sector at a core image in a GPT "BIOS boot" partition, as grub-install does on a live disk.
+"""Point GRUB's boot sector at a core image in a GPT "BIOS boot" partition, as grub-install does.
 
     bios_boot.py BOOT_IMG CORE_IMG SECTOR OUT_BOOT OUT_CORE
 
@@ -19,7 +19,7 @@ BLOCK_LIST_OFFSET = 0x200 - 12
 
 
 def patched(boot: bytes, core: bytes, sector: int) -> tuple[bytes, bytes]:
-    """Both images for a core that begins at `sector` of the disk. Raises `ValueError` when one is not GRUB's."""
+    """Both images for a core that begins at `sector`. Raises `ValueError` when one is not GRUB's."""
     if len(boot) != 512 or boot[510:] != b"\x55\xaa":
         raise ValueError("the first image is no GRUB boot.img: 512 bytes with a boot signature")
     start, sectors = struct.unpack_from("<QH", core, BLOCK_LIST_OFFSET)

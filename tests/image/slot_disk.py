@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small disk with the image's layout and the real GRUB files, and the boots of it in QEMU.
 
-The kernel is any; it has no root file system to mount, so it stops and names the one it was told to use. That is all
-these tests need: which slot GRUB chose, and what it wrote into its environment before.
+The kernel is any: it says on the console what it was told, and that is all these tests need: which slot GRUB
+chose, and what it wrote into its environment before.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ MEBIBYTE = 2**20
 BIOS_AT, BOOT_AT, BOOT_SIZE, KERNEL_SIZE, SYSTEM_SIZE = (
     2 * MEBIBYTE, 3 * MEBIBYTE, 16 * MEBIBYTE, 24 * MEBIBYTE, MEBIBYTE,
 )  # fmt: skip
-NO_ROOT = re.compile(
-    rb"(?:Cannot open root device \"|VFS: Unable to mount root fs on \"?)PARTLABEL=system-([AB])"
-)
+CHOSEN = re.compile(rb"ommand line: .*rauc\.slot=([AB])")
 
 
 def missing_tools() -> list[str]:
@@ -75,7 +73,10 @@ class SlotDisk:
         self._boot.write_bytes(bytes(BOOT_SIZE))
         run("mkfs.vfat", "-n", "WEIRBOOT", self._boot)
         run("mmd", "-i", self._boot, "::grub")
-        run("mcopy", "-i", self._boot, IMAGE / "grub.cfg", "::grub/grub.cfg")
+        menu = (IMAGE / "grub.cfg").read_text(encoding="utf-8")
+        quick = self._folder / "grub.cfg"
+        quick.write_text(menu.replace(" quiet ", " ").replace("timeout=2", "timeout=0"))
+        run("mcopy", "-i", self._boot, quick, "::grub/grub.cfg")
         run("mcopy", "-i", self._boot, environment, "::grub/grubenv")
 
     def _assemble(self) -> None:
@@ -148,8 +149,8 @@ class SlotDisk:
         run("grub-editenv", copy, "set", *(f"{key}={value}" for key, value in values.items()))
         run("mcopy", "-o", "-i", self._boot_option, copy, "::grub/grubenv")
 
-    def boot(self, timeout_s: float = 120) -> str:
-        """Power on, and off again when the kernel named its root. Returns the slot, or "" when none was booted."""
+    def boot(self, timeout_s: float = 300) -> str:
+        """Power on, and off again when the kernel says what it was told. Returns the slot, or ""."""
         log = self._folder / "console.log"
         log.unlink(missing_ok=True)
         command = ["qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35"]
@@ -159,7 +160,7 @@ class SlotDisk:
         with subprocess.Popen(command, stdin=subprocess.DEVNULL) as machine:
             try:
                 while time.monotonic() < deadline:
-                    found = NO_ROOT.search(log.read_bytes()) if log.exists() else None
+                    found = CHOSEN.search(log.read_bytes()) if log.exists() else None
                     if found is not None:
                         return found[1].decode()
                     with suppress(subprocess.TimeoutExpired):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real GRUB menu on a disk with the image's layout, booted in QEMU: which slot runs, and when it is left."""
+"""The real GRUB menu on a disk with the image's layout, in QEMU: which slot runs, and when it is left."""
 
 from __future__ import annotations
 
