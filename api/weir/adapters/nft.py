@@ -17,6 +17,8 @@ from weir.model.problem import ApplyFailed, Unavailable
 
 FAMILY, TABLE = "inet", "weir"
 _TIMEOUT_S = 30.0
+_STDIN = "/proc/self/fd/0"
+"""What nft opens for "-" is /dev/stdin, which a small /dev does not have."""
 
 Expression = dict[str, Any]
 
@@ -66,12 +68,12 @@ def remove_commands() -> list[dict[str, Any]]:
 
 def check(commands: Sequence[dict[str, Any]]) -> None:
     """Let the kernel judge a transaction without doing it. Raises `ApplyFailed`."""
-    _run(["nft", "-j", "-c", "-f", "-"], commands)
+    _run(["nft", "-j", "-c", "-f", _STDIN], commands)
 
 
 def apply(commands: Sequence[dict[str, Any]]) -> None:
     """Do a transaction: all of it or nothing. Raises `ApplyFailed` with what nft said."""
-    _run(["nft", "-j", "-f", "-"], commands)
+    _run(["nft", "-j", "-f", _STDIN], commands)
 
 
 def read_table() -> tuple[Chain, ...] | None:
