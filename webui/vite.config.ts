@@ -24,6 +24,6 @@ export default defineConfig({
     setupFiles: ["test/setup.ts"],
     css: false,
     restoreMocks: true,
-    testTimeout: 20_000,
+    testTimeout: 60_000,
   },
 });

@@ -23,16 +23,16 @@ test("a change that nobody confirms is rolled back, and the page says so", async
 
 test("what was typed survives a reload and a lost session", async ({ page, context }) => {
   await signIn(page, "/queues?edit=new");
-  await page.getByRole("textbox", { name: "Name" }).fill("half typed");
+  await page.getByRole("textbox", { name: "Name", exact: true }).fill("half typed");
   await page.reload();
-  await expect(page.getByRole("textbox", { name: "Name" })).toHaveValue("half typed");
+  await expect(page.getByRole("textbox", { name: "Name", exact: true })).toHaveValue("half typed");
   await context.clearCookies();
   await page.getByRole("textbox", { name: /^Target/ }).fill("10.250.0.1");
   await page.getByRole("button", { name: "Stage the queue" }).click();
   await expect(page.getByText("Your session has ended")).toBeVisible();
   await page.getByRole("dialog").getByRole("textbox", { name: "Password" }).fill(OWN_PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await expect(page.getByRole("textbox", { name: "Name" })).toHaveValue("half typed");
+  await expect(page.getByRole("textbox", { name: "Name", exact: true })).toHaveValue("half typed");
   await page.getByRole("button", { name: "Stage the queue" }).click();
   await expect(pendingBar(page)).toContainText("1 change: 1 queue");
   await pendingBar(page).getByRole("button", { name: "Discard" }).click();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
+
+/** Pages are fetched lazily, and the machine may be busy. */
+configure({ asyncUtilTimeout: 15_000, getElementError: (message) => new Error((message ?? "not found").slice(0, 300)) });
 
 afterEach(() => {
   cleanup();
@@ -20,4 +23,5 @@ class NoObserver {
 vi.stubGlobal("ResizeObserver", NoObserver);
 vi.stubGlobal("IntersectionObserver", NoObserver);
 window.matchMedia = (query: string) => Object.assign(new EventTarget(), { matches: false, media: query, onchange: null }) as unknown as MediaQueryList;
+window.scrollTo = () => {};
 Element.prototype.scrollIntoView = () => {};

@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions 
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
-import type { Kind, Pending } from "./types";
+import type { Kind, Pending, System } from "./types";
 
 /**
  * Cache keys and errors, once. Whatever follows from the configuration lies under "config" and is
@@ -141,3 +141,6 @@ export const KIND_WORD: Record<Kind, readonly [string, string]> = {
   firewall: ["firewall policy", "firewall policies"],
 };
 export const sessionsQuery = queryOptions({ queryKey: ["accounts", "sessions"], queryFn: () => need(api.GET("/api/v1/auth/sessions")) });
+
+/** What differs in the kernel now; what the agent found and put right is only told. */
+export const unrepaired = (system: System): System["drift"] => system.drift.filter((item) => !item.repaired);

@@ -1259,7 +1259,7 @@ export interface components {
         TimeWindow: {
             start: string;
             end: string;
-            days: string[];
+            days: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
         };
         TotalLimitsAnswer: {
             max_limit_bps: number;

@@ -150,7 +150,7 @@ export const useRevert = () =>
 /** What may be sent back of a queue that was read. */
 export function queueInput(queue: Queue): QueueInput {
   const { id: _id, etag: _etag, path: _path, child_count: _children, enforcement: _enforcement, warnings: _warnings, ...input } = queue;
-  return input;
+  return input as QueueInput;
 }
 
 /** The user's pending changes by `kind/id`, to show them in lists before they run. */

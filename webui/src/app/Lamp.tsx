@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useFreshness } from "@/api/live";
 import { asProblem } from "@/api/problem";
-import { systemQuery } from "@/api/queries";
+import { systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
 import { Facts, SeverityIcon, type Severity } from "@/ui/blocks";
 import classes from "./Frame.module.css";
@@ -21,7 +21,7 @@ export function lampOf(system: System | undefined, failed: boolean): LampState {
   if (!system) return { severity: "notice", text: "Asking" };
   if (!system.agent.connected) return { severity: "error", text: "Agent down" };
   if (system.agent.state === "failed" || system.health === "failed") return { severity: "error", text: "Failed" };
-  if (system.agent.state === "drift" || system.drift.length > 0) return { severity: "warning", text: "Drift" };
+  if (system.agent.state === "drift" || unrepaired(system).length > 0) return { severity: "warning", text: "Drift" };
   if (system.agent.state === "starting") return { severity: "notice", text: "Starting" };
   if (system.agent.revision !== null && system.agent.revision !== system.revision) return { severity: "notice", text: "Applying" };
   if (system.health === "warning") return { severity: "warning", text: "Attention" };
@@ -51,7 +51,7 @@ export function Lamp() {
                 ["Agent", system.agent.connected ? system.agent.state : "not connected"],
                 ["Kernel holds", system.agent.revision === null ? "unknown" : `revision ${system.agent.revision}`],
                 ["Running", `revision ${system.revision}`],
-                ["Agreement", system.drift.length === 0 ? "kernel and configuration agree" : `${system.drift.length} differences`],
+                ["Agreement", unrepaired(system).length === 0 ? "kernel and configuration agree" : `${unrepaired(system).length} differences`],
                 ["Live data", freshness.state === "live" ? "every second" : freshness.state],
               ]}
             />

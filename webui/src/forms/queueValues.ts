@@ -92,7 +92,7 @@ export function readQueue(values: QueueValues, base: QueueInput | null): { input
     if (/^\d+$/.test(values.position.trim())) input.position = Number(values.position);
     else messages["position"] = "A whole number; lower comes first.";
   }
-  if (values.scheduled && input.time && input.time.days.length === 0) messages["time.days"] = "Choose at least one day.";
+  if (values.scheduled && input.time?.days?.length === 0) messages["time.days"] = "Choose at least one day.";
   return { input, messages };
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
 import { asProblem } from "@/api/problem";
-import { systemQuery } from "@/api/queries";
+import { systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
@@ -42,12 +42,18 @@ export default function DiagnosticsPage() {
   );
 }
 
+function driftText(system: System): string {
+  const open = unrepaired(system).length;
+  if (open > 0) return `${open} differences`;
+  return system.drift.length > 0 ? `none now; ${system.drift.length} repaired` : "none: the kernel holds what was committed";
+}
+
 function Report({ system }: { system: System }) {
   return (
     <>
       {system.drift.map((item) => (
-        <Note key={`${item.backend} ${item.what}`} severity="warning">
-          {item.what} ({item.backend}, {item.state})
+        <Note key={`${item.at ?? ""} ${item.part} ${item.what}`} severity={item.repaired ? "notice" : "warning"}>
+          {item.what} ({item.part}{item.repaired ? ", repaired" : ""}{item.at ? `, ${agoText(item.at)}` : ""})
         </Note>
       ))}
       <Columns>
@@ -62,7 +68,7 @@ function Report({ system }: { system: System }) {
               ["Since", system.agent.since === null ? "unknown" : agoText(system.agent.since)],
               ["Revision in the kernel", system.agent.revision ?? "unknown"],
               ["Running revision", system.revision],
-              ["Drift", system.drift.length === 0 ? "none: the kernel holds what was committed" : `${system.drift.length} differences`],
+              ["Drift", driftText(system)],
             ]}
           />
         </Section>

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { asProblem } from "@/api/problem";
-import { systemQuery } from "@/api/queries";
+import { systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
 import { Columns, Note, Page, Section, SeverityIcon, Skeleton } from "@/ui/blocks";
 import { countText, spanText } from "@/ui/format";
@@ -35,7 +35,7 @@ export default function OverviewPage() {
 
 function Health({ system }: { system: System }) {
   const bad = system.checks.filter((check) => check.state !== "ok");
-  const agreed = system.agent.connected && system.drift.length === 0 && system.agent.revision === system.revision;
+  const agreed = system.agent.connected && unrepaired(system).length === 0 && system.agent.revision === system.revision;
   return (
     <>
       <div className={classes.tiles}>

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import { describe, expect, it } from "vitest";
+import { lampOf } from "@/app/Lamp";
+import { ApiProblem, messagesByField } from "@/api/problem";
+import type { System } from "@/api/types";
+import { longestBurstS, readQueue, valuesOf } from "@/forms/queueValues";
+import { parseFactor } from "@/pages/queues/BulkDrawer";
+import { bulkChanges, NO_EDIT, scaledRate } from "@/pages/queues/bulk";
+import { parseRatePair } from "@/pages/queues/InlineLimits";
+import { nextSort } from "@/pages/queues/TableHead";
+import { loadLevel } from "@/table/RateBar";
+import { agoText, bytesText, delayText, spanText } from "@/ui/format";
+import { valueText } from "@/ui/DiffView";
+import { mockQueue } from "./mock/state";
+
+describe("bursts (vectors of the public manual)", () => {
+  it.each([[16_000, 6], [8_000, 3]])("threshold 1500k, burst 4M, time %d ms lasts %d s", (timeMs, seconds) => {
+    expect(longestBurstS(4_000_000, 1_500_000, timeMs)).toBe(seconds);
+  });
+  it("never lasts without a threshold", () => expect(longestBurstS(4_000_000, 0, 8_000)).toBe(0));
+});
+
+describe("the queue form's values", () => {
+  const queue = mockQueue("q1", { name: "acme", target: ["10.0.0.1/32"], max_limit_bps: { upload: 1_500_000, download: 10_000_000 }, time: { start: "08:00", end: "18:00", days: ["mon"] } });
+  it("go round unchanged", () => {
+    const { etag: _etag, id: _id, path: _path, child_count: _count, enforcement: _enforcement, warnings: _warnings, ...input } = queue;
+    expect(readQueue(valuesOf(queue), input)).toEqual({ input, messages: {} });
+  });
+  it("name the field that is wrong", () => {
+    const values = { ...valuesOf(queue), name: " ", burst_time_ms: { upload: "soon", download: "8" } };
+    expect(Object.keys(readQueue(values, null).messages).sort()).toEqual(["burst_time_ms.upload", "name"]);
+  });
+});
+
+describe("one edit for many", () => {
+  it("keeps proportions and never makes a limit unlimited", () => {
+    expect(scaledRate(10_000_000, 1.2)).toBe(12_000_000);
+    expect(scaledRate(400, 0.001)).toBe(1);
+    expect(scaledRate(0, 2)).toBe(0);
+  });
+  it("touches only what was asked for", () => {
+    const [change] = bulkChanges([mockQueue("q1", { comment: "keep me", max_limit_bps: { upload: 1_000_000, download: 0 } })], { ...NO_EDIT, factor: 1.5, disabled: true });
+    expect(change).toMatchObject({ kind: "queue", id: "q1", new: { comment: "keep me", disabled: true, max_limit_bps: { upload: 1_500_000, download: 0 } } });
+    expect(change?.new).not.toHaveProperty("etag");
+  });
+  it.each([["1.2", 1.2], ["x1.2", 1.2], ["120%", 1.2], ["0", null], ["-1", null], ["fast", null]])("reads %s as %s", (text, factor) => expect(parseFactor(text)).toBe(factor));
+});
+
+describe("small pieces", () => {
+  it("read a pair of limits, upload first", () => {
+    expect(parseRatePair("10M/50M")).toEqual({ ok: true, value: { upload: 10_000_000, download: 50_000_000 } });
+    expect(parseRatePair("10 Mbit/s")).toEqual({ ok: true, value: { upload: 10_000_000, download: 10_000_000 } });
+    expect(parseRatePair("1/2/3").ok).toBe(false);
+  });
+  it("turn yellow above half and red above three quarters", () => {
+    expect([0.5, 0.51, 0.75, 0.76].map(loadLevel)).toEqual(["ok", "warn", "warn", "bad"]);
+  });
+  it("sort falling, rising, not", () => {
+    expect(nextSort("rate_download", undefined)).toBe("-rate_download");
+    expect(nextSort("rate_download", "-rate_download")).toBe("rate_download");
+    expect(nextSort("name", "-name")).toBeUndefined();
+  });
+  it("print numbers for people", () => {
+    expect([bytesText(999), bytesText(1_240_000_000), delayText(450), delayText(4_200), spanText(90_000)]).toEqual(["999 B", "1.24 GB", "450 µs", "4.2 ms", "1 d 1 h"]);
+    expect(agoText("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:05:00Z"))).toBe("2 h ago");
+    expect(valueText("max_limit_bps", { upload: 0, download: 10_000_000 })).toBe("upload unlimited, download 10 Mbit/s");
+  });
+  it("put an error at its field", () => {
+    const problem = new ApiProblem({ status: 422, code: "invalid", detail: "no", path: null, findings: [{ severity: "error", code: "x", message: "unknown parent", kind: "queue", id: "q1", field: "parent" }] });
+    expect(messagesByField(problem)).toEqual({ parent: "unknown parent" });
+  });
+  it("let the worst of agent, kernel and agreement show", () => {
+    const fine = { health: "ok", revision: 3, drift: [], agent: { connected: true, state: "ok", version: "1", revision: 3, since: 0 } } as unknown as System;
+    expect(lampOf(fine, false).text).toBe("In force");
+    expect(lampOf({ ...fine, agent: { ...fine.agent, connected: false } }, false).severity).toBe("error");
+    expect(lampOf({ ...fine, revision: 4 }, false).text).toBe("Applying");
+    expect(lampOf(undefined, true).severity).toBe("error");
+  });
+});

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import { MantineProvider } from "@mantine/core";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { createMemoryHistory, createRootRoute, createRouter, Outlet, RouterProvider } from "@tanstack/react-router";
+import { cleanup, render } from "@testing-library/react";
+import { setupServer } from "msw/node";
+import type { ReactNode } from "react";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { queryClient } from "@/api/queries";
+import { setSession } from "@/api/session";
+import { router } from "@/app/router";
+import { theme } from "@/app/theme";
+import { Toasts } from "@/ui/toast";
+import { handlers } from "./mock/handlers";
+import { newState, type MockState } from "./mock/state";
+
+/** jsdom has no event stream; the tests speak through this one. */
+export class FakeEventSource extends EventTarget {
+  static last: FakeEventSource | null = null;
+  static readonly CLOSED = 2;
+  readyState = 1;
+  onerror: (() => void) | null = null;
+  constructor(readonly url: string) {
+    super();
+    FakeEventSource.last = this;
+  }
+  close() {
+    this.readyState = FakeEventSource.CLOSED;
+  }
+  send(name: string, data: unknown) {
+    this.dispatchEvent(new MessageEvent(name, { data: JSON.stringify(data) }));
+  }
+}
+
+/** A router in memory for each test of the file. */
+export function useMockRouter(count = 12): { state: MockState } {
+  const holder = { state: newState(count) };
+  const server = setupServer();
+  beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
+  beforeEach(() => {
+    holder.state = newState(count);
+    server.use(...handlers(holder.state));
+    globalThis.EventSource = FakeEventSource as unknown as typeof EventSource;
+    Object.defineProperty(HTMLElement.prototype, "offsetHeight", { configurable: true, value: 600 });
+    Object.defineProperty(HTMLElement.prototype, "offsetWidth", { configurable: true, value: 1200 });
+  });
+  afterEach(() => {
+    cleanup();
+    server.resetHandlers();
+    queryClient.clear();
+    setSession("unknown", null);
+  });
+  afterAll(() => server.close());
+  return holder;
+}
+
+/** The whole UI at an address. */
+export function renderAt(path: string) {
+  router.update({ ...router.options, history: createMemoryHistory({ initialEntries: [path] }) });
+  return render(
+    <MantineProvider theme={theme} env="test">
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+        <Toasts />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+/** One component with what surrounds it. */
+export function renderAlone(node: ReactNode) {
+  const root = createRootRoute({ component: () => <>{node}<Outlet /></> });
+  const alone = createRouter({ routeTree: root, history: createMemoryHistory() });
+  return render(
+    <MantineProvider theme={theme} env="test">
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={alone as unknown as typeof router} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
