@@ -31,7 +31,7 @@
 #include "lookup.h"
 #include "ports.h"
 
-#define WEIR_FAST_GUARD_NS 1000000ULL
+#define WEIR_FAST_GUARD_NS 5000000ULL
 
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);

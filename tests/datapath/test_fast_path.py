@@ -167,7 +167,7 @@ def test_a_class_that_was_busy_just_now_stays_in_the_stack(fast: Fast) -> None:
     clock_ns = fast.loaded.clock_tk(SLOT, DOWNLOAD) // 16
     while fast.from_wan(p.frame4(SERVER, CLIENT, 100))[0] == XDP_PASS:
         assert time.monotonic() < deadline
-    assert time.monotonic_ns() >= clock_ns + 1_000_000
+    assert time.monotonic_ns() >= clock_ns + 5_000_000
 
 
 def test_a_busy_ancestor_keeps_its_descendants_in_the_stack(fast: Fast) -> None:
