@@ -8,7 +8,6 @@ file, checked by `vtysh -C`, and then only the lines that differ are given to FR
 
 from __future__ import annotations
 
-import json
 import socket
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from weir.adapters.process import run
 from weir.model.problem import ApplyFailed, Unavailable
@@ -72,15 +70,6 @@ class Frr:
         printed = run([*self._vtysh, "-c", "show running-config"], timeout_s=_TIMEOUT_S)
         return frozenset(line.rstrip() for line in printed.splitlines() if is_ours(line))
 
-    def read_active(self) -> frozenset[str]:
-        """Destinations of ours that have a usable next hop and are in the kernel's table."""
-        active: set[str] = set()
-        for family in ("ip", "ipv6"):
-            for destination, routes in self._show(f"show {family} route static json").items():
-                if any(route.get("tag") == OUR_TAG and route.get("installed") for route in routes):
-                    active.add(destination)
-        return frozenset(active)
-
     def check(self, lines: Iterable[str]) -> None:
         """Let vtysh judge a whole file of routes. Raises `ApplyFailed` naming the line."""
         with _file(self._work_dir, lines) as path:
@@ -106,14 +95,6 @@ class Frr:
             new.replace(path)
         except OSError as error:
             raise ApplyFailed(f"{path} cannot be written: {error.strerror}", code="frr-file") from error
-
-    def _show(self, command: str) -> dict[str, list[dict[str, Any]]]:
-        printed = run([*self._vtysh, "-c", command], timeout_s=_TIMEOUT_S)
-        try:
-            found = json.loads(printed or "{}")
-        except ValueError as error:
-            raise Unavailable(f"FRR's {command!r} is no JSON: {error}", code="bad-answer") from error
-        return found if isinstance(found, dict) else {}
 
 
 def is_ours(line: str) -> bool:
