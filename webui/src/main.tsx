@@ -11,12 +11,14 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queryClient } from "./api/queries";
-import { router } from "./app/router";
+import { makeRouter } from "./app/router";
 import { colorSchemeManager, theme } from "./app/theme";
 import { Toasts } from "./ui/toast";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
+
+const router = makeRouter();
 
 createRoot(root).render(
   <StrictMode>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
-import { createMemoryHistory, createRootRoute, createRouter, Outlet, RouterProvider } from "@tanstack/react-router";
+import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
 import { cleanup, render } from "@testing-library/react";
 import { setupServer } from "msw/node";
-import type { ReactNode } from "react";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { queryClient } from "@/api/queries";
 import { setSession } from "@/api/session";
-import { router } from "@/app/router";
+import { makeRouter } from "@/app/router";
 import { theme } from "@/app/theme";
 import { Toasts } from "@/ui/toast";
 import { handlers } from "./mock/handlers";
@@ -33,7 +32,7 @@ export class FakeEventSource extends EventTarget {
 }
 
 /** A router in memory for each test of the file. */
-export function useMockRouter(count = 12): { state: MockState } {
+export function mockRouter(count = 12): { state: MockState } {
   const holder = { state: newState(count) };
   const server = setupServer();
   beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
@@ -56,25 +55,12 @@ export function useMockRouter(count = 12): { state: MockState } {
 
 /** The whole UI at an address. */
 export function renderAt(path: string) {
-  router.update({ ...router.options, history: createMemoryHistory({ initialEntries: [path] }) });
+  const router = makeRouter(createMemoryHistory({ initialEntries: [path] }));
   return render(
     <MantineProvider theme={theme} env="test">
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />
         <Toasts />
-      </QueryClientProvider>
-    </MantineProvider>,
-  );
-}
-
-/** One component with what surrounds it. */
-export function renderAlone(node: ReactNode) {
-  const root = createRootRoute({ component: () => <>{node}<Outlet /></> });
-  const alone = createRouter({ routeTree: root, history: createMemoryHistory() });
-  return render(
-    <MantineProvider theme={theme} env="test">
-      <QueryClientProvider client={queryClient}>
-        <RouterProvider router={alone as unknown as typeof router} />
       </QueryClientProvider>
     </MantineProvider>,
   );

@@ -50,8 +50,8 @@ async function stageChecked(changes: readonly ChangeInput[]): Promise<void> {
 
 export async function stageChanges(changes: readonly ChangeInput[]): Promise<void> {
   try {
-    if (changes.length <= CHECKED_AT_ONCE) return await stageChecked(changes);
-    for (let at = 0; at < changes.length; at += STAGE_BATCH) await put(changes.slice(at, at + STAGE_BATCH));
+    if (changes.length <= CHECKED_AT_ONCE) await stageChecked(changes);
+    else for (let at = 0; at < changes.length; at += STAGE_BATCH) await put(changes.slice(at, at + STAGE_BATCH));
   } finally {
     await queryClient.invalidateQueries({ queryKey: CANDIDATE });
   }
@@ -150,7 +150,7 @@ export const useRevert = () =>
 /** What may be sent back of a queue that was read. */
 export function queueInput(queue: Queue): QueueInput {
   const { id: _id, etag: _etag, path: _path, child_count: _children, enforcement: _enforcement, warnings: _warnings, ...input } = queue;
-  return input as QueueInput;
+  return input;
 }
 
 /** The user's pending changes by `kind/id`, to show them in lists before they run. */

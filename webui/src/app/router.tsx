@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, type RouterHistory } from "@tanstack/react-router";
 import { ErrorScreen, NotFoundScreen } from "./ErrorScreen";
 import { Frame } from "./Frame";
 import * as search from "./search";
@@ -24,15 +24,13 @@ const diagnostics = createRoute({ getParentRoute: () => frame, path: "/diagnosti
 const about = createRoute({ getParentRoute: () => frame, path: "/about", component: lazyRouteComponent(() => import("@/pages/AboutPage")) });
 const account = createRoute({ getParentRoute: () => frame, path: "/account", component: lazyRouteComponent(() => import("@/pages/AccountPage")) });
 
-export const router = createRouter({
-  routeTree: root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, diagnostics, about, account])]),
-  defaultPreload: "intent",
-  defaultErrorComponent: ErrorScreen,
-  scrollRestoration: true,
-});
+const routeTree = root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, diagnostics, about, account])]);
+
+/** Tests give a history in memory; the browser has its own. */
+export const makeRouter = (memory?: RouterHistory) => createRouter({ routeTree, history: memory, defaultPreload: "intent", defaultErrorComponent: ErrorScreen, scrollRestoration: true });
 
 declare module "@tanstack/react-router" {
   interface Register {
-    router: typeof router;
+    router: ReturnType<typeof makeRouter>;
   }
 }
