@@ -13,7 +13,7 @@ PYTHON := build/venv/bin/python
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
 
-.PHONY: help deps datapath webui run lab lab-down dev lint format test test-quick bench openapi screenshots lock clean
+.PHONY: help deps datapath webui run lab lab-down lint format test test-quick bench openapi screenshots lock clean kernel image image-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -43,9 +43,6 @@ datapath: $(STAMPS)/debian ## Build the eBPF programs and libweir
 
 webui: build/webui/index.html ## Build the web interface
 
-dev: deps datapath ## Lab with the web interface served by Vite, reloading as you edit
-	@$(PYTHON) -m lab run --port $(PORT) --dev
-
 lint: deps ## Every check of the sources that runs nothing
 	@$(PYTHON) -m tests.run lint
 
@@ -68,6 +65,15 @@ openapi: deps ## Write docs/api/openapi.json and the types that the web interfac
 
 screenshots: build ## Every page, light and dark, wide and narrow, few and many queues, to build/screenshots
 	@$(PYTHON) -m lab screenshots --port $(PORT)
+
+kernel: $(STAMPS)/debian ## Build the virtual machine's variant of the product kernel from Debian's packaged source
+	@board/kernel/kernel build vm
+
+image: webui ## Build the appliance's image (BUILDROOT_DIR= and BR2_DL_DIR= for local copies)
+	@board/image/build appliance
+
+image-check: $(STAMPS)/venv ## Check the external tree, defconfigs and kernel fragments without a download
+	@$(PYTHON) board/image/check.py
 
 lock: $(STAMPS)/venv ## Pin and hash the Python packages again after a change of api/requirements*.in
 	@lab/setup/lock.sh

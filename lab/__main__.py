@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m lab run|up|down`: what make run, make lab and make lab-down call."""
+"""`python -m lab run|up|down|screenshots`: what the make targets of these names call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 import threading
 from dataclasses import asdict
 
-from lab import lifecycle, plan
+from lab import lifecycle, plan, screenshots
 from lab.netns import LabError
 
 
@@ -32,7 +32,9 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     up = commands.add_parser("up", help="start the lab in the background")
     up.set_defaults(command=_up)
-    for command in (run, up):
+    pictures = commands.add_parser("screenshots", help="take pictures of every page of a lab of its own")
+    pictures.set_defaults(command=_screenshots)
+    for command in (run, up, pictures):
         command.add_argument("--port", type=int, default=plan.DEFAULT_PORT)
         command.add_argument("--address", default="127.0.0.1", help="where the API listens")
         command.add_argument("--url", help="how users reach it, when something forwards to it")
@@ -88,6 +90,14 @@ def _up(arguments: argparse.Namespace) -> None:
         words = log.read_text(errors="replace").strip().splitlines()
         raise LabError(words[-1].removeprefix("lab: ") if words else "the lab ended without a word")
     print(_welcome(lifecycle.Access(**json.loads(answer)), ends="`make lab-down` removes everything"))
+
+
+def _screenshots(arguments: argparse.Namespace) -> None:
+    lab = lifecycle.Lab(_options(arguments))
+    try:
+        screenshots.take(lab.start())
+    finally:
+        lab.stop()
 
 
 def _down(_: argparse.Namespace) -> None:

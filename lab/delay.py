@@ -3,8 +3,10 @@
 
     python -m lab.delay DELAY_MS
 
-Development kernels often lack netem, so the distance is a wire of two TUN devices between the internet's
-namespace and one more, joined by this process, which holds each packet towards the client for the delay.
+Where the kernel has netem (the virtual machine's), `netem` delays what the internet's servers send.
+Development kernels often lack it: there `far_server` makes the distance of a wire of two TUN devices
+between the internet's namespace and one more, joined by this process, which holds each packet towards
+the client for the delay.
 """
 
 from __future__ import annotations
@@ -29,6 +31,20 @@ FAR_V6 = "2001:db8:100:1::1"
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
 LIMIT_PACKETS = 2000
+
+
+@contextmanager
+def netem(round_trip_ms: float) -> Iterator[None]:
+    """Everything the internet sends to the router arrives that much later, while the block runs."""
+    device = ["tc", "-n", plan.INTERNET, "qdisc"]
+    where = ["dev", plan.WAN.peer_device, "root"]
+    netns.run(
+        [*device, "replace", *where, "netem", "delay", f"{round_trip_ms}ms", "limit", str(LIMIT_PACKETS)]
+    )
+    try:
+        yield
+    finally:
+        netns.run([*device, "del", *where])
 
 
 @contextmanager

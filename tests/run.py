@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 BIN = ROOT / "build" / "venv" / "bin"
 PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "-p", "no:cacheprovider"]
+CONTRACT = "tests/http/test_contract.py"
 ALONE = {"lab", "lifecycle", "vm", "e2e"}
 """Areas of tests that measure, or that need a lab of their own."""
 
@@ -128,8 +129,15 @@ def checks(groups: list[str]) -> list[Check]:
         ),
         Check("datapath", "unit", ["make", "test"], ROOT / "datapath"),
         Check(
-            "pytest", "unit", [*PYTEST, "-n", "2", "--dist", "loadfile", *areas], processors=2, limit_s=1200
+            "pytest",
+            "unit",
+            [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}", *areas],
+            processors=2,
+            limit_s=1200,
         ),
+        # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
+        Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
+        Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
         Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], processors=2, limit_s=600),
         Check("lab", "lab", [*PYTEST, "tests/lab"], processors=2, limit_s=900),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], processors=2, limit_s=900),

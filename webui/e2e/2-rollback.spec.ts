@@ -9,11 +9,11 @@ test("a change that nobody confirms is rolled back, and the page says so", async
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   const cell = page.getByLabel(/^Limit of .*upload\/download$/);
-  await cell.fill("1M/2M");
+  await cell.fill("700k/900k");
   await cell.press("Enter");
   await commitPending(page, "too low on purpose", "within 20 seconds");
   await expect(confirmBar(page)).toContainText("rolls back by itself");
-  await expect(row).toContainText("1M2M");
+  await expect(row).toContainText("700k900k");
   await expect(confirmBar(page)).toBeHidden({ timeout: 40_000 });
   await expect(page.getByText(/was not kept in time/)).toBeVisible();
   await expect(row.getByTitle("Enter or double-click to edit")).toHaveText(before, { useInnerText: true });
