@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make screenshots`: every page of a lab of its own, with few and with 10,000 queues, to build/screenshots."""
+"""`make screenshots`: every page of a lab of its own, with few and with many queues, to build/screenshots."""
 
 from __future__ import annotations
 
