@@ -363,7 +363,8 @@ def remove(name: str) -> None:
     for end in "rci":
         netns.remove(f"{name}-{end}")
     if os.path.ismount(folder / "bpf"):
-        netns.run(["umount", str(folder / "bpf")])
+        # Lazily: the kernel may still be letting go of a killed agent's mapped pins.
+        netns.run(["umount", "--lazy", str(folder / "bpf")])
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -27,9 +27,10 @@ def built() -> None:
     subprocess.run(["make", "-s", "-C", str(ROOT / "datapath")], check=True)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def own_namespace(built: None) -> Iterator[None]:
-    """Move this thread to a new network namespace: interface 1 is a loopback that nobody else sees."""
+    """Move this thread to a new network namespace: interface 1 is a loopback that nobody else sees. It
+    moves back after each module: the next one of this process may belong to another area."""
     libc = ctypes.CDLL(None, use_errno=True)
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     assert libc.unshare(_CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())

@@ -335,3 +335,12 @@ def test_many_changes_in_one_tree_reach_each_queue_a_few_times() -> None:
         view = View(document)
         reached = sum(1 for change in changes for _ in rule.reach(view, change))
         assert reached <= 4 * len(chain), rule.name
+
+
+def test_an_overlap_of_two_addresses_in_one_network_is_said_once() -> None:
+    interfaces = [
+        Interface("lan0", "lan", ("10.0.0.1/29", "10.0.0.2/29")),
+        Interface("lan1", "lan", ("10.0.0.3/29",)),
+    ]
+    findings = validate_all(Document(interfaces))
+    assert [finding.id for finding in findings if finding.code == "overlapping-networks"] == ["lan0", "lan1"]

@@ -56,8 +56,7 @@ def overlapping_networks(view: View, interface: Interface) -> Iterator[Finding]:
     if interface.disabled:
         return
     networks = view.networks()
-    for text in interface.addresses:
-        _, network = split_address(text)
+    for network in dict.fromkeys(split_address(text)[1] for text in interface.addresses):
         packed = pack(network)
         around = [*networks.covering(packed), *networks.inside(packed)]
         others = {other for found in around for other in networks.get(found)} - {interface.id}
