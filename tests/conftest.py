@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `router` of the tests that send real traffic: one lab for all, no queues when a test starts."""
+"""The `router` of the tests that send real traffic: one lab for all, no queues when a test starts.
+
+Property tests draw new examples on every developer's run; where CI is set they draw the same ones each time,
+so that a change is judged by what it changed.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 if TYPE_CHECKING:
     from tests.router import Router

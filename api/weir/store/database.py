@@ -224,9 +224,15 @@ def _prepare(connection: sqlite3.Connection, path: Path, series: Series, create:
 
 
 def _check_identity(connection: sqlite3.Connection, path: Path, series: Series) -> None:
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    version, known = _version(connection), len(series.migrations)
+    # One snapshot: another process may be creating the schema between one look and the next.
+    connection.execute("BEGIN")
+    try:
+        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        version = _version(connection)
+    finally:
+        _end(connection, "ROLLBACK", None)
+    known = len(series.migrations)
     if application_id != series.application_id and (application_id, tables, version) != (0, 0, 0):
         raise Unavailable(
             f"{path.name} is not a Weir {series.name} database; it was left as it is",
