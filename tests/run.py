@@ -36,11 +36,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One command. `processors` is how many of the machine's it uses; those of one group start in order.
-
-    `again`: it measures traffic or moments on a machine that others may share, so a failure counts when it
-    happens twice in a row. The first one is printed in full all the same.
-    """
+    """One command. `processors` is how many of the machine's it uses; those of one group start in order."""
 
     name: str
     group: str
@@ -48,7 +44,6 @@ class Check:
     folder: Path = ROOT
     processors: int = 1
     limit_s: float = 600.0
-    again: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -139,37 +134,21 @@ def checks(groups: list[str]) -> list[Check]:
             [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}", *areas],
             processors=2,
             limit_s=1200,
-            again=True,
         ),
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
         Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
-        Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], processors=2, limit_s=600, again=True),
-        Check("lab", "lab", [*PYTEST, "tests/lab"], processors=2, limit_s=900, again=True),
-        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], processors=2, limit_s=900, again=True),
+        Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], processors=2, limit_s=600),
+        Check("lab", "lab", [*PYTEST, "tests/lab"], processors=2, limit_s=900),
+        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], processors=2, limit_s=900),
         Check(
-            "vm",
-            "vm",
-            ["lab/vm/run", "--timeout", "900", *PYTEST, "tests/vm"],
-            processors=2,
-            limit_s=1000,
-            again=True,
+            "vm", "vm", ["lab/vm/run", "--timeout", "900", *PYTEST, "tests/vm"], processors=2, limit_s=1000
         ),
     ]
     return [check for check in every if check.group in groups]
 
 
 def run(check: Check) -> Outcome:
-    """Run one check to its end, and once more if it failed and may."""
-    outcome = run_once(check)
-    if outcome.code != 0 and check.again:
-        report(outcome)
-        print(f"running {check.name} again", flush=True)
-        outcome = run_once(check)
-    return outcome
-
-
-def run_once(check: Check) -> Outcome:
     """Run one check to its end; its words go to its log."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f"{check.name.replace(' ', '-')}.log"
