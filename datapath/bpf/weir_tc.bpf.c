@@ -30,6 +30,7 @@
 #include "lookup.h"
 #include "parse.h"
 #include "ports.h"
+#include "totals.h"
 
 /*
  * A packet that will wait longer than this gets a congestion mark, so that its sender slows down before the
@@ -144,6 +145,25 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 	return WEIR_NEXT;
 }
 
+/* HTB holds the packet; only what both directions share is judged here. */
+static __always_inline int weir_hand_to_tree(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
+					     const struct weir_line *line, const struct weir_weight *weight)
+{
+	struct weir_pace pace = {
+		.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT,
+		.burst_min = port->burst_min,
+		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
+	};
+
+	if (!weir_charge_totals(index, &pace)) {
+		weir_count_drop(index, weight->segments, weight->ip_bytes, true);
+		return TC_ACT_SHOT;
+	}
+	skb->priority = line->htb_classid;
+	weir_count_sent(index, weight->segments, weight->ip_bytes, 0);
+	return WEIR_NEXT;
+}
+
 /* The line a leaving packet belongs to; 0 with *reason when none. */
 static __always_inline __u32 weir_classify_egress(struct __sk_buff *skb, const struct weir_port *port,
 						  const struct weir_packet *packet)
@@ -203,11 +223,8 @@ int weir_egress(struct __sk_buff *skb)
 		return WEIR_NEXT;
 	}
 	weight = weir_weigh(skb, packet.l3_offset);
-	if (port->mode == WEIR_HTB) {
-		skb->priority = line->htb_classid;
-		weir_count_sent(index, weight.segments, weight.ip_bytes, 0);
-		return WEIR_NEXT;
-	}
+	if (port->mode == WEIR_HTB)
+		return weir_hand_to_tree(skb, port, index, line, &weight);
 	return weir_pace(skb, port, index, packet.ecn, &weight);
 }
 

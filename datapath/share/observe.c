@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller_state.h"
 
+#include <stdbool.h>
+
 /* A leaf that lost a packet or had to wait wants more, for this long after. */
 #define HUNGRY_NS 300000000ULL
 /* Waiting less than this is the spacing of packets, not a backlog. */
@@ -56,6 +58,30 @@ static uint64_t advance(uint64_t *seen, uint64_t now)
 	return moved;
 }
 
+/* The nearest total (RouterOS `total-*`) that this line's traffic is charged to; 0 = none. */
+static uint32_t total_of(const struct weir_controller *c, uint32_t line)
+{
+	for (uint32_t level = 0; line && line < c->count && level < WEIR_LEVELS; level++) {
+		if (c->lines[line].shared)
+			return c->lines[line].shared;
+		line = c->lines[line].parent;
+	}
+	return 0;
+}
+
+/* What moved, and whether the line wants more. Totals hear it from both directions. */
+static void join_leaf(struct weir_controller *c, uint32_t line, double moved_bps, uint64_t sent_bytes,
+		      bool hungry)
+{
+	struct member *member;
+
+	join_path(c, line, moved_bps, sent_bytes);
+	member = join(c, line);
+	member->has_own = 1;
+	member->own_bps += moved_bps;
+	member->hungry |= hungry;
+}
+
 static void observe_line(struct weir_controller *c, uint32_t line, uint64_t now_ns, double elapsed_s)
 {
 	const struct weir_counters *counters = &c->counters[line];
@@ -63,17 +89,18 @@ static void observe_line(struct weir_controller *c, uint32_t line, uint64_t now_
 	uint64_t sent = advance(&seen->sent_bytes, load(&counters->bytes));
 	uint64_t moved = sent + advance(&seen->lost_bytes, load(&counters->drop_bytes));
 	uint64_t dropped = advance(&seen->drops, load(&counters->drop_packets));
-	struct member *member;
+	double moved_bps = (double)moved * 8 / elapsed_s;
+	uint32_t total = total_of(c, line);
+	bool hungry;
 
 	if (dropped || (moved && backlog_ns(&c->lines[line], now_ns) > BACKLOG_NS))
 		seen->hungry_until_ns = now_ns + HUNGRY_NS;
 	if (!moved && !c->is_lent[line])
 		return;
-	join_path(c, line, (double)moved * 8 / elapsed_s, sent);
-	member = join(c, line);
-	member->has_own = 1;
-	member->own_bps = (double)moved * 8 / elapsed_s;
-	member->hungry = now_ns < seen->hungry_until_ns;
+	hungry = now_ns < seen->hungry_until_ns;
+	join_leaf(c, line, moved_bps, sent, hungry);
+	if (total && total < c->count)
+		join_leaf(c, total, moved_bps, sent, hungry);
 	c->stats.active += moved > 0;
 }
 

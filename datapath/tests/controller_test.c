@@ -73,13 +73,16 @@ static void charge(uint32_t line)
 static void send_packet(uint32_t line)
 {
 	for (uint32_t at = line; at; at = lines[at].parent)
-		if (over(at)) {
+		if (over(at) || over(lines[at].shared)) {
 			counters[line].drop_packets++;
 			counters[line].drop_bytes += PACKET_BYTES;
 			return;
 		}
-	for (uint32_t at = line; at; at = lines[at].parent)
+	for (uint32_t at = line; at; at = lines[at].parent) {
 		charge(at);
+		if (lines[at].shared)
+			charge(lines[at].shared);
+	}
 	counters[line].packets++;
 	counters[line].bytes += PACKET_BYTES;
 }
@@ -186,6 +189,40 @@ static void demand_comes_and_goes(void)
 	weir_controller_free(controller);
 }
 
+/* Lines 4 and 5, 6 and 7 are two customers' directions; 20 and 22 their totals below a total of both. */
+static void totals_share(void)
+{
+	struct weir_controller *controller = NULL;
+	double got[2] = {};
+	uint64_t before[LINES];
+
+	reset();
+	queue(20, 24, 10 * M, 0, 8);
+	queue(22, 24, 10 * M, 6 * M, 8);
+	queue(24, 0, 10 * M, 0, 8);
+	queue(2, 0, 0, 0, 8);
+	queue(3, 0, 0, 0, 8);
+	lines[2].shared = lines[3].shared = 24;
+	for (uint32_t line = 4; line < 8; line++) {
+		queue(line, 2 + line % 2, 0, 0, 8);
+		lines[line].shared = line < 6 ? 20 : 22;
+	}
+	if (weir_controller_new(lines, counters, LINES, &controller))
+		return check(0, "out of memory", 0, 0);
+	offered_bps[4] = 60e6;
+	offered_bps[5] = 20e6;
+	offered_bps[6] = offered_bps[7] = 8e6;
+	run(controller, 1);
+	for (uint32_t line = 4; line < 8; line++)
+		before[line] = counters[line].bytes;
+	run(controller, 3);
+	for (uint32_t line = 4; line < 8; line++)
+		got[line / 6] += (double)(counters[line].bytes - before[line]) * 8 / 3;
+	check(fabs(got[0] - 2e6) <= 0.2e6, "a total without guarantee", got[0], 2e6);
+	check(fabs(got[1] - 8e6) <= 0.8e6, "a total with a guarantee", got[1], 8e6);
+	weir_controller_free(controller);
+}
+
 /* max 2M, threshold 1500k, burst 4M: the manual's first bursts, to within a slot. */
 static void burst_lasts(double time_s, double wanted_s)
 {
@@ -233,6 +270,7 @@ int main(void)
 	vector("promised more than there is", (uint64_t[]){ 0, 6, 2, 12 }, (uint32_t[]){ 8, 8, 8, 8 }, 15,
 	       (double[]){ 3, 1, 6 });
 	demand_comes_and_goes();
+	totals_share();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

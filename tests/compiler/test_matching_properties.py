@@ -40,10 +40,10 @@ def answer(compiled: Compiled, address: str) -> str | None:
 def state(compiled: Compiled) -> dict[str, object]:
     """Everything the kernel would hold, with queue ids for slots."""
     shaping = compiled.shaping
-    name = {slot: spec.queue_id for slot, spec in shaping.classes.items()} | {0: None}
+    name = {slot: spec.id for slot, spec in shaping.classes.items()} | {0: None}
     return {
         "classes": {
-            spec.queue_id: (name[spec.parent_slot], spec.depth, spec.upload, spec.download)
+            spec.id: (name[spec.parent_slot], spec.depth, spec.upload, spec.download, name[spec.total_slot])
             for spec in shaping.classes.values()
         },
         "prefixes": {key: name[slot] for key, slot in shaping.prefixes.items()},
@@ -80,9 +80,7 @@ def test_updates_lead_where_a_full_compilation_leads(tree: list[Queue], data: st
         after = compiled.slots()
         assert all(after[queue_id] == slot for queue_id, slot in before.items() if queue_id in after)
         assert len(set(after.values())) == len(after)
-        assert dict(compiled.shaping.classes) == {
-            spec.slot: spec for spec in compiled.tables.by_queue.values()
-        }
+        assert dict(compiled.shaping.classes) == {spec.slot: spec for spec in compiled.tables.by_id.values()}
 
 
 @patient
@@ -129,6 +127,7 @@ def test_a_plan_and_its_inverse_do_to_tables_what_they_say(tree: list[Queue], da
         for old, new in one.shaping.classes.set:
             assert classes.get(new.slot) == old
             assert not new.parent_slot or new.parent_slot in classes, "a parent is there before its child"
+            assert not new.total_slot or new.total_slot in classes, "a total is there before it is charged"
             classes[new.slot] = new
         for *key, slot in one.shaping.prefixes.to_set():
             assert slot in classes, "a prefix never points at a class that is not there"
@@ -137,7 +136,7 @@ def test_a_plan_and_its_inverse_do_to_tables_what_they_say(tree: list[Queue], da
             del prefixes[key]
         for spec in one.shaping.classes.removed:
             assert spec.slot not in prefixes.values(), "nothing points at a class that goes"
-            assert all(other.parent_slot != spec.slot for other in classes.values())
+            assert all(spec.slot not in (other.parent_slot, other.total_slot) for other in classes.values())
             del classes[spec.slot]
         if expected is None:
             compiled.accept(plan)

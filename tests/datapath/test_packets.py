@@ -302,6 +302,29 @@ def test_both_directions_share_a_total(router: Loaded) -> None:
     assert up.tstamp_ns - down.tstamp_ns == 2_000_000, "1000 bytes at 4 Mbit/s"
 
 
+def test_a_total_above_counts_what_its_children_send(router: Loaded) -> None:
+    router.limit(20, 8_000_000, limit_ns=2_000_000)
+    router.limit(9, 0, total=20)
+    router.limit(SLOT, 0, parent=9)
+    router.set_clock_tk(20, UPLOAD, (time.monotonic_ns() + SECOND_NS) * 16)
+    run = router.egress(p.frame4(INTERNET, CUSTOMER, 1000))
+    assert run.verdict == DROP
+    assert router.counters(SLOT, DOWNLOAD)["ancestor_drop_packets"] == 1
+
+
+def test_htb_leaves_to_the_tree_all_but_the_total(router: Loaded) -> None:
+    router.mode("htb")
+    router.limit(20, 8_000_000)
+    router.limit(SLOT, 8_000_000, total=20)
+    frame = p.frame4(INTERNET, CUSTOMER, 1000)
+    own_clock = router.clock_tk(SLOT, DOWNLOAD)
+    assert router.egress(frame).verdict == NEXT
+    router.set_clock_tk(20, UPLOAD, (time.monotonic_ns() + SECOND_NS) * 16)
+    assert router.egress(frame).verdict == DROP
+    assert router.clock_tk(SLOT, DOWNLOAD) == own_clock
+    assert router.counters(SLOT, DOWNLOAD)["packets"] == 1
+
+
 def test_a_cycle_of_parents_ends(router: Loaded) -> None:
     router.limit(10, 8_000_000, parent=11)
     router.limit(11, 8_000_000, parent=10)

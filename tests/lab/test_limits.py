@@ -14,6 +14,7 @@ from tests.router import MEGABIT, Router, customer, rate
 
 SERVER = {4: plan.INTERNET_ADDRESSES[0], 6: plan.INTERNET_ADDRESSES[plan.INTERNET_COUNT]}
 TOLERANCE = 0.02
+TOTAL_TOLERANCE = 0.03
 
 
 def flow(number: int, direction: str, offered_mbit: float, family: int = 4) -> Flow:
@@ -51,6 +52,24 @@ def test_a_customers_two_families_share_one_budget(router: Router, direction: st
     router.put_queue("c0", **customer(0, max_limit_bps=rate(8, 8)) | {"name": "c0"})
     over4, over6 = measure.measure([flow(0, direction, 7), flow(0, direction, 7, 6)])
     assert over4.rate_bps + over6.rate_bps == pytest.approx(8e6, rel=TOLERANCE)
+
+
+def test_upload_and_download_share_a_total(router: Router) -> None:
+    router.bulk(upsert=[customer(0, total={"max_limit_bps": 6_000_000})])
+    assert router.api.call("GET", "/queues/c0/explain")["agrees"] is True
+    for up_mbit, down_mbit, families in ((5, 5, (4, 4)), (12, 4, (6, 4))):
+        up, down = measure.measure(
+            [flow(0, "upload", up_mbit, families[0]), flow(0, "download", down_mbit, families[1])]
+        )
+        assert up.rate_bps + down.rate_bps == pytest.approx(6e6, rel=TOTAL_TOLERANCE)
+
+
+def test_a_parents_total_holds_for_all_below_it(router: Router) -> None:
+    parent = {"id": "tower", "name": "tower", "total": {"max_limit_bps": 8_000_000}}
+    children = [customer(n, parent="tower", max_limit_bps=rate(6, 6)) for n in range(2)]
+    router.bulk(upsert=[parent, *children])
+    up, down = measure.measure([flow(0, "upload", 7), flow(1, "download", 7)])
+    assert up.rate_bps + down.rate_bps == pytest.approx(8e6, rel=TOTAL_TOLERANCE)
 
 
 @pytest.mark.parametrize("direction", ["upload", "download"])

@@ -102,6 +102,7 @@ def matching_queues(
         parent=parents,
         position=st.integers(0, 3),
         max_limit_bps=st.sampled_from((Pair(0, 0), Pair(1_000_000, 2_000_000))),
+        total=st.sampled_from((Total(), Total(), Total(max_limit_bps=3_000_000))),
         time=st.sampled_from((None, None, None, *WINDOWS)),
         disabled=st.sampled_from((False, False, False, True)),
     )

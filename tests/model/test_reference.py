@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weir.model.enforcement import ENFORCEMENT, FieldEnforcement, enforcement_of, not_enforced
-from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, StaticRoute, Total
+from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, StaticRoute
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs" / "reference" / "model.md").read_text()
@@ -51,8 +51,6 @@ def test_every_finding_code_is_listed() -> None:
 def test_a_queue_names_what_it_asks_for_and_does_not_get() -> None:
     plain = Queue("q", "q", ("10.0.0.1/32",), max_limit_bps=Pair(1, 1), bucket_size_ms=Pair(5, 5))
     assert enforcement_of(plain) == []
-    asking = Queue(
-        "q", "q", ("lan0",), dst="::/0", queue_type=Pair("default", "default"), total=Total(max_limit_bps=5)
-    )
-    assert not_enforced(asking) == ["dst", "queue_type", "total"]
+    asking = Queue("q", "q", ("lan0",), dst="::/0", queue_type=Pair("default", "default"))
+    assert not_enforced(asking) == ["dst", "queue_type"]
     assert enforcement_of(asking)[-1].to_json()["field"] == "target"

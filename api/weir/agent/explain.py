@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Port
 from weir.agent.engine import Engine
 from weir.backends.tables import record_of
-from weir.compiler import NO_SLOT, ClassSpec, Compiled, explain
+from weir.compiler import NO_SLOT, ClassSpec, Compiled, explain, total_id
 from weir.model.claims import pack
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix
 from weir.model.units import format_rate_long
@@ -29,6 +29,8 @@ class _Seen:
 
     spec: ClassSpec | None
     record: ClassRecord | None
+    total_spec: ClassSpec | None
+    total_record: ClassRecord | None
     lookups: Mapping[str, tuple[int, int]]
     ports: Mapping[str, int]
 
@@ -38,10 +40,13 @@ def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, A
     with engine.lock:
         compiled = engine.compiled
         found = explain(compiled, engine.document, queue_id)
-        spec = compiled.class_of(queue_id)
+        spec, total = compiled.class_of(queue_id), compiled.class_of(total_id(queue_id))
+        read_class = engine.kernel.tables.read_class
         seen = _Seen(
             spec,
-            engine.kernel.tables.read_class(spec.slot) if spec else None,
+            read_class(spec.slot) if spec else None,
+            total,
+            read_class(total.slot) if total else None,
             {fate.prefix: _lookups(compiled, datapath, fate.prefix) for fate in found.prefixes},
             {name: port.target_slot for name, port in datapath.attached().items()},
         )
@@ -54,6 +59,7 @@ def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, A
         "compiled": found.to_json(),
         "kernel": {
             "class": None if seen.record is None else _record_json(seen.record),
+            "total": None if seen.total_record is None else _record_json(seen.total_record)["upload"],
             "lookups": {prefix: slot for prefix, (slot, _) in seen.lookups.items()},
             "ports": [name for name, slot in seen.ports.items() if spec and slot == spec.slot],
         },
@@ -91,7 +97,18 @@ def _kernel_side(field: str, asked: str, seen: _Seen) -> tuple[str, bool]:
         return _line_text(record.upload), record.upload == wanted.upload
     if field.endswith(".download"):
         return _line_text(record.download), record.download == wanted.download
+    if field.endswith(".total"):
+        return _total(record, seen)
     return "", record == wanted
+
+
+def _total(record: ClassRecord, seen: _Seen) -> tuple[str, bool]:
+    """The class that both directions are charged to, and whether they are."""
+    if seen.total_spec is None or seen.total_record is None:
+        return "no class", False
+    text = f"slot {record.total_slot}, {_line_text(seen.total_record.upload)}"
+    same = seen.total_record == record_of(seen.total_spec)
+    return text, same and record.total_slot == seen.total_spec.slot
 
 
 def _target(asked: str, seen: _Seen) -> tuple[str, bool]:
@@ -117,6 +134,7 @@ def _record_json(record: ClassRecord) -> dict[str, Any]:
     return {
         "key": f"{record.key:016x}",
         "parent_slot": record.parent_slot,
+        "total_slot": record.total_slot,
         "upload": {**asdict(record.upload), "burst_bytes": record.upload.burst_bytes},
         "download": {**asdict(record.download), "burst_bytes": record.download.burst_bytes},
     }

@@ -85,7 +85,7 @@ class HtbBackend:
         found = HtbDifference()
         for ifname, port in wanted.ports.items():
             tree = TreeDifference(ifname, make_root=ifname not in held)
-            classes = {slot: class_of(spec, port) for slot, spec in wanted.classes.items()}
+            classes = {slot: class_of(spec, port) for slot, spec in wanted.classes.items() if _in_tree(spec)}
             _diff_tree(tree, held.get(ifname, {}), classes, wanted.classes)
             found.trees.append(tree)
         return found
@@ -104,9 +104,9 @@ class HtbBackend:
             [
                 TreeDifference(
                     ifname,
-                    remove=[spec.slot for spec in removed],
-                    add=[class_of(new, port) for old, new in changed if old is None],
-                    change=[class_of(new, port) for old, new in changed if old is not None],
+                    remove=[spec.slot for spec in removed if _in_tree(spec)],
+                    add=[class_of(new, port) for old, new in changed if old is None and _in_tree(new)],
+                    change=[class_of(new, port) for old, new in changed if old is not None and _in_tree(new)],
                 )
                 for ifname, port in wanted.ports.items()
             ]
@@ -138,6 +138,11 @@ class HtbBackend:
                 if minor not in added and htb_classes.read_one(index, tc.HTB_MAJOR, minor) is not None:
                     wrong.append(f"{tree.ifname}: HTB class {minor:x} is still there")
         refuse("shaping", wrong)
+
+
+def _in_tree(spec: ClassSpec) -> bool:
+    """A total is charged from two ports, and a tree belongs to one: the programs police it instead."""
+    return not spec.is_total
 
 
 def class_of(spec: ClassSpec, port: PortSpec) -> HtbClass:

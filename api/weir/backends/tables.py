@@ -43,7 +43,13 @@ class Tables(Protocol):
 def record_of(spec: ClassSpec) -> ClassRecord:
     """What the kernel holds for a class, rounded as the kernel rounds it."""
     classid = HTB_MAJOR << 16 | spec.slot if spec.slot <= MAX_HTB_MINOR else 0
-    return ClassRecord(spec.key, spec.parent_slot, _line(spec.upload, classid), _line(spec.download, classid))
+    return ClassRecord(
+        spec.key,
+        spec.parent_slot,
+        _line(spec.upload, classid),
+        _line(spec.download, classid),
+        spec.total_slot,
+    )
 
 
 def _line(clock: ClockSpec, classid: int) -> LineRecord:
@@ -94,7 +100,7 @@ class TablesDifference:
 
     def steps(self) -> Sequence[Step]:
         return [
-            *(step("shaping", "change", "class", f"slot {s.slot} queue {s.queue_id}") for s in self.write),
+            *(step("shaping", "change", "class", f"slot {s.slot} class {s.id}") for s in self.write),
             *(step("shaping", "change", "prefix", f"{_text(p)} -> slot {p[4]}") for p in self.set),
             *(step("shaping", "remove", "prefix", _text(key)) for key in self.unset),
             *(step("shaping", "remove", "class", f"slot {slot}") for slot in self.clear),
@@ -123,7 +129,7 @@ class TablesBackend:
             write=[spec for slot, spec in classes.items() if read(slot) != record_of(spec)],
             clear=[slot for slot, _ in held.lines.in_use() if slot not in classes],
         )
-        found.write.sort(key=lambda spec: spec.depth)
+        found.write.sort(key=lambda spec: (spec.depth, not spec.is_total))
         right = 0
         for key, slot in held.prefixes():
             asked = entries.get(key)
@@ -160,7 +166,7 @@ class TablesBackend:
     def verify(self, difference: TablesDifference) -> None:
         read = self._lines.read
         wrong = [
-            f"slot {spec.slot} (queue {spec.queue_id}) holds {read(spec.slot)}"
+            f"slot {spec.slot} (class {spec.id}) holds {read(spec.slot)}"
             for spec in difference.write
             if read(spec.slot) != record_of(spec)
         ]

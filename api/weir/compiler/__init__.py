@@ -26,6 +26,7 @@ from weir.compiler.types import (
     RouteSpec,
     Step,
     class_key,
+    total_id,
 )
 
 __all__ = [
@@ -58,5 +59,6 @@ __all__ = [
     "next_edge",
     "nothing_compiled",
     "recompiled",
+    "total_id",
     "update",
 ]

@@ -38,6 +38,23 @@ def clock_spec(
     return ClockSpec(rate_bps, burst_bytes, guarantee_bps, priority, *burst)
 
 
+UNLIMITED = ClockSpec(0, 0)
+
+
+def total_clock_of(queue: Queue) -> ClockSpec | None:
+    """The clock that both directions share, or None when the queue asks for no such limit."""
+    total = queue.total
+    if not (total.max_limit_bps or total.limit_at_bps):
+        return None
+    return clock_spec(
+        total.max_limit_bps,
+        total.bucket_size_ms,
+        total.limit_at_bps,
+        total.priority,
+        (total.burst_limit_bps, total.burst_threshold_bps, total.burst_time_ms),
+    )
+
+
 def clocks_of(queue: Queue) -> tuple[ClockSpec, ClockSpec]:
     """Upload and download."""
     rate, bucket, guarantee, priority = (

@@ -22,7 +22,8 @@ V = TypeVar("V", bound=tuple[object, ...])
 class Tables:
     """The parts of `Compiled` that queues make, indexed for incremental change."""
 
-    by_queue: dict[str, ClassSpec] = field(default_factory=dict)
+    by_id: dict[str, ClassSpec] = field(default_factory=dict)
+    """By `ClassSpec.id`: a queue's own class under its id, its total under another."""
     by_slot: dict[int, ClassSpec] = field(default_factory=dict)
     claims: PrefixClaims = field(default_factory=PrefixClaims)
     """Who may have a prefix, the best rank first; the first one gets it unless it is shadowed."""
@@ -39,7 +40,7 @@ class Tables:
     def slot_of(self, packed: int) -> int:
         """The slot that the kernel has for a prefix; 0 if it has no such entry."""
         queue_id = self.claims.first(packed)
-        return 0 if queue_id is None or packed in self.shadowed else self.by_queue[queue_id].slot
+        return 0 if queue_id is None or packed in self.shadowed else self.by_id[queue_id].slot
 
 
 class PrefixTable(Mapping[PrefixKey, int]):
@@ -100,11 +101,11 @@ class Compiled:
         return self.site.firewall
 
     def class_of(self, queue_id: str) -> ClassSpec | None:
-        return self.tables.by_queue.get(queue_id)
+        return self.tables.by_id.get(queue_id)
 
     def slots(self) -> dict[str, int]:
         """Queue id -> slot."""
-        return {queue_id: spec.slot for queue_id, spec in self.tables.by_queue.items()}
+        return {spec.queue_id: spec.slot for spec in self.tables.by_id.values() if not spec.is_total}
 
     def accept(self, plan: Plan) -> None:
         """Take over a plan made from this very state, after the kernel holds it."""
@@ -141,6 +142,7 @@ class Edits:
     slots: SlotDraft
     now_local: datetime
     classes: dict[str, ClassSpec | None] = field(default_factory=dict)
+    """By `ClassSpec.id`; None = gone."""
     claims: dict[int, tuple[str, ...]] = field(default_factory=dict)
     shadowed: dict[int, bool] = field(default_factory=dict)
     claimed: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -150,13 +152,13 @@ class Edits:
     matched_timed: frozenset[str] = frozenset()
 
     def apply_to(self, tables: Tables) -> None:
-        for queue_id in self.classes:
-            old = tables.by_queue.pop(queue_id, None)
+        for class_id in self.classes:
+            old = tables.by_id.pop(class_id, None)
             if old is not None:
                 tables.by_slot.pop(old.slot, None)
-        for queue_id, spec in self.classes.items():
+        for class_id, spec in self.classes.items():
             if spec is not None:
-                tables.by_queue[queue_id] = tables.by_slot[spec.slot] = spec
+                tables.by_id[class_id] = tables.by_slot[spec.slot] = spec
         for packed, ids in self.claims.items():
             tables.claims.set(packed, ids)
         for packed, is_shadowed in self.shadowed.items():

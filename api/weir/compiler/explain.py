@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 from weir.compiler.compiled import Compiled
 from weir.compiler.plan import Plan, prefix_key
-from weir.compiler.types import LAST_PRIORITY, ClockSpec
+from weir.compiler.types import LAST_PRIORITY, ClockSpec, total_id
 from weir.model.claims import PrefixClaims, pack
 from weir.model.codec import Json, to_json
 from weir.model.document import Document, interface_targets
@@ -72,6 +73,8 @@ class Explanation:
     depth: int
     upload: ClockSpec | None
     download: ClockSpec | None
+    total: ClockSpec | None
+    """What both directions share, in a class of its own."""
     prefixes: tuple[PrefixFate, ...]
     interfaces: tuple[str, ...]
     """Interfaces whose packets without a matching prefix belong to this queue."""
@@ -86,6 +89,7 @@ class Explanation:
             "depth": self.depth,
             "upload": None if self.upload is None else asdict(self.upload),
             "download": None if self.download is None else asdict(self.download),
+            "total": None if self.total is None else asdict(self.total),
             "prefixes": [
                 {"prefix": fate.prefix, "taken_by": fate.taken_by, "through": fate.through}
                 for fate in self.prefixes
@@ -101,6 +105,7 @@ def explain(compiled: Compiled, document: Document, queue_id: str) -> Explanatio
     if queue is None:
         raise NotFound(f"there is no queue {queue_id!r}", path=f"queue/{queue_id}")
     spec = compiled.class_of(queue_id)
+    total = compiled.class_of(total_id(queue_id))
     inactive = inactive_because(document, queue, compiled.now_local)
     tables = compiled.tables
     prefixes = tuple(_fate(compiled, text) for text in queue.target if looks_like_prefix(text))
@@ -117,6 +122,7 @@ def explain(compiled: Compiled, document: Document, queue_id: str) -> Explanatio
         depth=spec.depth if spec else 0,
         upload=spec.upload if spec else None,
         download=spec.download if spec else None,
+        total=total.upload if total else None,
         prefixes=prefixes,
         interfaces=interfaces,
         inactive_because=inactive,
@@ -183,19 +189,43 @@ def _lines(
         ("download", queue.max_limit_bps.download, spec.download),
     ):
         lines.append(Line(f"max_limit_bps.{way}", format_rate_long(asked_bps), _clock_text(clock)))
-        lines.extend(_sharing_lines(queue, way, clock))
+        pairs = (queue.limit_at_bps, queue.priority, queue.burst_limit_bps)
+        limit_at, priority, burst = (getattr(pair, way) for pair in pairs)
+        lines.extend(_sharing_lines(way, _Asked(limit_at, priority, burst), clock))
+    lines.extend(_total_lines(queue, compiled))
     return lines
 
 
-def _sharing_lines(queue: Queue, way: str, clock: ClockSpec) -> Iterator[Line]:
+def _total_lines(queue: Queue, compiled: Compiled) -> Iterator[Line]:
+    """What both directions share; nothing when the queue asks for no total."""
+    spec, total = compiled.class_of(total_id(queue.id)), queue.total
+    if spec is None:
+        return
+    clock = spec.upload
+    yield Line(
+        "max_limit_bps.total",
+        format_rate_long(total.max_limit_bps),
+        f"slot {spec.slot}, {_clock_text(clock)}",
+    )
+    yield from _sharing_lines(
+        "total", _Asked(total.limit_at_bps, total.priority, total.burst_limit_bps), clock
+    )
+
+
+class _Asked(NamedTuple):
+    limit_at_bps: int
+    priority: int
+    burst_limit_bps: int
+
+
+def _sharing_lines(way: str, asked: _Asked, clock: ClockSpec) -> Iterator[Line]:
     """Guarantee, priority and burst, where the queue asks for one."""
-    limit_at_bps, burst_bps = getattr(queue.limit_at_bps, way), getattr(queue.burst_limit_bps, way)
-    if limit_at_bps:
+    if asked.limit_at_bps:
         guarantee = format_rate_long(clock.guarantee_bps)
-        yield Line(f"limit_at_bps.{way}", format_rate_long(limit_at_bps), guarantee)
-    if getattr(queue.priority, way) != LAST_PRIORITY:
-        yield Line(f"priority.{way}", str(getattr(queue.priority, way)), str(clock.priority))
-    if burst_bps:
+        yield Line(f"limit_at_bps.{way}", format_rate_long(asked.limit_at_bps), guarantee)
+    if asked.priority != LAST_PRIORITY:
+        yield Line(f"priority.{way}", str(asked.priority), str(clock.priority))
+    if asked.burst_limit_bps:
         state = "no burst: it could never happen"
         if clock.burst_limit_bps:
             state = (
@@ -203,7 +233,7 @@ def _sharing_lines(queue: Queue, way: str, clock: ClockSpec) -> Iterator[Line]:
                 f"{format_duration_ms(clock.burst_time_ms)} is below "
                 f"{format_rate_long(clock.burst_threshold_bps)}"
             )
-        yield Line(f"burst_limit_bps.{way}", format_rate_long(burst_bps), state)
+        yield Line(f"burst_limit_bps.{way}", format_rate_long(asked.burst_limit_bps), state)
 
 
 def _clock_text(clock: ClockSpec) -> str:

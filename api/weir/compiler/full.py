@@ -7,12 +7,12 @@ from collections.abc import Callable
 from datetime import datetime
 
 from weir.compiler.allocation import SlotAllocation
-from weir.compiler.clocks import clocks_of
+from weir.compiler.classes import TOP, Place, classes_of, place_below
 from weir.compiler.compiled import Compiled, Replacement, Tables
 from weir.compiler.matching import EVERYTHING, Scope, is_matched, narrowed, shadowed_flags
 from weir.compiler.plan import Plan, PrefixDelta, ShapingDelta, delta_of
 from weir.compiler.site import Site, ports_of, site_of
-from weir.compiler.types import NO_SLOT, ClassSpec
+from weir.compiler.types import NO_SLOT
 from weir.model.claims import Claimants
 from weir.model.document import Document
 from weir.model.limits import MAX_QUEUE_LEVELS
@@ -44,18 +44,18 @@ def nothing_compiled(allocation: SlotAllocation, now_local: datetime) -> Compile
 def recompiled(compiled: Compiled, document: Document, now_local: datetime) -> Plan:
     """As an incremental plan, by compiling everything: faster when much of the document changed."""
     slots = compiled.allocation.draft()
-    before = compiled.tables.by_queue
-    for queue_id, spec in before.items():
-        if document.queue(queue_id) is None:
+    before = compiled.tables.by_id
+    for spec in before.values():
+        if document.queue(spec.queue_id) is None:
             slots.release(spec.slot)
 
-    def slot_for(queue_id: str) -> int:
-        known = before.get(queue_id)
-        return slots.take(queue_id) if known is None else known.slot
+    def slot_for(class_id: str) -> int:
+        known = before.get(class_id)
+        return slots.take(class_id) if known is None else known.slot
 
     tables = _compile_tables(document, slot_for, now_local)
-    for queue_id, spec in before.items():
-        if queue_id not in tables.by_queue and document.queue(queue_id) is not None:
+    for class_id, spec in before.items():
+        if class_id not in tables.by_id and document.queue(spec.queue_id) is not None:
             slots.release(spec.slot)
     site = site_of(document)
     plan = _difference(compiled.tables, compiled.site, tables, site)
@@ -69,7 +69,7 @@ def difference(before: Compiled, after: Compiled) -> Plan:
 
 
 def _difference(before: Tables, site_before: Site, after: Tables, site_after: Site) -> Plan:
-    classes = delta_of(before.by_queue, after.by_queue)
+    classes = delta_of(before.by_id, after.by_id)
     classes.removed = [spec for spec in reversed(classes.removed) if spec.slot not in after.by_slot]
     return Plan(
         network=delta_of(site_before.network, site_after.network),
@@ -99,7 +99,7 @@ def _prefix_difference(before: Tables, after: Tables) -> PrefixDelta:
 def _compile_tables(document: Document, slot_for: Callable[[str], int], now_local: datetime) -> Tables:
     walk = _Walk(document, slot_for, now_local)
     for queue in children_in_order(document, None):
-        walk.visit(queue, EVERYTHING, NO_SLOT, 0)
+        walk.visit(queue, EVERYTHING, TOP)
     tables = walk.tables
     tables.claims.replace_all(walk.claims)
     ranks = walk.ranks
@@ -110,7 +110,7 @@ def _compile_tables(document: Document, slot_for: Callable[[str], int], now_loca
 
     flags = shadowed_flags(tables.claims, rank_of, None)
     tables.shadowed = {packed for packed, shadowed in flags if shadowed}
-    winners = {ifname: tables.by_queue[ids[0]].slot for ifname, ids in tables.interface_claims.items()}
+    winners = {ifname: tables.by_id[ids[0]].slot for ifname, ids in tables.interface_claims.items()}
     tables.ports = ports_of(document, winners)
     tables.matched_timed = open_timed_queues(document, now_local)
     return tables
@@ -133,13 +133,13 @@ class _Walk:
         self.claims: dict[int, Claimants] = {}
         self.ranks: dict[str, int] = {}
 
-    def visit(self, queue: Queue, within: Scope | None, parent_slot: int, depth: int) -> None:
+    def visit(self, queue: Queue, within: Scope | None, above: Place) -> None:
         """`within` is None below a queue that takes no packets now: classes stay, prefixes go."""
-        if queue.disabled or depth >= MAX_QUEUE_LEVELS:
+        if queue.disabled or above.depth >= MAX_QUEUE_LEVELS:
             return
-        upload, download = clocks_of(queue)
-        spec = ClassSpec(self._slot_for(queue.id), queue.id, parent_slot, depth, upload, download)
-        self.tables.by_queue[queue.id] = self.tables.by_slot[spec.slot] = spec
+        specs = classes_of(queue, above, self._slot_for)
+        for spec in specs:
+            self.tables.by_id[spec.id] = self.tables.by_slot[spec.slot] = spec
         prefixes: tuple[int, ...] = ()
         interfaces: tuple[str, ...] = ()
         below: Scope | None = None
@@ -147,7 +147,7 @@ class _Walk:
             prefixes, interfaces, below = narrowed(queue, within)
         if queue.id in self._document.children:
             for child in children_in_order(self._document, queue.id):
-                self.visit(child, below, spec.slot, depth + 1)
+                self.visit(child, below, place_below(specs, above))
         self.ranks[queue.id] = len(self.ranks)
         if prefixes:
             self._claim(queue.id, prefixes)

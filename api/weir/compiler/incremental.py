@@ -11,13 +11,14 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from weir.compiler.clocks import clocks_of
+from weir.compiler.classes import Place, classes_of
+from weir.compiler.clocks import total_clock_of
 from weir.compiler.compiled import Compiled, Edits
 from weir.compiler.full import open_timed_queues, recompiled
 from weir.compiler.matching import Matcher, shadowed_flags
 from weir.compiler.plan import Plan, delta_of
 from weir.compiler.site import ports_of, site_of
-from weir.compiler.types import NO_SLOT, ClassSpec
+from weir.compiler.types import NO_SLOT, ClassSpec, total_id
 from weir.model.claims import last_inside
 from weir.model.document import Change, Document
 from weir.model.limits import MAX_QUEUE_LEVELS
@@ -77,7 +78,7 @@ class _Update:
         for change in self._changes:
             if change.kind == "queue":
                 moved = _place_differs(change.old, change.new)
-                if moved or _matching_differs(change.old, change.new):
+                if moved or _below_differs(change.old, change.new):
                     for queue_id in subtree_ids(self._document, change.id, walked[moved]):
                         touched[queue_id] = touched.get(queue_id, False) or moved
                 else:
@@ -89,17 +90,21 @@ class _Update:
 
     def _change_classes(self, plan: Plan) -> None:
         for depth, queue_id in sorted((depth, queue_id) for queue_id, depth in self._depths.items()):
-            old = self._before.by_queue.get(queue_id)
-            new = None if depth < 0 else self._class(queue_id, depth, old)
-            if old == new:
-                continue
-            self._edits.classes[queue_id] = new
-            if new is not None:
-                plan.shaping.classes.set.append((old, new))
-            elif old is not None:
-                plan.shaping.classes.removed.append(old)
-                self._edits.slots.release(old.slot)
-        plan.shaping.classes.removed.sort(key=lambda spec: -spec.depth)
+            classes = {} if depth < 0 else {spec.id: spec for spec in self._classes(queue_id, depth)}
+            for class_id in (total_id(queue_id), queue_id):
+                self._change_class(plan, class_id, classes.get(class_id))
+        plan.shaping.classes.removed.sort(key=lambda spec: (-spec.depth, spec.is_total))
+
+    def _change_class(self, plan: Plan, class_id: str, new: ClassSpec | None) -> None:
+        old = self._before.by_id.get(class_id)
+        if old == new:
+            return
+        self._edits.classes[class_id] = new
+        if new is not None:
+            plan.shaping.classes.set.append((old, new))
+        elif old is not None:
+            plan.shaping.classes.removed.append(old)
+            self._edits.slots.release(old.slot)
 
     def _depth_if_enabled(self, queue_id: str) -> int:
         """The number of ancestors; -1 when the queue gets no class: it is gone, it or an ancestor is
@@ -111,17 +116,27 @@ class _Update:
         reaches_top = path[-1].parent is None and len(path) <= MAX_QUEUE_LEVELS
         return -1 if not reaches_top or any(item.disabled for item in path) else len(path) - 1
 
-    def _class(self, queue_id: str, depth: int, old: ClassSpec | None) -> ClassSpec:
+    def _classes(self, queue_id: str, depth: int) -> list[ClassSpec]:
         queue = self._document.queue(queue_id)
         assert queue is not None
-        upload, download = clocks_of(queue)
-        slot = self._edits.slots.take(queue_id) if old is None else old.slot
         parent_slot = NO_SLOT if queue.parent is None else self._slot_after(queue.parent)
-        return ClassSpec(slot, queue.id, parent_slot, depth, upload, download)
+        total_slot = NO_SLOT if total_clock_of(queue) is None else self._total_above(queue)
+        return classes_of(queue, Place(parent_slot, total_slot, depth), self._slot_for)
 
-    def _slot_after(self, queue_id: str) -> int:
-        edited = self._edits.classes.get(queue_id)
-        return (edited or self._before.by_queue[queue_id]).slot
+    def _slot_for(self, class_id: str) -> int:
+        known = self._before.by_id.get(class_id)
+        return self._edits.slots.take(class_id) if known is None else known.slot
+
+    def _slot_after(self, class_id: str) -> int:
+        edited = self._edits.classes.get(class_id)
+        return (edited or self._before.by_id[class_id]).slot
+
+    def _total_above(self, queue: Queue) -> int:
+        """The nearest ancestor's total; ancestors that change were done before."""
+        for above in ancestors(self._document, queue):
+            if total_clock_of(above) is not None:
+                return self._slot_after(total_id(above.id))
+        return NO_SLOT
 
     def _change_prefixes(self, plan: Plan) -> None:
         prefixes: dict[int, set[str]] = {}
@@ -264,12 +279,14 @@ def _place_differs(old: object, new: object) -> bool:
     return before.parent != after.parent or before.position != after.position
 
 
-def _matching_differs(old: object, new: object) -> bool:
+def _below_differs(old: object, new: object) -> bool:
+    """Whether queues below may match something else or hang under another total."""
     before, after = _queue(old), _queue(new)
     if before is None or after is None:
         return True
     return (
-        before.target != after.target
+        (total_clock_of(before) is None) != (total_clock_of(after) is None)
+        or before.target != after.target
         or before.dst != after.dst
         or before.disabled != after.disabled
         or before.time != after.time

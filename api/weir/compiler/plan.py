@@ -231,17 +231,25 @@ def _clock_text(clock: ClockSpec) -> str:
 
 
 def _class_text(old: ClassSpec | None, new: ClassSpec) -> str:
-    parts = [f"slot {new.slot} queue {new.queue_id}"]
+    parts = [f"slot {new.slot} {'total of ' if new.is_total else ''}queue {new.queue_id}"]
     if old is None or old.parent_slot != new.parent_slot:
         parts.append(f"under slot {new.parent_slot}" if new.parent_slot else "at the top")
+    if new.is_total:
+        return ", ".join([*parts, _clock_change("both ways", old.upload if old else None, new.upload)])
     for way, before, after in (
-        ("up", old and old.upload, new.upload),
-        ("down", old and old.download, new.download),
+        ("up", old.upload if old else None, new.upload),
+        ("down", old.download if old else None, new.download),
     ):
         if before != after:
-            was = f" (was {_clock_text(before)})" if before else ""
-            parts.append(f"{way} {_clock_text(after)}{was}")
+            parts.append(_clock_change(way, before, after))
+    if new.total_slot != (old.total_slot if old else NO_SLOT):
+        parts.append(f"total in slot {new.total_slot}" if new.total_slot else "without total")
     return ", ".join(parts)
+
+
+def _clock_change(way: str, before: ClockSpec | None, after: ClockSpec) -> str:
+    was = f" (was {_clock_text(before)})" if before and before != after else ""
+    return f"{way} {_clock_text(after)}{was}"
 
 
 def _port_text(old: PortSpec | None, new: PortSpec) -> str:

@@ -24,6 +24,11 @@ def class_key(queue_id: str) -> int:
     return int.from_bytes(blake2b(queue_id.encode(), digest_size=8).digest(), "little")
 
 
+def total_id(queue_id: str) -> str:
+    """The id of the class that a queue's `total` becomes; no queue's id holds a slash."""
+    return f"{queue_id}/total"
+
+
 @dataclass(frozen=True, slots=True)
 class ClockSpec:
     """One direction's clock. `rate_bps` 0 = unlimited (only counted); `burst_bytes` is the bucket's depth.
@@ -44,7 +49,11 @@ class ClockSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClassSpec:
-    """One queue in the kernel. `parent_slot` 0 = none; `depth` counts its ancestors."""
+    """One queue in the kernel. `parent_slot` 0 = none; `depth` counts its ancestors.
+
+    A queue with limits that both directions share has a second class, its total: `total_slot` of the
+    queue names it, both directions are charged to its upload line, and its parent is the nearest total above.
+    """
 
     slot: int
     queue_id: str
@@ -52,10 +61,16 @@ class ClassSpec:
     depth: int
     upload: ClockSpec
     download: ClockSpec
+    total_slot: int = NO_SLOT
+    is_total: bool = False
+
+    @property
+    def id(self) -> str:
+        return total_id(self.queue_id) if self.is_total else self.queue_id
 
     @property
     def key(self) -> int:
-        return class_key(self.queue_id)
+        return class_key(self.id)
 
 
 class PrefixKey(NamedTuple):

@@ -39,7 +39,7 @@ ENFORCEMENT: tuple[FieldEnforcement, ...] = (
     FieldEnforcement("queue_type", False, "kept, but packets wait as the interface's shaper decides"),
     FieldEnforcement("bucket_size_ms", True, "at least 20 ms and four full packets"),
     FieldEnforcement("time", True),
-    FieldEnforcement("total", False, "kept, but upload and download are limited each by itself only"),
+    FieldEnforcement("total", True, "guarantees and priorities count among totals below one total"),
     FieldEnforcement("comment", True),
     FieldEnforcement("disabled", True),
 )
