@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the fast path may forward by itself: plain unicast IP that the kernel would only route. All
- * else (options, extension headers, fragments, IPsec, last hop, strange sources) goes up the stack.
+ * What the fast path may forward by itself: plain unicast IP to this router that the kernel would only
+ * route. All else (options, extension headers, fragments, IPsec, last hop, strange sources) goes up.
  */
 #ifndef WEIR_BPF_FORWARD_H
 #define WEIR_BPF_FORWARD_H
@@ -10,6 +10,8 @@
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
 
 #include "weir/abi.h"
 
@@ -18,10 +20,18 @@
 #define WEIR_AF_INET 2
 #define WEIR_AF_INET6 10
 
-/* A frame that may be forwarded; both addresses in host order, a v4 address in the first half. */
+/*
+ * A frame that may be forwarded. Both addresses as they classify: in host order, a v4 address in the
+ * first half; the source before NAT, the destination after it. `fib` is what is asked of the kernel.
+ */
 struct weir_route {
 	struct weir_packet source, destination;
 	__u32 ip_bytes;
+	__u32 flow; /* index in weir_up */
+	bool ends; /* TCP FIN or RST */
+	bool translated; /* v4: to new_source, new_destination and new_ports */
+	__be32 new_source, new_destination;
+	__be16 new_ports[2];
 	struct bpf_fib_lookup fib;
 };
 
@@ -83,52 +93,70 @@ static __always_inline bool weir_plain6(struct ipv6hdr *ip, void *end, struct we
 	return true;
 }
 
-static __always_inline bool weir_forwardable(struct xdp_md *ctx, struct weir_route *route)
+/* TCP and UDP: the ports, and whether the connection ends. False when the header is not all there. */
+static __always_inline bool weir_plain_transport(void *header, void *end, struct weir_route *route)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	struct ethhdr *ethernet = data;
-	bool plain = false;
+	struct udphdr *udp = header;
+	struct tcphdr *tcp = header;
 
-	if ((void *)(ethernet + 1) > end || ethernet->h_dest[0] & 1)
+	if (route->fib.l4_protocol != IPPROTO_TCP && route->fib.l4_protocol != IPPROTO_UDP)
+		return true;
+	if ((void *)(udp + 1) > end)
 		return false;
-	if (ethernet->h_proto == bpf_htons(ETH_P_IP))
-		plain = weir_plain4((void *)(ethernet + 1), end, route);
-	else if (ethernet->h_proto == bpf_htons(ETH_P_IPV6))
-		plain = weir_plain6((void *)(ethernet + 1), end, route);
-	if (!plain || route->ip_bytes > (__u64)(end - data) - sizeof(*ethernet))
+	route->fib.sport = udp->source;
+	route->fib.dport = udp->dest;
+	if (route->fib.l4_protocol == IPPROTO_UDP)
+		return true;
+	if ((void *)(tcp + 1) > end)
 		return false;
-	route->fib.tot_len = route->ip_bytes;
-	route->fib.ifindex = ctx->ingress_ifindex;
+	route->ends = tcp->fin || tcp->rst;
 	return true;
 }
 
-/* RFC 1624: one less hop in the high byte of its word. */
-static __always_inline void weir_decrement_ttl(struct iphdr *ip)
+/* Both directions of a flow differ, flows of one host spread: multiplicative hashing (Knuth, 6.4). */
+static __always_inline __u32 weir_flow_hash(const struct weir_route *route)
 {
-	__u32 check = ip->check + bpf_htons(0x0100);
+	__u64 mixed = route->source.high ^ route->source.low;
 
-	ip->check = check + (check >= 0xffff);
-	ip->ttl--;
+	mixed = mixed * 0x9e3779b97f4a7c15ULL ^ route->destination.high ^ route->destination.low;
+	mixed = mixed * 0x9e3779b97f4a7c15ULL ^
+		((__u64)route->fib.sport << 32 | (__u32)route->fib.dport << 8 | route->fib.l4_protocol);
+	return mixed * 0x9e3779b97f4a7c15ULL >> 48 & (WEIR_UP_FLOWS - 1);
 }
 
-static __always_inline bool weir_rewrite(struct xdp_md *ctx, const struct weir_route *route)
+static __always_inline bool weir_is_for(const struct ethhdr *ethernet, const struct weir_port *port)
+{
+	const __u8 *to = ethernet->h_dest, *own = port->mac;
+
+	return *(const __u32 *)to == *(const __u32 *)own &&
+	       *(const __u16 *)(to + 4) == *(const __u16 *)(own + 4);
+}
+
+static __always_inline bool weir_forwardable(struct xdp_md *ctx, const struct weir_port *from,
+					     struct weir_route *route)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *ethernet = data;
+	void *ip = ethernet + 1;
 
-	if (data + sizeof(*ethernet) + sizeof(struct iphdr) > end)
+	if (ip > end || !weir_is_for(ethernet, from))
 		return false;
-	if (route->destination.family == 4) {
-		weir_decrement_ttl((void *)(ethernet + 1));
-	} else {
-		struct ipv6hdr *ip = (void *)(ethernet + 1);
-
-		if ((void *)(ip + 1) > end)
+	if (ethernet->h_proto == bpf_htons(ETH_P_IP)) {
+		if (!weir_plain4(ip, end, route) ||
+		    !weir_plain_transport(ip + sizeof(struct iphdr), end, route))
 			return false;
-		ip->hop_limit--;
+	} else if (ethernet->h_proto == bpf_htons(ETH_P_IPV6)) {
+		if (!weir_plain6(ip, end, route) ||
+		    !weir_plain_transport(ip + sizeof(struct ipv6hdr), end, route))
+			return false;
+	} else {
+		return false;
 	}
-	__builtin_memcpy(ethernet->h_dest, route->fib.dmac, ETH_ALEN);
-	__builtin_memcpy(ethernet->h_source, route->fib.smac, ETH_ALEN);
+	if (route->ip_bytes > (__u64)(end - data) - sizeof(*ethernet))
+		return false;
+	route->fib.tot_len = route->ip_bytes;
+	route->fib.ifindex = ctx->ingress_ifindex;
+	route->flow = weir_flow_hash(route);
 	return true;
 }
 

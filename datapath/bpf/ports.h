@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Ports: how an interface is shaped, found by its index, and what it let through unshaped. */
+/* Ports: how an interface is shaped, found by its index; what it let through unshaped and what it sent up. */
 #ifndef WEIR_BPF_PORTS_H
 #define WEIR_BPF_PORTS_H
 
@@ -43,6 +43,14 @@ static __always_inline void weir_port_count(__u32 place, __u32 reason, __u32 byt
 		return;
 	counters->packets[reason]++;
 	counters->bytes[reason] += bytes;
+}
+
+static __always_inline void weir_port_count_up(__u32 place, enum weir_up_reason reason)
+{
+	struct weir_port_counters *counters = bpf_map_lookup_elem(&weir_port_counts, &place);
+
+	if (counters && reason < WEIR_UPS)
+		counters->up[reason]++;
 }
 
 #endif

@@ -27,6 +27,7 @@
 
 #include "clock.h"
 #include "counters.h"
+#include "held.h"
 #include "lookup.h"
 #include "parse.h"
 #include "ports.h"
@@ -139,6 +140,7 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 	if (!police && weir_after(departure, pace.now_tk)) {
 		delay_ns = (departure - pace.now_tk) >> WEIR_TICK_SHIFT;
 		weir_set_departure(skb, departure >> WEIR_TICK_SHIFT);
+		weir_hold(index, departure >> WEIR_TICK_SHIFT);
 		weir_mark(skb, ecn, delay_ns, index, weight);
 	}
 	weir_count_sent(index, weight->segments, weight->ip_bytes, delay_ns / 1000);

@@ -19,6 +19,8 @@ enum weir_map {
 	WEIR_MAP_PORTS,
 	WEIR_MAP_PORT_COUNTERS,
 	WEIR_MAP_DEVICES,
+	WEIR_MAP_HELD,
+	WEIR_MAP_UP,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };
@@ -60,6 +62,7 @@ struct weir {
 	int program_fd[WEIR_PROGRAMS];
 	int (*link_fd)[WEIR_PROGRAMS]; /* by port place; held only without pins */
 	bool no_tcx;
+	char flow_reason[160]; /* why the fast path cannot ask the flow table; empty when it can */
 	struct weir_table table[2]; /* v4, v6 */
 	struct weir_tree tree;
 	uint32_t length_count[129]; /* v6 prefixes by length */

@@ -30,6 +30,8 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_PORTS] = "weir_ports",
 	[WEIR_MAP_PORT_COUNTERS] = "weir_port_counts", /* 15 characters at most */
 	[WEIR_MAP_DEVICES] = "weir_devices",
+	[WEIR_MAP_HELD] = "weir_held",
+	[WEIR_MAP_UP] = "weir_up",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -67,7 +69,10 @@ static uint32_t value_size(enum weir_map map)
 	case WEIR_MAP_PORT_COUNTERS:
 		return sizeof(struct weir_port_counters);
 	case WEIR_MAP_DEVICES:
+	case WEIR_MAP_UP:
 		return sizeof(uint32_t);
+	case WEIR_MAP_HELD:
+		return sizeof(uint64_t);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -78,6 +83,7 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 	switch (map) {
 	case WEIR_MAP_LINES:
 	case WEIR_MAP_COUNTERS:
+	case WEIR_MAP_HELD:
 		return meta->slots * 2;
 	case WEIR_MAP_PREFIX4:
 	case WEIR_MAP_PREFIX6:
@@ -88,6 +94,8 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 	case WEIR_MAP_PORT_COUNTERS:
 	case WEIR_MAP_DEVICES:
 		return WEIR_PORTS;
+	case WEIR_MAP_UP:
+		return WEIR_UP_FLOWS;
 	default:
 		return 1;
 	}
@@ -309,6 +317,7 @@ int weir_usage(struct weir *weir, struct weir_usage *out)
 		.v4_units = meta->v4_units,
 		.v4_units_used = weir->tree.used,
 		.v6_lengths = WEIR_V6_LENGTHS,
+		.flow_lookup = meta->flow_lookup,
 		.v6_lengths_used = meta->lengths[meta->lengths_active].count,
 	};
 	for (uint32_t slot = 1; slot < meta->slots; slot++)

@@ -2,6 +2,7 @@
 /* Ports: the records that the programs read, and attaching, detaching and listing interfaces. */
 #include <errno.h>
 #include <net/if.h>
+#include <net/ethernet.h>
 #include <net/if_arp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static void port_remove(struct weir *weir, struct weir_port *port)
 	*port = empty;
 }
 
-static bool has_ethernet_header(const char *name)
+/* Whether frames have an Ethernet header; and the device's own address. */
+static bool has_ethernet_header(const char *name, uint8_t *mac)
 {
 	struct ifreq request = {};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), error;
@@ -82,6 +84,7 @@ static bool has_ethernet_header(const char *name)
 	error = fd < 0 || ioctl(fd, SIOCGIFHWADDR, &request);
 	if (fd >= 0)
 		close(fd);
+	memcpy(mac, request.ifr_hwaddr.sa_data, ETH_ALEN);
 	return error || request.ifr_hwaddr.sa_family == ARPHRD_ETHER ||
 	       request.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK;
 }
@@ -95,6 +98,8 @@ static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
 	if (spec->target_slot >= meta->slots)
 		return weir_fail(EINVAL, "%s: class slot %u is above the capacity of %u", spec->name,
 				 spec->target_slot, meta->slots);
+	if (spec->roles & WEIR_ROLE_FLOW && !meta->flow_lookup)
+		return weir_fail(EOPNOTSUPP, "%s: %s", spec->name, weir_flow_reason(weir));
 	if (spec->domain >= meta->domains)
 		return weir_fail(EINVAL, "%s: domain %u is above the capacity of %u", spec->name,
 				 spec->domain, meta->domains);
@@ -104,7 +109,7 @@ static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
 /* All that packets need; the index last when the record is new. */
 static void port_store(struct weir_port *port, const struct weir_port_spec *spec, uint32_t ifindex)
 {
-	bool l3 = spec->roles & WEIR_ROLE_L3 || !has_ethernet_header(spec->name);
+	bool l3 = !has_ethernet_header(spec->name, port->mac) || spec->roles & WEIR_ROLE_L3;
 	uint32_t burst = POLICE_BURST_NS << WEIR_TICK_SHIFT >> WEIR_TIME_SHIFT;
 
 	memcpy(port->name, spec->name, WEIR_IFNAMSIZ);
@@ -154,7 +159,7 @@ int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
 	if (error && is_new)
 		port_remove(weir, port);
 	else if (error == -EOPNOTSUPP)
-		weir_publish(&port->roles, (uint8_t)(port->roles & ~WEIR_ROLE_FAST));
+		weir_publish(&port->roles, (uint8_t)(port->roles & ~(WEIR_ROLE_FAST | WEIR_ROLE_FLOW)));
 	return error;
 }
 
@@ -179,6 +184,8 @@ static void read_counters(struct weir *weir, uint32_t place, struct weir_port_sp
 				out->packets[reason] += counters[cpu].packets[reason];
 				out->bytes[reason] += counters[cpu].bytes[reason];
 			}
+			for (int reason = 0; reason < WEIR_UPS; reason++)
+				out->up[reason] += counters[cpu].up[reason];
 		}
 	}
 	free(counters);
@@ -206,6 +213,7 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 			.xdp = !!(port->roles & WEIR_ROLE_FAST),
 		};
 		memcpy(spec->name, port->name, sizeof(spec->name));
+		memcpy(spec->mac, port->mac, sizeof(spec->mac));
 		for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
 			if (port->roles & weir_role_of(program) && !weir_link_alive(weir, port, program))
 				spec->alive = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The programs of both objects: loaded onto the maps, pinned, and replaced when this build's differ from the pinned.
+ * The programs: loaded onto the maps, pinned, and replaced when this build's differ from the pinned. The fast path
+ * comes in two objects: the one that asks the kernel's flow table is tried first.
  *
  * An upgrade loads the new programs onto the old maps, so clocks, counters and tables go on, and then
  * updates each link in one step (BPF_LINK_UPDATE): every packet runs the old program or the new one.
@@ -16,6 +17,7 @@
 #include <bpf/libbpf.h>
 
 #include "internal.h"
+#include "weir_flow.skel.h"
 #include "weir_tc.skel.h"
 #include "weir_xdp.skel.h"
 
@@ -33,17 +35,20 @@ static int keep_warning(enum libbpf_print_level level, const char *format, va_li
 	return 0;
 }
 
-/* FNV-1a over the ELF file: which build this is. */
+/* FNV-1a over the ELF files: which build this is. */
 static uint64_t build_id(void)
 {
+	const void *(*const files[])(size_t *) = { weir_tc__elf_bytes, weir_xdp__elf_bytes,
+						   weir_flow__elf_bytes };
 	uint64_t hash = 0xcbf29ce484222325ULL;
-	const uint8_t *tc, *xdp;
-	size_t tc_size, xdp_size;
+	size_t size;
 
-	tc = weir_tc__elf_bytes(&tc_size);
-	xdp = weir_xdp__elf_bytes(&xdp_size);
-	for (size_t i = 0; i < tc_size + xdp_size; i++)
-		hash = (hash ^ (i < tc_size ? tc[i] : xdp[i - tc_size])) * 0x100000001b3ULL;
+	for (size_t file = 0; file < sizeof(files) / sizeof(*files); file++) {
+		const uint8_t *bytes = files[file](&size);
+
+		for (size_t i = 0; i < size; i++)
+			hash = (hash ^ bytes[i]) * 0x100000001b3ULL;
+	}
 	return hash;
 }
 
@@ -97,28 +102,73 @@ static int load_object(struct weir *weir, struct bpf_object *object)
 	return error;
 }
 
+static int cannot_open(void)
+{
+	return weir_fail(errno, "the programs cannot be opened: %s", verifier_words);
+}
+
+static int load_tc(struct weir *weir)
+{
+	struct weir_tc *tc = weir_tc__open();
+	int error;
+
+	if (!tc)
+		return cannot_open();
+	tc->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	error = load_object(weir, tc->obj);
+	weir_tc__destroy(tc);
+	return error;
+}
+
+static int load_xdp(struct weir *weir)
+{
+	struct weir_xdp *xdp = weir_xdp__open();
+	int error;
+
+	if (!xdp)
+		return cannot_open();
+	xdp->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	error = load_object(weir, xdp->obj);
+	weir_xdp__destroy(xdp);
+	return error;
+}
+
+static int load_flow(struct weir *weir)
+{
+	struct weir_flow *flow = weir_flow__open();
+	int error;
+
+	if (!flow)
+		return cannot_open();
+	flow->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	error = load_object(weir, flow->obj);
+	weir_flow__destroy(flow);
+	return error;
+}
+
 static int load_programs(struct weir *weir)
 {
-	uint32_t prefix_mask = weir_meta(weir)->prefix_entries - 1;
-	struct weir_xdp *xdp = NULL;
-	struct weir_tc *tc;
 	int error;
 
 	verifier_words[0] = 0;
 	libbpf_set_print(keep_warning);
-	tc = weir_tc__open();
-	xdp = weir_xdp__open();
-	if (!tc || !xdp) {
-		error = weir_fail(errno, "the programs cannot be opened: %s", verifier_words);
-		goto cleanup;
+	weir->flow_reason[0] = 0;
+	if (load_flow(weir)) {
+		snprintf(weir->flow_reason, sizeof(weir->flow_reason), "%s", weir_error());
+		verifier_words[0] = 0;
+		error = load_xdp(weir);
+		if (error)
+			return error;
 	}
-	tc->rodata->weir_prefix_mask = prefix_mask;
-	xdp->rodata->weir_prefix_mask = prefix_mask;
-	error = load_object(weir, tc->obj) ?: load_object(weir, xdp->obj);
-cleanup:
-	weir_xdp__destroy(xdp);
-	weir_tc__destroy(tc);
+	error = load_tc(weir);
+	weir_meta(weir)->flow_lookup = !weir->flow_reason[0];
 	return error;
+}
+
+/* The module that can be asked may have come since the programs were loaded. */
+static bool flow_came(struct weir *weir)
+{
+	return !weir_meta(weir)->flow_lookup && access("/sys/kernel/btf/nf_flow_table", F_OK) == 0;
 }
 
 static bool take_programs(struct weir *weir)
@@ -141,7 +191,7 @@ int weir_programs_open(struct weir *weir, bool reused, bool *replaced)
 	int error;
 
 	*replaced = false;
-	if (reused && weir_meta(weir)->program == id && take_programs(weir))
+	if (reused && weir_meta(weir)->program == id && !flow_came(weir) && take_programs(weir))
 		return 0;
 	error = load_programs(weir);
 	if (!error && reused)
@@ -159,4 +209,13 @@ int weir_program_fd(struct weir *weir, const char *name)
 		if (!strcmp(name, program_names[i]))
 			return fcntl(weir->program_fd[i], F_DUPFD_CLOEXEC, 0);
 	return weir_fail(ENOENT, "there is no program %s", name);
+}
+
+const char *weir_flow_reason(struct weir *weir)
+{
+	if (weir_meta(weir)->flow_lookup)
+		return "";
+	if (weir->flow_reason[0])
+		return weir->flow_reason;
+	return "XDP cannot ask this kernel's flow table (Linux 6.10 with nf_flow_table can)";
 }

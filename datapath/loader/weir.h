@@ -60,9 +60,11 @@ struct weir_port_spec {
 	uint32_t alive; /* read only */
 	uint32_t hook; /* read only: 1 tcx, 2 clsact */
 	uint32_t xdp; /* read only: 0 none, 1 native, 2 generic */
-	uint32_t reserved;
+	uint8_t mac[6]; /* read only: as the fast path knows it */
+	uint8_t reserved[6];
 	uint64_t packets[8]; /* read only, by enum weir_reason */
 	uint64_t bytes[8];
+	uint64_t up[8]; /* read only, packets by enum weir_up_reason */
 };
 
 struct weir_usage {
@@ -70,7 +72,7 @@ struct weir_usage {
 	uint32_t prefixes, prefixes4_used, prefixes6_used;
 	uint32_t v4_units, v4_units_used;
 	uint32_t v6_lengths, v6_lengths_used;
-	uint32_t reserved;
+	uint32_t flow_lookup; /* 1: ports may have WEIR_ROLE_FLOW */
 	uint64_t kernel_bytes;
 };
 
@@ -98,6 +100,8 @@ int weir_prefixes_read(struct weir *weir, struct weir_prefix_spec *out, uint32_t
 int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address);
 
 int weir_usage(struct weir *weir, struct weir_usage *out);
+/* Why ports cannot have WEIR_ROLE_FLOW; empty when they can. Valid until weir_close. */
+const char *weir_flow_reason(struct weir *weir);
 int weir_map_fd(struct weir *weir, const char *name, int readonly); /* caller closes it */
 int weir_program_fd(struct weir *weir, const char *name); /* caller closes it */
 

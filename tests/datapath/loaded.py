@@ -14,6 +14,7 @@ from weir.adapters.datapath_records import ClassRecord, LineRecord, Mode, Prefix
 
 UPLOAD, DOWNLOAD = 0, 1
 SECOND_NS = 1_000_000_000
+UP_FLOWS = 32768
 
 
 class Loaded:
@@ -67,6 +68,17 @@ class Loaded:
 
     def set_clock_tk(self, slot: int, direction: int, clock_tk: int) -> None:
         struct.pack_into("<Q", self._lines, (slot * 2 + direction) * 64, clock_tk)
+
+    def set_line_flags(self, slot: int, direction: int, flags: int) -> None:
+        struct.pack_into("<I", self._lines, (slot * 2 + direction) * 64 + 52, flags)
+
+    def forget_what_went_up(self) -> None:
+        """As if no flow had sent a packet up the stack and no class had one in fq."""
+        for name, size in (("weir_up", UP_FLOWS * 4), ("weir_held", self.datapath.usage().classes[1] * 16)):
+            fd = self.datapath.map_fd(name)
+            with mmap.mmap(fd, size) as stamps:
+                stamps[:] = bytes(size)
+            os.close(fd)
 
     def counters(self, slot: int, direction: int) -> dict[str, int]:
         layout = self.datapath.counters_layout()["counters"]

@@ -30,11 +30,12 @@ def ipv4(
     version: int = 4,
     ihl: int = 5,
     fragment: int = 0,
+    protocol: int = 17,
 ) -> bytes:
     options = bytes(4 * (ihl - 5)) if ihl > 5 else b""
     total = 20 + len(options) + len(payload)
     addresses = socket.inet_aton(source) + socket.inet_aton(destination)
-    head = struct.pack("!BBHHHBBH", version << 4 | ihl, 0, total, 1, fragment, 64, 17, 0)
+    head = struct.pack("!BBHHHBBH", version << 4 | ihl, 0, total, 1, fragment, 64, protocol, 0)
     return head + addresses + options + payload
 
 
@@ -52,6 +53,15 @@ def hop_by_hop(next_header: int, inner: bytes) -> bytes:
 
 def fragment_header(next_header: int, offset: int, inner: bytes) -> bytes:
     return struct.pack("!BBHI", next_header, 0, offset << 3, 7) + inner
+
+
+def udp(source_port: int, destination_port: int, payload: bytes = b"x" * 24, *, checksum: int = 0) -> bytes:
+    return struct.pack("!HHHH", source_port, destination_port, 8 + len(payload), checksum) + payload
+
+
+def tcp(source_port: int, destination_port: int, flags: int, *, checksum: int = 0) -> bytes:
+    """A TCP header without options; `flags` as on the wire (1 FIN, 2 SYN, 4 RST, 16 ACK)."""
+    return struct.pack("!HHIIBBHHH", source_port, destination_port, 1, 1, 5 << 4, flags, 8192, checksum, 0)
 
 
 def frame4(source: str, destination: str, size: int = 100) -> bytes:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -22,6 +23,12 @@ from weir.model.problem import Unsupported
 SLOT = 3
 XDP_DROP, XDP_PASS, XDP_REDIRECT = 1, 2, 4
 FAST = Role.CLASSIFY | Role.SHAPE | Role.FAST
+UP_MARGIN_NS, HELD_MARGIN_NS = 5_000_000, 20_000_000
+
+
+OWN_MAC, PEER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:0a"
+"""Of the router's ports (what the frames of packets.py are for), and of everybody behind them."""
+NEIGHBOURS = ((CLIENT, "lan0"), (SERVER, "wan0"), (CLIENT6, "lan0"), (SERVER6, "wan0"))
 
 
 @dataclass
@@ -41,6 +48,16 @@ class Fast:
     def from_wan(self, frame: bytes) -> tuple[int, bytes]:
         return bpf_run.run_xdp(self.program_fd, frame, socket.if_nametoindex("wan0"))
 
+    def sent_up(self, ifname: str) -> dict[str, int]:
+        """Packets that the port's program left to the stack, by reason; without what did not occur."""
+        up = self.loaded.datapath.port_counters()[ifname].up
+        return {reason: count for reason, count in up.items() if count}
+
+
+def know_neighbours() -> None:
+    for address, ifname in NEIGHBOURS:
+        run("ip", "neigh", "replace", address, "lladdr", PEER_MAC, "dev", ifname, "nud", "permanent")
+
 
 @pytest.fixture(scope="module")
 def topology(own_namespace: None) -> Iterator[Topology]:
@@ -48,19 +65,9 @@ def topology(own_namespace: None) -> Iterator[Topology]:
         for peer in (topology.client, topology.server):
             # Frames of XDP carry no offload state: senders compute checksums, receivers poll.
             peer.run("ethtool", "-K", "far0", "tx", "off", "gro", "on")
-        for address, ifname in ((CLIENT, "lan0"), (SERVER, "wan0"), (CLIENT6, "lan0"), (SERVER6, "wan0")):
-            run(
-                "ip",
-                "neigh",
-                "replace",
-                address,
-                "lladdr",
-                "02:00:00:00:00:0a",
-                "dev",
-                ifname,
-                "nud",
-                "permanent",
-            )
+        for ifname in ("lan0", "wan0"):
+            run("ip", "link", "set", ifname, "address", OWN_MAC)
+        know_neighbours()
         yield topology
 
 
@@ -69,11 +76,17 @@ def fast(topology: Topology, datapath: Datapath) -> Iterator[Fast]:
     loaded = Loaded(datapath)
     fast = Fast(loaded, datapath.program_fd("weir_fast"))
     fast.mode("edt")
+    loaded.forget_what_went_up()
     loaded.limit(SLOT, 8_000_000, burst_bytes=20_000)
     loaded.classify(4, p.value4(CLIENT), 32, SLOT)
     loaded.classify(6, p.value6("2001:db8:64::"), 64, SLOT)
     yield fast
     os.close(fast.program_fd)
+
+
+def download(source_port: int, size: int = 1000) -> bytes:
+    """UDP from the server to the client, a flow of its own for each port."""
+    return p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, p.udp(source_port, 5001, bytes(size - 28))))
 
 
 def with_ttl(frame: bytes, ttl: int) -> bytes:
@@ -118,38 +131,63 @@ def test_ipv6_upload_is_charged_by_source(fast: Fast) -> None:
     assert fast.loaded.counters(SLOT, UPLOAD)["fast_bytes"] == 1280
 
 
-UP = {
+UNUSUAL = {
     "arp": p.ethernet(p.ARP, bytes(46)),
     "vlan": p.ethernet(p.VLAN, p.vlan(5, p.IPV4, p.ipv4(SERVER, CLIENT))),
+    "no ethernet header": p.frame4(SERVER, CLIENT)[:14],
     "multicast frame": b"\x01" + p.frame4(SERVER, CLIENT)[1:],
+    "for another host": bytes.fromhex("0200000000ff") + p.frame4(SERVER, CLIENT)[6:],
+    "for another host of this vendor": bytes.fromhex("0200ff000001") + p.frame4(SERVER, CLIENT)[6:],
+    "short ipv4 header": p.frame4(SERVER, CLIENT)[:33],
+    "ip version 5": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, version=5)),
     "ttl 1": with_ttl(p.frame4(SERVER, CLIENT), 1),
     "options": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, ihl=6)),
     "first fragment": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, fragment=0x2000)),
     "later fragment": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, fragment=185)),
-    "to the router": p.frame4(SERVER, "10.64.0.1"),
-    "no route": p.frame4(SERVER, "203.0.113.77"),
     "multicast": p.frame4(SERVER, "224.0.0.5"),
     "loopback source": p.frame4("127.0.0.1", CLIENT),
+    "source in net 0": p.frame4("0.0.0.1", CLIENT),
     "longer than the frame": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(100))[:60]),
-    "ipsec": p.frame4(SERVER, CLIENT)[:23] + b"\x32" + p.frame4(SERVER, CLIENT)[24:],
+    "esp": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, protocol=50)),
+    "ah": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, protocol=51)),
+    "half a udp header": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(7))),
+    "half a tcp header": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(19), protocol=6)),
+    "short ipv6 header": p.frame6(SERVER6, CLIENT6)[:53],
+    "ip version 7 as ipv6": p.ethernet(p.IPV6, p.ipv6(SERVER6, CLIENT6, version=7)),
     "ipv6 hop by hop": p.ethernet(
         p.IPV6, p.ipv6(SERVER6, CLIENT6, p.hop_by_hop(17, bytes(8)), next_header=0)
     ),
     "ipv6 fragment": p.ethernet(
         p.IPV6, p.ipv6(SERVER6, CLIENT6, p.fragment_header(17, 1, bytes(8)), next_header=44)
     ),
+    "ipv6 esp": p.ethernet(p.IPV6, p.ipv6(SERVER6, CLIENT6, next_header=50)),
+    "half a udp header over ipv6": p.ethernet(p.IPV6, p.ipv6(SERVER6, CLIENT6, bytes(7))),
     "ipv6 link-local": p.frame6("fe80::1", CLIENT6),
+    "ipv6 loopback": p.frame6("::1", CLIENT6),
     "ipv6 multicast": p.frame6(SERVER6, "ff02::5"),
     "ipv6 hop limit 1": p.frame6(SERVER6, CLIENT6)[:21] + b"\x01" + p.frame6(SERVER6, CLIENT6)[22:],
+}
+NO_WAY = {
+    "to the router": p.frame4(SERVER, "10.64.0.1"),
+    "no route": p.frame4(SERVER, "203.0.113.77"),
+    "no neighbour": p.frame4(SERVER, "10.64.0.77"),
     "larger than the mtu": p.frame4(SERVER, CLIENT, 1600),
 }
+UP = [(name, frame, "unusual") for name, frame in UNUSUAL.items()]
+UP += [(name, frame, "route") for name, frame in NO_WAY.items()]
 
 
-@pytest.mark.parametrize("name", UP)
-def test_all_else_goes_up_unchanged_and_uncharged(fast: Fast, name: str) -> None:
-    frame = UP[name]
+@pytest.mark.parametrize(("frame", "reason"), [pytest.param(f, r, id=name) for name, f, r in UP])
+def test_all_else_goes_up_unchanged_uncharged_and_counted(fast: Fast, frame: bytes, reason: str) -> None:
     assert fast.from_wan(frame) == (XDP_PASS, frame)
     assert fast.loaded.clock_tk(SLOT, DOWNLOAD) == 0
+    assert fast.sent_up("wan0") == {reason: 1}
+
+
+@pytest.mark.parametrize("protocol", [1, 6, 17, 47, 132])
+def test_any_transport_protocol_is_forwarded(fast: Fast, protocol: int) -> None:
+    frame = p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(60), protocol=protocol))
+    assert fast.from_wan(frame)[0] == XDP_REDIRECT
 
 
 def test_a_packet_that_would_wait_goes_up_uncharged(fast: Fast) -> None:
@@ -158,16 +196,61 @@ def test_a_packet_that_would_wait_goes_up_uncharged(fast: Fast) -> None:
     frame = p.frame4(SERVER, CLIENT, 1000)
     assert fast.from_wan(frame) == (XDP_PASS, frame)
     assert fast.loaded.clock_tk(SLOT, DOWNLOAD) == before
+    assert fast.sent_up("wan0") == {"waits": 1}
 
 
-def test_a_class_that_was_busy_just_now_stays_in_the_stack(fast: Fast) -> None:
-    """Packets that went up may not have been charged yet: the clock must lie a guard time behind."""
-    fast.loaded.set_clock_tk(SLOT, DOWNLOAD, (time.monotonic_ns() + 400_000_000) * 16)
+def test_a_flow_stays_in_the_stack_until_it_pauses(fast: Fast) -> None:
+    """What went up may not have been charged yet, so the clock alone cannot tell."""
+    busy_tk = (time.monotonic_ns() + SECOND_NS // 2) * 16
+    fast.loaded.set_clock_tk(SLOT, DOWNLOAD, busy_tk)
+    assert fast.from_wan(download(1000))[0] == XDP_PASS
+    fast.loaded.set_clock_tk(SLOT, DOWNLOAD, 0)
+    assert fast.from_wan(download(1000))[0] == XDP_PASS
+    assert fast.from_wan(download(2000))[0] == XDP_REDIRECT, "another flow has nothing up there"
+    assert fast.sent_up("wan0") == {"waits": 1, "order": 1}
+    last_up_ns = time.monotonic_ns()
+    pause_ns = 1_000_000
+    while fast.from_wan(download(1000))[0] == XDP_PASS:
+        assert pause_ns < SECOND_NS
+        last_up_ns = time.monotonic_ns()
+        pause_ns *= 2
+        pause(pause_ns)
+    assert time.monotonic_ns() - last_up_ns >= UP_MARGIN_NS
+
+
+def pause(duration_ns: int) -> None:
+    """Let the kernel's clock advance, which is what the program goes by."""
+    until_ns = time.monotonic_ns() + duration_ns
+    while time.monotonic_ns() < until_ns:
+        pass
+
+
+def test_a_class_stays_in_the_stack_while_fq_may_hold_its_packets(fast: Fast) -> None:
+    fast.loaded.limit(SLOT, 8_000_000, burst_bytes=0)
+    for _ in range(20):
+        queued = fast.loaded.egress(p.frame4(SERVER, CLIENT, 1000), ifindex=socket.if_nametoindex("lan0"))
+    assert queued.tstamp_ns > time.monotonic_ns(), "the last of 20 ms of packets waits"
+    fast.loaded.set_clock_tk(SLOT, DOWNLOAD, 0)
     deadline = time.monotonic() + 5
-    clock_ns = fast.loaded.clock_tk(SLOT, DOWNLOAD) // 16
-    while fast.from_wan(p.frame4(SERVER, CLIENT, 100))[0] == XDP_PASS:
+    port = 1000
+    while fast.from_wan(download(port))[0] == XDP_PASS:
         assert time.monotonic() < deadline
-    assert time.monotonic_ns() >= clock_ns + 5_000_000
+        port = port % 60_000 + 1
+    assert time.monotonic_ns() >= queued.tstamp_ns + HELD_MARGIN_NS
+
+
+def test_a_class_at_its_rate_takes_the_fast_path(fast: Fast) -> None:
+    """No burst to spare: its clock is never far behind now, and packets that conform go at once."""
+    fast.loaded.limit(SLOT, 80_000_000, burst_bytes=0)
+    for _ in range(20):
+        clock_ns = fast.loaded.clock_tk(SLOT, DOWNLOAD) // 16
+        pause(max(clock_ns - time.monotonic_ns(), 0) + 1000)
+        assert fast.from_wan(download(1000))[0] == XDP_REDIRECT
+
+
+def test_a_class_with_sub_queues_is_the_stacks(fast: Fast) -> None:
+    fast.loaded.set_line_flags(SLOT, DOWNLOAD, 0x10)
+    assert fast.from_wan(download(1000))[0] == XDP_PASS
 
 
 def test_a_busy_ancestor_keeps_its_descendants_in_the_stack(fast: Fast) -> None:
@@ -177,6 +260,19 @@ def test_a_busy_ancestor_keeps_its_descendants_in_the_stack(fast: Fast) -> None:
     assert fast.from_wan(p.frame4(SERVER, CLIENT, 1000))[0] == XDP_PASS
 
 
+def test_only_flows_of_the_flow_table_where_a_filter_must_see_them(fast: Fast) -> None:
+    """The kernel of the virtual machine has the lookup; others say why not."""
+    datapath = fast.loaded.datapath
+    roles = FAST | Role.FLOW
+    if reason := datapath.flow_reason():
+        with pytest.raises(Unsupported, match=re.escape(reason)):
+            datapath.attach("wan0", roles, "edt")
+        return
+    datapath.attach("wan0", roles, "edt")
+    assert fast.from_wan(download(1000))[0] == XDP_PASS
+    assert fast.sent_up("wan0") == {"no-flow": 1}
+
+
 def test_over_the_horizon_it_drops_before_the_stack(fast: Fast) -> None:
     fast.loaded.set_clock_tk(SLOT, DOWNLOAD, (time.monotonic_ns() + 5 * SECOND_NS) * 16)
     assert fast.from_wan(p.frame4(SERVER, CLIENT, 1000))[0] == XDP_DROP
@@ -184,12 +280,12 @@ def test_over_the_horizon_it_drops_before_the_stack(fast: Fast) -> None:
 
 
 def test_htb_and_slow_ports_stay_in_the_stack(fast: Fast) -> None:
-    frame = p.frame4(SERVER, CLIENT, 1000)
     fast.mode("htb")
-    assert fast.from_wan(frame)[0] == XDP_PASS
+    assert fast.from_wan(download(1000))[0] == XDP_PASS
     fast.mode("edt")
     fast.loaded.datapath.attach("lan0", Role.CLASSIFY | Role.SHAPE, "edt")
-    assert fast.from_wan(frame)[0] == XDP_PASS
+    assert fast.from_wan(download(2000))[0] == XDP_PASS
+    assert fast.sent_up("wan0") == {"port": 2}
 
 
 def test_what_is_in_no_queue_is_forwarded_and_counted(fast: Fast) -> None:
@@ -218,19 +314,7 @@ def real_neighbours(topology: Topology) -> Iterator[None]:
         run("ip", "neigh", "del", address, "dev", ifname)
     topology.client.run("ping", "-c", "1", "-W", "5", SERVER)
     yield
-    for address, ifname in ((CLIENT, "lan0"), (SERVER, "wan0")):
-        run(
-            "ip",
-            "neigh",
-            "replace",
-            address,
-            "lladdr",
-            "02:00:00:00:00:0a",
-            "dev",
-            ifname,
-            "nud",
-            "permanent",
-        )
+    know_neighbours()
 
 
 def test_policed_traffic_takes_the_fast_path_at_its_rate(

@@ -17,10 +17,10 @@ def test_every_capability_has_a_verdict_and_a_reason(own_namespace: None) -> Non
     assert list(found) == [
         "tcx",
         "edt-pacing",
+        "xdp-flow-lookup",
         "clsact",
         "xdp-native",
         "xdp-generic",
-        "xdp-flow-lookup",
         "vlan",
     ]
     assert all(capability.reason for capability in found.values())

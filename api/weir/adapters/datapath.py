@@ -34,6 +34,7 @@ from weir.adapters.datapath_records import (
 )
 
 REASONS = ("no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class")
+UP_REASONS = ("unusual", "route", "port", "no-flow", "waits", "order")
 HOOKS = ("none", "tcx", "clsact")
 XDP_MODES = ("none", "native", "generic")
 
@@ -160,10 +161,12 @@ class Datapath:
         return {_text(spec): _port(spec) for spec in self._ports()}
 
     def port_counters(self) -> dict[str, PortCounters]:
-        """What left shaping ports unshaped, by reason and port."""
+        """What left shaping ports unshaped, and what the fast path left to the stack, by reason and port."""
         return {
             _text(spec): PortCounters(
-                dict(zip(REASONS, spec.packets, strict=False)), dict(zip(REASONS, spec.bytes, strict=False))
+                dict(zip(REASONS, spec.packets, strict=False)),
+                dict(zip(REASONS, spec.bytes, strict=False)),
+                dict(zip(UP_REASONS, spec.up, strict=False)),
             )
             for spec in self._ports()
         }
@@ -226,6 +229,11 @@ class Datapath:
         """The slot packets of this address get now, from the tables that the programs read; 0 = none."""
         packed, _ = pack_prefixes([(domain, family, address, 32 if family == 4 else 128, 0)])
         return self._call("weir_lookup", _buffer(packed))
+
+    def flow_reason(self) -> str:
+        """Why no port can have `Role.FLOW` here; "" when they can."""
+        library, handle = self.native()
+        return bytes(library.weir_flow_reason(handle)).decode(errors="replace")
 
     # -- for other processes ----------------------------------------------------------------------------
 
@@ -314,4 +322,5 @@ def _port(spec: PortSpec) -> Port:
         target_slot=spec.target_slot,
         domain=spec.domain,
         xdp=XDP_MODES[spec.xdp],
+        mac=":".join(f"{byte:02x}" for byte in spec.mac),
     )

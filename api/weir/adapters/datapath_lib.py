@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 from weir.model.problem import ApplyFailed, Invalid, NotFound, Problem, Unavailable, Unsupported
@@ -35,9 +35,11 @@ class PortSpec(Structure):
         ("alive", c_uint32),
         ("hook", c_uint32),
         ("xdp", c_uint32),
-        ("reserved", c_uint32),
+        ("mac", c_uint8 * 6),
+        ("reserved", c_uint8 * 6),
         ("packets", c_uint64 * 8),
         ("bytes", c_uint64 * 8),
+        ("up", c_uint64 * 8),
     ]
 
 
@@ -52,7 +54,7 @@ class UsageSpec(Structure):
         ("v4_units_used", c_uint32),
         ("v6_lengths", c_uint32),
         ("v6_lengths_used", c_uint32),
-        ("reserved", c_uint32),
+        ("flow_lookup", c_uint32),
         ("kernel_bytes", c_uint64),
     ]
 
@@ -105,6 +107,8 @@ def load_library(path: Path) -> ctypes.CDLL:
     library.weir_close.restype = None
     library.weir_error.argtypes = []
     library.weir_error.restype = c_char_p
+    library.weir_flow_reason.argtypes = [c_void_p]
+    library.weir_flow_reason.restype = c_char_p
     return library
 
 

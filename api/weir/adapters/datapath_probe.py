@@ -32,7 +32,6 @@ _PROG_TYPE_XDP, _ATTACH_XDP = 6, 37
 _XDP_GENERIC, _XDP_NATIVE = 1 << 1, 1 << 2
 _RETURN_XDP_PASS = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 2, 0x95, 0, 0, 0)
 
-_FLOW_LOOKUP = b"\0bpf_xdp_flow_lookup\0"
 _PACED_BPS, _PACED_BYTES, _PACED_PACKETS = 500_000, 1000, 5
 
 
@@ -95,13 +94,10 @@ def _try_vlan() -> str:
     return "works"
 
 
-def _try_flow_table() -> str:
-    subprocess.run(["modprobe", "-q", "nf_flow_table"], capture_output=True, check=False)
-    for name in ("vmlinux", "nf_flow_table"):
-        types = Path("/sys/kernel/btf") / name
-        if types.exists() and _FLOW_LOOKUP in types.read_bytes():
-            return f"{name} has bpf_xdp_flow_lookup"
-    raise _Refused("no kernel function bpf_xdp_flow_lookup (Linux 6.10 and flow tables)")
+def _try_flow_table(datapath: Datapath) -> str:
+    if reason := datapath.flow_reason():
+        raise _Refused(reason)
+    return "the fast path asks the kernel's flow table"
 
 
 def _try_pacing(datapath: Datapath) -> str:
@@ -162,6 +158,7 @@ def _with_programs(lib: Path | None) -> list[Capability]:
     tries: list[tuple[bool, str, Callable[[Datapath], str]]] = [
         (True, "tcx", lambda datapath: _try_hook(datapath, "tcx")),
         (True, "edt-pacing", _try_pacing),
+        (True, "xdp-flow-lookup", _try_flow_table),
         (False, "clsact", lambda datapath: _try_hook(datapath, "clsact")),
     ]
     found: list[Capability] = []
@@ -182,7 +179,6 @@ def probe_here(lib: Path | None) -> list[Capability]:
         *_with_programs(lib),
         _tried("xdp-native", lambda: _try_xdp("probe0", _XDP_NATIVE)),
         _tried("xdp-generic", lambda: _try_xdp("lo", _XDP_GENERIC)),
-        _tried("xdp-flow-lookup", _try_flow_table),
         _tried("vlan", _try_vlan),
     ]
 

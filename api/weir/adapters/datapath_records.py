@@ -37,6 +37,7 @@ class Role(enum.IntFlag):
     SHAPE = 2  # egress: download by destination, upload by mark; pace, police or hand to HTB
     FAST = 4  # XDP on ingress: conforming packets are forwarded before the stack
     L3 = 8  # the device has no Ethernet header (tun, WireGuard, PPP)
+    FLOW = 16  # with FAST: only packets of connections in the kernel's flow table
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class PrefixEntry(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Port:
     """One attached interface, as the kernel holds it. `hook` is "tcx" or "clsact"; `alive` is False when
-    the device went away under its link. `unclassified` counts packets by reason."""
+    the device went away under its link. `mac` is what the fast path takes for its own address."""
 
     ifname: str
     ifindex: int
@@ -135,14 +136,17 @@ class Port:
     target_slot: int
     domain: int
     xdp: str = "none"
+    mac: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
-    """Packets and bytes that the programs saw and did not shape, by reason (see `REASONS`)."""
+    """Packets and bytes that the programs saw and did not shape, by reason (see `REASONS`); `up`: packets
+    that came to a fast port and took the stack, by reason (see `UP_REASONS`)."""
 
     packets: dict[str, int]
     bytes: dict[str, int]
+    up: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)

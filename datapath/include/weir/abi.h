@@ -5,6 +5,7 @@
  * Everything here lives in BPF arrays that user space maps into its memory. Who writes what:
  *   struct weir_line     clock_tk: BPF, by atomics only. All other fields: the loader, aligned stores;
  *                        `cost` also the share controller, which lends a class less or more than its rate.
+ *   weir_held, weir_up   BPF: tc and XDP tell each other what is still in the stack (bpf/held.h).
  *   struct weir_counters BPF, by atomics only (the loader zeroes a row while its slot is in no table).
  *   everything else      the loader; BPF only reads.
  *
@@ -20,7 +21,7 @@
 #include <linux/types.h>
 
 /* A change that an older program or loader cannot live with: new maps are needed. */
-#define WEIR_ABI 1
+#define WEIR_ABI 2
 
 #define WEIR_TICK_SHIFT 4 /* ticks = ns << 4 */
 #define WEIR_TIME_SHIFT 8 /* times in weir_line are in 2^8 ticks = 16 ns: 68 s in 32 bits */
@@ -51,11 +52,12 @@ struct weir_line {
 	__u64 key; /* whose line this is; 0 = free */
 	__u64 rate_bps; /* what cost was computed from; 0 = unlimited */
 	__u32 htb_classid; /* skb->priority on ports in HTB mode */
-	__u32 flags; /* WEIR_LINE_PRIORITY */
+	__u32 flags; /* WEIR_LINE_* */
 	__u64 guarantee_bps; /* limit-at, read by the share controller */
 };
 
 #define WEIR_LINE_PRIORITY 0xfU /* 1 (best) to 8; 0 = 8 */
+#define WEIR_LINE_SUBQUEUES 0x10U /* has clocks of its own per host, which the fast path does not know */
 
 struct weir_counters {
 	__u64 packets; /* sent on, counted as segments */
@@ -130,6 +132,7 @@ enum weir_role {
 	WEIR_ROLE_SHAPE = 2,
 	WEIR_ROLE_FAST = 4,
 	WEIR_ROLE_L3 = 8, /* no Ethernet header */
+	WEIR_ROLE_FLOW = 16, /* fast only for flows that the kernel's flow table holds */
 };
 
 enum weir_hook { WEIR_HOOK_NONE = 0, WEIR_HOOK_TCX = 1, WEIR_HOOK_CLSACT = 2 };
@@ -146,8 +149,9 @@ struct weir_port {
 	__s32 overhead_bytes; /* added to each packet's IP length */
 	__u32 target_slot; /* class of an interface target, 0 = none */
 	__u32 burst_min; /* least burst on this port (policing), 16 ns */
-	__u32 hook; /* enum weir_hook: how the programs are attached */
-	__u32 reserved[2];
+	__u8 hook; /* enum weir_hook: how the programs are attached */
+	__u8 reserved;
+	__u8 mac[6]; /* frames to others are none of the fast path's business */
 	char name[WEIR_IFNAMSIZ];
 	__u64 reserved2[2];
 };
@@ -163,9 +167,24 @@ enum weir_reason {
 	WEIR_REASONS = 8,
 };
 
+/* Why a packet that came to a fast port went up the stack; counted per port. */
+enum weir_up_reason {
+	WEIR_UP_UNUSUAL = 0, /* not plain unicast IP to this router */
+	WEIR_UP_ROUTE, /* to the router itself, no route or neighbour yet, larger than the MTU */
+	WEIR_UP_PORT, /* leaves through a port without fast path */
+	WEIR_UP_FLOW, /* in no established flow */
+	WEIR_UP_WAITS, /* its class is over its rate, or was just now */
+	WEIR_UP_ORDER, /* behind a packet of its flow that went up */
+	WEIR_UPS = 8,
+};
+
+#define WEIR_UP_FLOWS 32768 /* power of two */
+#define WEIR_UP_SHIFT 16 /* stamps are in 2^16 ns */
+
 struct weir_port_counters {
 	__u64 packets[WEIR_REASONS];
 	__u64 bytes[WEIR_REASONS];
+	__u64 up[WEIR_UPS];
 };
 
 struct weir_lengths {
@@ -184,7 +203,8 @@ struct weir_meta {
 	struct weir_lengths lengths[2];
 	__u32 updating; /* the v4 tree may lag behind the v4 prefixes: rebuild on open */
 	__u64 program; /* which build of the programs is attached */
-	__u64 reserved[8];
+	__u64 flow_lookup; /* 1: the fast path asks the kernel's flow table */
+	__u64 reserved[7];
 };
 
 #endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fast path: one program on XDP of every port with WEIR_ROLE_FAST.
+ *
+ * A plain unicast packet between two such ports is routed by the kernel's own FIB, classified as the tc
+ * programs would, and then, by the clocks it shares with them:
+ *   drops      when the class or an ancestor is over its limit (policing, or beyond the horizon);
+ *   goes up    when it would have to wait: tc gives it a departure time and fq keeps it;
+ *   is charged, rewritten and redirected otherwise.
+ *
+ * On ports with WEIR_ROLE_FLOW, where a filter or NAT has to see the traffic, only packets of flows that
+ * the kernel's flow table holds are forwarded: conntrack knows them and the rules let them pass. The FIB
+ * is asked all the same, so that a changed route holds at once. Two builds of the program differ in
+ * that lookup only: weir_xdp.bpf.c has none and sends all of them up, weir_flow.bpf.c needs Linux 6.10.
+ *
+ * Order within a flow: see held.h.
+ *
+ * Maps and concurrency: as in weir_tc.bpf.c; both stamps of held.h may be written by several CPUs.
+ */
+#ifndef WEIR_BPF_FAST_H
+#define WEIR_BPF_FAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "weir/abi.h"
+
+#include "clock.h"
+#include "counters.h"
+#include "forward.h"
+#include "held.h"
+#include "lookup.h"
+#include "ports.h"
+#include "rewrite.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, WEIR_PORTS);
+	__type(key, __u32);
+	__type(value, __u32);
+} weir_devices SEC(".maps");
+
+/* A packet on its way through the program, and the ports it is between. */
+struct weir_passage {
+	struct weir_port *from, *to;
+	__u32 from_place, to_place;
+	__u64 now_ns;
+	struct weir_route route;
+};
+
+/* Finds the packet in the flow table and fills in what becomes of its addresses. False: not there. */
+typedef bool (*weir_find_flow)(struct xdp_md *ctx, struct weir_route *route);
+
+static __always_inline int weir_go_up(const struct weir_passage *passage, enum weir_up_reason reason)
+{
+	weir_goes_up(passage->route.flow, passage->now_ns);
+	weir_port_count_up(passage->from_place, reason);
+	return XDP_PASS;
+}
+
+/* As weir_classify_egress in weir_tc.bpf.c, with the source in place of the mark. */
+static __always_inline __u32 weir_classify_fast(const struct weir_passage *passage)
+{
+	const struct weir_port *from = passage->from, *to = passage->to;
+	__u32 slot = weir_lookup(to, &passage->route.destination);
+
+	slot = slot ?: to->target_slot;
+	if (slot)
+		return slot * 2 + WEIR_DOWNLOAD;
+	if (from->roles & WEIR_ROLE_CLASSIFY)
+		slot = weir_lookup(from, &passage->route.source) ?: from->target_slot;
+	return slot ? slot * 2 + WEIR_UPLOAD : 0;
+}
+
+static __always_inline int weir_send_fast(struct xdp_md *ctx, const struct weir_passage *passage)
+{
+	if (!weir_rewrite(ctx, &passage->route))
+		return XDP_DROP; /* all headers were there a moment ago */
+	return bpf_redirect_map(&weir_devices, passage->to_place, XDP_DROP);
+}
+
+/* Returns XDP_REDIRECT when the packet may go at once and has been charged. */
+static __always_inline int weir_conform_fast(const struct weir_passage *passage, __u32 index)
+{
+	const struct weir_port *to = passage->to;
+	__u32 ip_bytes = passage->route.ip_bytes;
+	__s64 bytes = (__s64)ip_bytes + to->overhead_bytes;
+	bool police = to->mode == WEIR_POLICE;
+	struct weir_pace pace = {
+		.now_tk = passage->now_ns << WEIR_TICK_SHIFT,
+		.burst_min = to->burst_min,
+		.bytes = bytes > 0 ? bytes : 0,
+	};
+	enum weir_conformance conformance = weir_conforms(index, &pace);
+
+	if (conformance == WEIR_CONFORMS && (police || !weir_is_held(index, passage->now_ns))) {
+		weir_charge(index, &pace);
+		weir_count_fast(index, ip_bytes);
+		return XDP_REDIRECT;
+	}
+	if (!police && conformance != WEIR_CONFORMS) {
+		pace.limit_mask = ~0ULL;
+		conformance = weir_conforms(index, &pace);
+	}
+	if (conformance == WEIR_CONFORMS)
+		return weir_go_up(passage, WEIR_UP_WAITS);
+	weir_count_drop(index, 1, ip_bytes, conformance == WEIR_ANCESTOR_OVER_LIMIT);
+	return XDP_DROP;
+}
+
+static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir_passage *passage)
+{
+	const struct weir_port *to = passage->to;
+	struct weir_line *line;
+	__u32 index;
+	int action;
+
+	if (!(to->roles & WEIR_ROLE_SHAPE) || to->mode == WEIR_NONE)
+		return weir_send_fast(ctx, passage);
+	index = weir_classify_fast(passage);
+	line = weir_line(index);
+	if (!index || !line || !line->key) {
+		weir_port_count(passage->to_place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS,
+				passage->route.ip_bytes);
+		return weir_send_fast(ctx, passage);
+	}
+	if (line->flags & WEIR_LINE_SUBQUEUES)
+		return weir_go_up(passage, WEIR_UP_WAITS);
+	action = weir_conform_fast(passage, index);
+	return action == XDP_REDIRECT ? weir_send_fast(ctx, passage) : action;
+}
+
+static __always_inline int weir_fast_path(struct xdp_md *ctx, weir_find_flow find_flow)
+{
+	struct weir_passage passage = {};
+	struct weir_route *route = &passage.route;
+
+	passage.from = weir_port_find(ctx->ingress_ifindex, &passage.from_place);
+	if (!passage.from || !(passage.from->roles & WEIR_ROLE_FAST))
+		return XDP_PASS;
+	if (!weir_forwardable(ctx, passage.from, route)) {
+		weir_port_count_up(passage.from_place, WEIR_UP_UNUSUAL);
+		return XDP_PASS;
+	}
+	passage.now_ns = bpf_ktime_get_ns();
+	if (weir_went_up(route->flow, passage.now_ns))
+		return weir_go_up(&passage, WEIR_UP_ORDER);
+	if (passage.from->roles & WEIR_ROLE_FLOW && (route->ends || !find_flow(ctx, route)))
+		return weir_go_up(&passage, WEIR_UP_FLOW);
+	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
+		return weir_go_up(&passage, WEIR_UP_ROUTE);
+	passage.to = weir_port_find(route->fib.ifindex, &passage.to_place);
+	if (!passage.to || !(passage.to->roles & WEIR_ROLE_FAST) || passage.to->mode == WEIR_HTB)
+		return weir_go_up(&passage, WEIR_UP_PORT);
+	return weir_shape_fast(ctx, &passage);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who may not overtake: what the stack still holds, as far as the fast path has to know.
+ *
+ *   weir_held  by line: the latest departure time that tc gave to a packet of the class. Until then, and
+ *              a margin for late timers and full rings, fq may still hold packets of it.
+ *   weir_up    by flow (hash of addresses, protocol and ports): when XDP last sent a packet of the flow up.
+ *              The stack may still be working on it: merging segments, waiting for an address.
+ *
+ * So a packet is redirected only if the class has nothing in fq and the flow nothing on the way there.
+ * Times grow only; a stamp that two flows share keeps one of them in the stack for longer, no more.
+ */
+#ifndef WEIR_BPF_HELD_H
+#define WEIR_BPF_HELD_H
+
+#include "weir/abi.h"
+
+#define WEIR_HELD_MARGIN_NS 20000000ULL
+#define WEIR_UP_MARGIN_NS 5000000ULL
+#define WEIR_HOLD_TRIES 4
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2); /* set by the loader */
+	__type(key, __u32);
+	__type(value, __u64);
+} weir_held SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WEIR_UP_FLOWS);
+	__type(key, __u32);
+	__type(value, __u32);
+} weir_up SEC(".maps");
+
+/* tc: a packet of this class leaves at `departure_ns`. The later one of several CPUs stays. */
+static __always_inline void weir_hold(__u32 line, __u64 departure_ns)
+{
+	__u64 *held = bpf_map_lookup_elem(&weir_held, &line);
+
+	if (!held)
+		return;
+	for (int try = 0; try < WEIR_HOLD_TRIES; try++) {
+		__u64 before = *(volatile __u64 *)held;
+
+		if (before >= departure_ns ||
+		    __sync_val_compare_and_swap(held, before, departure_ns) == before)
+			return;
+	}
+}
+
+static __always_inline bool weir_is_held(__u32 line, __u64 now_ns)
+{
+	__u64 *held = bpf_map_lookup_elem(&weir_held, &line);
+
+	return held && now_ns < *(volatile __u64 *)held + WEIR_HELD_MARGIN_NS;
+}
+
+static __always_inline void weir_goes_up(__u32 flow, __u64 now_ns)
+{
+	__u32 *stamp = bpf_map_lookup_elem(&weir_up, &flow);
+
+	if (stamp)
+		*(volatile __u32 *)stamp = now_ns >> WEIR_UP_SHIFT;
+}
+
+static __always_inline bool weir_went_up(__u32 flow, __u64 now_ns)
+{
+	__u32 *stamp = bpf_map_lookup_elem(&weir_up, &flow), now = now_ns >> WEIR_UP_SHIFT;
+
+	return stamp && now - *(volatile __u32 *)stamp <= WEIR_UP_MARGIN_NS >> WEIR_UP_SHIFT;
+}
+
+#endif
