@@ -19,7 +19,8 @@ from tests.stats.maps import Maps
 from weir.http.app import create_app, open_parts
 from weir.http.context import Context
 from weir.http.settings import Settings
-from weir.wire.server import AgentServer, Answer, Peer
+from weir.model.problem import Problem
+from weir.wire.server import AgentServer, Answer, Handler, Peer
 
 
 class Agent(FakeAgent):
@@ -31,6 +32,7 @@ class Agent(FakeAgent):
         self.started_at = int(time.time() * 1000)
         self.interfaces = [_interface("lan0", 1), _interface("wan0", 2)]
         self._slot_lock = threading.Lock()
+        self.updates = Updates(database.parent / "uploads")
         self._server = AgentServer(
             socket,
             {
@@ -43,6 +45,7 @@ class Agent(FakeAgent):
                 "slots": self._slots,
                 "interfaces": lambda _params, _peer: self.interfaces,
                 "system": self._system,
+                **self.updates.table(),
             },
             allowed_uids={os.getuid()},
             on_close=self._closed,
@@ -94,6 +97,58 @@ class Agent(FakeAgent):
             "kernel": "6.12-test",
             "hostname": "router",
         }
+
+
+class Updates:
+    """An image's slots as the agent tells them; takes any upload that begins with a version."""
+
+    def __init__(self, inbox: Path) -> None:
+        self._inbox = inbox
+        self.next = "A"
+        self.restarts = 0
+        self.refusal: Problem | None = None
+        self.job: dict[str, Any] = {
+            "state": "idle", "percent": 0, "what": "", "version": None,
+            "code": None, "message": None, "started_at_ms": None, "ended_at_ms": None,
+        }  # fmt: skip
+        self.taken = b""
+
+    def table(self) -> dict[str, Handler]:
+        return {
+            "updates": lambda _params, _peer: self._status(),
+            "update_install": self._install,
+            "update_choose": self._choose,
+            "restart": self._restart,
+        }
+
+    def _status(self) -> dict[str, Any]:
+        slots = [
+            {"name": name, "booted": name == "A", "good": True, "version": "1.0.0", "installed_at": None}
+            for name in ("A", "B")
+        ]
+        return {
+            "available": True, "reason": None, "booted": "A", "next": self.next,
+            "slots": slots, "job": self.job,
+        }  # fmt: skip
+
+    def _install(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        if self.refusal is not None:
+            raise self.refusal
+        self.taken = (self._inbox / f"{params['upload']}.raucb").read_bytes()
+        self.job |= {
+            "state": "installing",
+            "version": self.taken[:5].decode("ascii", "replace"),
+            "started_at_ms": 1000,
+        }
+        return self._status()
+
+    def _choose(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        self.next = params["slot"]
+        return self._status()
+
+    def _restart(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        self.restarts += 1
+        return {"restarting": True}
 
 
 def _interface(name: str, index: int) -> dict[str, Any]:

@@ -20,11 +20,13 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from weir.adapters import rauc
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
 from weir.adapters.events import Events
 from weir.adapters.frr import Frr
+from weir.adapters.machine import restart
 from weir.adapters.netlink import Links
 from weir.adapters.share_controller import ShareController
 from weir.agent import capabilities, logs, memory
@@ -34,6 +36,7 @@ from weir.agent.keeper import Keeper
 from weir.agent.kernel import Kernel
 from weir.agent.notify import notify
 from weir.agent.sharing import Sharing
+from weir.agent.updates import Updates
 from weir.backends.firewall import FirewallBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import PortModes
@@ -73,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
     add("--capacity", type=int, default=DEFAULT_CAPACITY, help="class slots when maps are made anew")
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
+    add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")
+    add("--update-dir", type=Path, default=Path("/var/lib/weir-agent"), help="folder for bundles; root's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return parser
 
@@ -118,9 +123,12 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     keeper = Keeper(engine, events, scan_s=options.scan_interval_s)
     found = capabilities.Capabilities(refusals, frr, options.library)
     handlers = Handlers(engine, keeper, datapath, links, found)
+    updates = Updates(
+        rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
+    )
     server = AgentServer(
         options.socket,
-        handlers.table(),
+        {**handlers.table(), **updates.table()},
         allowed_uids={0} if options.api_uid is None else {0, options.api_uid},
         socket_uid=-1 if options.api_uid is None else options.api_uid,
         socket_mode=0o600,

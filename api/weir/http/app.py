@@ -21,6 +21,7 @@ from weir.http.resources import (
     revisions,
     stats,
     system,
+    updates,
     users,
 )
 from weir.http.schemas.problem import Problem
@@ -44,6 +45,7 @@ AREAS: tuple[Area, ...] = (
     imports.area,
     imports.exports,
     system.area,
+    updates.area,
     documentation.area,
 )
 SAMPLER = Principal(0, "statistics", "read", "local", "sampler", "local", 0)

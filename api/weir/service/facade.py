@@ -13,6 +13,7 @@ from weir.service.configuration import ConfigService
 from weir.service.engine import Engine
 from weir.service.revisions import RevisionService
 from weir.service.running import Running
+from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
 from weir.store import ConfigStore
 from weir.store.accounts import AccountStore
@@ -22,7 +23,7 @@ from weir.wire.client import AgentClient
 class Service:
     """What the API process is made of. Thread-safe; opened after forking, not before."""
 
-    def __init__(self, store: ConfigStore, accounts: AccountStore, agent: AgentClient) -> None:
+    def __init__(self, store: ConfigStore, accounts: AccountStore, agent: AgentClient, folder: Path) -> None:
         self._store = store
         self._accounts = accounts
         self.agent = agent
@@ -35,6 +36,7 @@ class Service:
         self.auth = AuthService(accounts)
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
+        self.updates = UpdateService(agent, self.audit, folder / "uploads")
 
     @classmethod
     def open(cls, database: Path, agent_socket: Path) -> Service:
@@ -49,7 +51,7 @@ class Service:
             store.check()
             accounts = AccountStore.open(accounts_path(database))
             opened.callback(accounts.close)
-            service = cls(store, accounts, AgentClient(agent_socket))
+            service = cls(store, accounts, AgentClient(agent_socket), database.parent)
             opened.pop_all()
         return service
 

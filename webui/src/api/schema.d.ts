@@ -1044,6 +1044,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/system/update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Slots, and how far the installation is */
+        get: operations["get_updates"];
+        put?: never;
+        /**
+         * Install a signed bundle into the slot that does not run
+         * @description The bundle is checked before the answer: unsigned, damaged, for another product or too old is refused
+         *     (422) and nothing is changed. Then it is installed in the background; `GET` tells how far it is. The next
+         *     start runs it; if it does not become healthy, the router goes back to this slot by itself.
+         */
+        post: operations["install_update"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/update/slot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Choose the slot that the next start takes */
+        post: operations["choose_slot"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Restart the router */
+        post: operations["restart_router"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/openapi.json": {
         parameters: {
             query?: never;
@@ -2130,6 +2187,47 @@ export interface components {
         AuditPage: {
             items: components["schemas"]["AuditEntry"][];
             next_cursor: string | null;
+        };
+        Slot: {
+            /** @enum {string} */
+            name: "A" | "B";
+            /** @description It is the one that runs. */
+            booted: boolean;
+            /** @description The boot loader may start it. */
+            good: boolean;
+            /** @description Unknown until an update was installed. */
+            version: string | null;
+            installed_at: string | null;
+        };
+        UpdateJob: {
+            /** @enum {string} */
+            state: "idle" | "installing" | "installed" | "failed";
+            percent: number;
+            /** @description What is being done. */
+            what: string;
+            version: string | null;
+            code: string | null;
+            /** @description Why it failed. */
+            message: string | null;
+            started_at: string | null;
+            ended_at: string | null;
+        };
+        Updates: {
+            /** @description False where the router runs from no image. */
+            available: boolean;
+            reason: string | null;
+            booted: string | null;
+            /** @description The slot that the next start takes. */
+            next: string | null;
+            slots: components["schemas"]["Slot"][];
+            job: components["schemas"]["UpdateJob"];
+        };
+        SlotChoice: {
+            /** @enum {string} */
+            slot: "A" | "B";
+        };
+        Restarting: {
+            restarting: boolean;
         };
     };
     responses: {
@@ -4346,6 +4444,99 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_updates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Updates"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    install_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Updates"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    choose_slot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SlotChoice"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Updates"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    restart_router: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restarting"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };
