@@ -8,6 +8,8 @@ machine the same tests see EDT itself.
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from lab import netns
 from tests.agent.rig import Rig, client_queue, lan, queue, until, wan
 from weir.adapters import htb_classes, tc
 from weir.adapters.htb_classes import HtbClass
-from weir.model.objects import Pair, Queue
+from weir.model.objects import Pair, Queue, QueueType
 
 MEGABIT = 1_000_000
 TOLERANCE = 0.05
@@ -95,18 +97,90 @@ def test_an_htb_tree_follows_every_kind_of_change(rig: Rig) -> None:
     )
     slots = {name: rig.explain(name)["compiled"]["slot"] for name in ("q40", "q41", "q42", "q43")}
     held = tree(rig, "lan0")
-    assert held[slots["q43"]].parent_minor == slots["q42"]
-    assert held[slots["q43"]].rate_bps == 2 * MEGABIT
+    assert held[tc.HTB_OWN | slots["q43"]].parent_minor == slots["q42"]
+    assert held[tc.HTB_OWN | slots["q43"]].rate_bps == 2 * MEGABIT
     rig.commit(
         queue(42, target=("10.71.1.0/24",), parent="q41"), queue(43, target=("10.71.1.0/28",), parent="q42")
     )
     held = tree(rig, "lan0")
     assert held[slots["q42"]].parent_minor == slots["q41"]
-    assert held[slots["q43"]].parent_minor == slots["q42"]
+    assert held[tc.HTB_OWN | slots["q43"]].parent_minor == slots["q42"]
     rig.commit(queue(43, download_bps=7 * MEGABIT, target=("10.71.1.0/28",), parent="q42"))
-    assert tree(rig, "lan0")[slots["q43"]].ceil_bps == 7 * MEGABIT
+    assert tree(rig, "lan0")[tc.HTB_OWN | slots["q43"]].ceil_bps == 7 * MEGABIT
     rig.commit(delete=[("queue", name) for name in ("q43", "q42", "q41", "q40")])
     assert len(tree(rig, "lan0")) == len(tree(rig, "wan0")) == 1
+
+
+def test_queue_types_are_the_qdiscs_below_the_classes(rig: Rig) -> None:
+    """A kernel may lack all but the fifo kinds: then a leaf is what comes nearest, and explain says why."""
+    packets, size = (
+        QueueType("short", "pfifo", (("pfifo-limit", "20"),)),
+        QueueType("small", "bfifo", (("bfifo-limit", "30000"),)),
+    )
+    rig.commit(lan(shaper="htb"), wan(shaper="htb"), packets, size, QueueType("fair", "sfq"))
+    rig.commit(limited(2 * MEGABIT, 3 * MEGABIT, queue_type=Pair("short", "small")))
+    slot = rig.explain("client")["compiled"]["slot"]
+    assert leaf(rig, "wan0", slot) == ("pfifo", {"limit": 20})
+    assert leaf(rig, "lan0", slot) == ("bfifo", {"limit": 30_000})
+    rig.commit(QueueType("short", "pfifo", (("pfifo-limit", "40"),)))
+    assert leaf(rig, "wan0", slot) == ("pfifo", {"limit": 40})
+    keeps(rig, "download", 3 * MEGABIT)
+    rig.run(
+        "tc",
+        "qdisc",
+        "replace",
+        "dev",
+        "lan0",
+        "parent",
+        f"fffe:{tc.HTB_OWN | slot:x}",
+        "bfifo",
+        "limit",
+        "9999",
+    )
+    rig.agent.call("resync")
+    assert leaf(rig, "lan0", slot) == ("bfifo", {"limit": 30_000}), "repaired"
+    rig.commit(limited(2 * MEGABIT, 3 * MEGABIT, queue_type=Pair("fair", "fair")))
+    (line,) = [line for line in rig.explain("client")["lines"] if line["field"] == "queue_type.download"]
+    has_sfq = any(item["id"] == "qdisc-sfq" and item["available"] for item in rig.status()["capabilities"])
+    assert leaf(rig, "lan0", slot)[0] == ("sfq" if has_sfq else "pfifo")
+    assert has_sfq or "this kernel has no sfq" in line["kernel"]
+    assert line["agrees"]
+
+
+def test_a_queue_keeps_its_leaf_when_a_child_comes_and_goes(rig: Rig) -> None:
+    short = QueueType("short", "pfifo", (("pfifo-limit", "20"),))
+    parent = queue(45, target=("10.72.0.0/16",), queue_type=Pair("short", "short"))
+    rig.commit(lan(shaper="htb"), wan(shaper="htb"), short, parent)
+    slot = rig.explain("q45")["compiled"]["slot"]
+    assert leaf(rig, "lan0", slot) == ("pfifo", {"limit": 20})
+    rig.commit(queue(46, target=("10.72.1.0/24",), parent="q45"))
+    assert leaf(rig, "lan0", slot) == ("pfifo", {"limit": 20})
+    assert {slot, tc.HTB_OWN | slot} < tree(rig, "lan0").keys()
+    rig.commit(delete=[("queue", "q46")])
+    assert slot not in tree(rig, "lan0")
+    assert leaf(rig, "lan0", slot) == ("pfifo", {"limit": 20})
+    rig.commit(delete=[("queue", "q45")])
+
+
+@pytest.mark.slow
+def test_htb_holds_packets_that_match_a_parent_and_none_of_its_children(rig: Rig) -> None:
+    child = queue(47, target=("10.64.0.9/32",), parent="client")
+    net = replace(limited(2 * MEGABIT, 3 * MEGABIT), target=("10.64.0.0/28",))
+    rig.commit(lan(shaper="htb"), wan(shaper="htb"), net, child)
+    measured(rig)
+    rig.commit(delete=[("queue", "q47")])
+    measured(rig)
+
+
+def test_a_fifos_length_is_a_time_where_departure_times_hold(rig: Rig) -> None:
+    small = QueueType("small", "bfifo", (("bfifo-limit", "30000"),))
+    rig.commit(lan(), wan(), small, QueueType("bare", "none"))
+    rig.commit(limited(2 * MEGABIT, 3 * MEGABIT, queue_type=Pair("bare", "small")))
+    explained = rig.explain("client")
+    assert explained["agrees"], explained["lines"]
+    held = explained["kernel"]["class"]
+    assert held["download"]["limit_ns"] == 80_000_000, "30,000 bytes at 3 Mbit/s"
+    assert held["upload"]["limit_ns"] == 0, "nothing waits"
 
 
 def test_a_tree_that_somebody_deletes_is_built_again(rig: Rig) -> None:
@@ -129,6 +203,12 @@ def test_a_port_that_leaves_htb_loses_our_tree_and_no_other_qdisc(rig: Rig) -> N
     rig.run("tc", "qdisc", "del", "dev", "wan0", "root")
 
 
-def tc_qdiscs(rig: Rig, device: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = rig.json("tc", "-j", "qdisc", "show", "dev", device)
+def leaf(rig: Rig, device: str, slot: int) -> tuple[str, Any]:
+    """The kind and options of the qdisc below a class, ("", {}) when it has none."""
+    found = [item for item in tc_qdiscs(rig, device) if item.get("parent") == f"fffe:{tc.HTB_OWN | slot:x}"]
+    return (found[0]["kind"], found[0]["options"]) if found else ("", {})
+
+
+def tc_qdiscs(rig: Rig, device: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rig.json("tc", "-j", "qdisc", "show", "dev", device)
     return [item for item in found if item]

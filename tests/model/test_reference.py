@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from weir.model.document import Document
 from weir.model.enforcement import ENFORCEMENT, FieldEnforcement, enforcement_of, not_enforced
 from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, StaticRoute
 
@@ -50,7 +52,27 @@ def test_every_finding_code_is_listed() -> None:
 
 def test_a_queue_names_what_it_asks_for_and_does_not_get() -> None:
     plain = Queue("q", "q", ("10.0.0.1/32",), max_limit_bps=Pair(1, 1), bucket_size_ms=Pair(5, 5))
-    assert enforcement_of(plain) == []
-    asking = Queue("q", "q", ("lan0",), dst="::/0", queue_type=Pair("default", "default"))
-    assert not_enforced(asking) == ["dst", "queue_type"]
-    assert enforcement_of(asking)[-1].to_json()["field"] == "target"
+    assert enforcement_of(plain, Document()) == []
+    asking = Queue("q", "q", ("lan0",), dst="::/0")
+    assert not_enforced(asking, Document()) == ["dst"]
+    assert enforcement_of(asking, Document())[-1].to_json()["field"] == "target"
+
+
+@pytest.mark.parametrize(
+    ("shapers", "kind", "enforced", "note"),
+    [
+        (("auto", "auto"), "bfifo", True, "a time at the queue's rate"),
+        (("auto", "auto"), "cake", False, "on no interface: packets wait for departure times"),
+        (("htb", "auto"), "sfq", False, "only on lan0: elsewhere packets wait"),
+        (("htb", "htb"), "sfq", True, "as a qdisc below HTB"),
+    ],
+)
+def test_a_queue_says_where_its_type_is_kept(
+    shapers: tuple[Any, Any], kind: str, enforced: bool, note: str
+) -> None:
+    ports = [Interface(name, shaper=shaper) for name, shaper in zip(("lan0", "wan0"), shapers, strict=True)]
+    document = Document([*ports, QueueType("mine", kind)])
+    asking = Queue("q", "q", ("10.0.0.1/32",), queue_type=Pair("default-small", "mine"))
+    (said,) = enforcement_of(asking, document)
+    assert (said.field, said.enforced) == ("queue_type", enforced)
+    assert note in said.note

@@ -97,6 +97,10 @@ class ClassRecord:
     download: LineRecord = UNLIMITED
     total_slot: int = 0
 
+    def line(self, way: str) -> LineRecord:
+        """The line of "upload" or "download"."""
+        return self.upload if way == "upload" else self.download
+
     @property
     def quantised(self) -> ClassRecord:
         return ClassRecord(

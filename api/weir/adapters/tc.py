@@ -26,7 +26,9 @@ HTB_MAJOR = 0xFFFE
 MQ_MAJOR = 0xFFFD
 FQ_MAJOR = 0xFFFC
 """An fq that is the root itself, on a device with one queue."""
-MAX_HTB_MINOR = 0xEFFF
+HTB_OWN = 0x8000
+"""The bit of a leaf's minor: a queue's packets go to `HTB_OWN | slot`, its children hang below `slot`."""
+MAX_HTB_SLOT = 0x6FFF
 """A leaf's qdisc takes its class's minor as its major, so the majors of our roots and of fq stay free."""
 
 FQ_LEAF_MAJOR = 0xF000
@@ -103,9 +105,21 @@ def htb_delete_line(ifname: str, minor: int) -> str:
     return f"class del dev {ifname} classid {HTB_MAJOR:x}:{minor:x}"
 
 
-def htb_leaf_line(ifname: str, minor: int, kind: str) -> str:
-    """A leaf qdisc below a class; its handle's major is the class's minor."""
-    return f"qdisc replace dev {ifname} parent {HTB_MAJOR:x}:{minor:x} handle {minor:x}: {kind}"
+def htb_leaf_line(ifname: str, minor: int, kind: str, *, is_first: bool) -> str:
+    """A leaf qdisc below a class. The first one's handle is the class's minor; what takes its place gets
+    one from the kernel, which refuses another kind under a handle that is in use."""
+    handle = f"handle {minor:x}: " if is_first else ""
+    return f"qdisc replace dev {ifname} parent {HTB_MAJOR:x}:{minor:x} {handle}{kind}"
+
+
+def htb_leaves(qdiscs: Iterable[Qdisc]) -> dict[int, Qdisc]:
+    """Of one interface's qdiscs those below a class of our tree, by the class's minor."""
+    prefix = f"{HTB_MAJOR:x}:"
+    return {
+        int(qdisc.parent.removeprefix(prefix), 16): qdisc
+        for qdisc in qdiscs
+        if qdisc.parent.startswith(prefix)
+    }
 
 
 def delete_root_line(ifname: str) -> str:

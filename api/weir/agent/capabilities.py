@@ -21,6 +21,9 @@ QDISCS = {
     "fq": ("pacing of departure times (EDT)", "fq"),
     "fq_codel": ("short queues below HTB classes", "fq_codel"),
     "cake": ("CAKE leaves", "cake"),
+    "codel": ("CoDel leaves", "codel"),
+    "sfq": ("SFQ leaves", "sfq"),
+    "red": ("RED leaves", "red limit 60000 min 10000 max 50000 avpkt 1000 burst 20"),
     "htb": ("the HTB shaper", "htb default 0"),
 }
 

@@ -33,6 +33,8 @@ class _Seen:
     total_record: ClassRecord | None
     lookups: Mapping[str, tuple[int, int]]
     ports: Mapping[str, int]
+    waits: Mapping[str, tuple[str, bool]]
+    """By direction: how packets wait on the ports that limit it, and whether each holds what it should."""
 
 
 def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, Any]:
@@ -49,6 +51,7 @@ def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, A
             read_class(total.slot) if total else None,
             {fate.prefix: _lookups(compiled, datapath, fate.prefix) for fate in found.prefixes},
             {name: port.target_slot for name, port in datapath.attached().items()},
+            {way: engine.kernel.waits(compiled, spec, way) for way in ("upload", "download")} if spec else {},
         )
     lines = []
     for line in found.lines:
@@ -85,6 +88,8 @@ def _kernel_side(field: str, asked: str, seen: _Seen) -> tuple[str, bool]:
     if spec is None or record is None:
         return "no class", spec is None and record is None
     wanted = record_of(spec)
+    if field.startswith("queue_type."):
+        return seen.waits[field.partition(".")[2]]
     if field == "class":
         return (
             f"slot {spec.slot} is {'this' if record.key == spec.key else 'another'} queue's",

@@ -20,8 +20,8 @@ from weir.backends.modes import Decision
 from weir.backends.network import NetworkBackend, NetworkDifference
 from weir.backends.ports import PortsBackend, PortsDifference
 from weir.backends.routes import RoutesBackend
-from weir.backends.tables import TablesBackend, TablesDifference
-from weir.compiler import Compiled, Delta, Plan, PortSpec, Step
+from weir.backends.tables import TablesBackend, TablesDifference, record_of
+from weir.compiler import ClassSpec, Compiled, Delta, Plan, PortSpec, Step
 from weir.model.problem import NotFound, Problem
 
 log = logging.getLogger(__name__)
@@ -107,6 +107,25 @@ class Kernel:
                     code="no-such-interface",
                     path=f"interface/{name}",
                 )
+
+    def waits(self, compiled: Compiled, spec: ClassSpec, way: str) -> tuple[str, bool]:
+        """How one direction of a class waits on each port that limits it, in words; False when a port of
+        a tree does not hold the qdisc that it should."""
+        texts, right = [], True
+        for name, port in compiled.shaping.ports.items():
+            decision = self.decisions.get(name)
+            if decision is None or (port.role == "wan") != (way == "upload"):
+                continue
+            text, agrees = str(decision.mode), True
+            if decision.mode == "police":
+                text = "nothing waits, it polices"
+            elif decision.mode == "edt":
+                text = f"at most {record_of(spec).line(way).limit_ns // 1_000_000} ms"
+            elif decision.mode == "htb":
+                text, agrees = self.htb.leaf_text(spec, port)
+            texts.append(f"{name}: {text}")
+            right = right and agrees
+        return "; ".join(texts), right
 
     def _makers(self, plan: Plan, before: Compiled) -> list[Callable[[], Job | None]]:
         """One per touched part; a difference is worked out when the parts before it are done."""

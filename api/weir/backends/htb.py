@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classic choice: one HTB tree per port whose shaper is `htb`, from the same compiled classes.
 
-A class's minor number is its slot, so the tree has at most `MAX_HTB_MINOR` classes. A WAN port's tree
+Minor numbers come from slots (`htb_tree`), so a tree holds slots up to `MAX_HTB_SLOT`. A WAN port's tree
 limits uploads, every other port's downloads. HTB cannot move a class to another parent: such a class is
 made anew, with those below it.
 """
@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 
 from weir.adapters import htb_classes, tc
 from weir.adapters.htb_classes import HtbClass
+from weir.adapters.tc import Qdisc
 from weir.backends.backend import refuse, step
+from weir.backends.htb_tree import classes_of, clock_of, in_tree, inner_slots, slot_of, tree_of
+from weir.backends.leaves import Leaf
 from weir.backends.modes import PortModes
 from weir.compiler.types import ClassSpec, PortSpec, Step
 from weir.model.problem import Unsupported
 
-UNLIMITED_BPS = 100_000_000_000
-UNLIMITED_BURST_BYTES = 1_250_000
-LEAST_RATE_BPS = 8_000
-LEAST_BURST_BYTES = 2_000
 BURST_TOLERANCE = 0.02
 """The kernel keeps a burst as a multiple of 64 ns at the rate."""
 
@@ -35,18 +34,30 @@ class HtbWanted:
     classes: Mapping[int, ClassSpec]
 
 
+@dataclass(frozen=True, slots=True)
+class HeldTree:
+    """What the kernel holds: classes, and the qdisc below each that has one, by minor."""
+
+    classes: Mapping[int, HtbClass]
+    leaves: Mapping[int, Qdisc]
+
+
+NO_TREE = HeldTree({}, {})
+
+
 @dataclass(slots=True)
 class TreeDifference:
-    """`remove` has children before parents, `add` parents before children."""
+    """`remove` has children before parents, `add` parents before children; `leaves` come last."""
 
     ifname: str
     make_root: bool = False
     remove: list[int] = field(default_factory=list)
     add: list[HtbClass] = field(default_factory=list)
     change: list[HtbClass] = field(default_factory=list)
+    leaves: list[tuple[int, Leaf]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.make_root or self.remove or self.add or self.change)
+        return bool(self.make_root or self.remove or self.add or self.change or self.leaves)
 
 
 @dataclass(slots=True)
@@ -69,24 +80,40 @@ class HtbDifference:
                 yield step("shaping", "add", "HTB class", f"{tree.ifname} {item.minor:x}")
             for item in tree.change:
                 yield step("shaping", "change", "HTB class", f"{tree.ifname} {item.minor:x}")
+            for minor, leaf in tree.leaves:
+                yield step("shaping", "change", "HTB leaf", f"{tree.ifname} {minor:x} {leaf.text}")
 
 
 class HtbBackend:
     def __init__(self, modes: PortModes) -> None:
         self._modes = modes
 
-    def read(self) -> dict[str, dict[int, HtbClass]]:
-        """The classes of our trees by interface."""
-        ours = [q for q in tc.qdiscs() if q.is_root and q.kind == "htb" and q.major == tc.HTB_MAJOR]
-        return {q.ifname: htb_classes.read_all(_index(q.ifname), tc.HTB_MAJOR) for q in ours}
+    def read(self) -> dict[str, HeldTree]:
+        """Our trees by interface."""
+        qdiscs = tc.qdiscs()
+        ours = [q.ifname for q in qdiscs if q.is_root and q.kind == "htb" and q.major == tc.HTB_MAJOR]
+        own: dict[str, list[Qdisc]] = {ifname: [] for ifname in ours}
+        for qdisc in qdiscs:
+            if qdisc.ifname in own:
+                own[qdisc.ifname].append(qdisc)
+        return {
+            ifname: HeldTree(htb_classes.read_all(_index(ifname), tc.HTB_MAJOR), tc.htb_leaves(found))
+            for ifname, found in own.items()
+        }
 
-    def diff(self, held: Mapping[str, Mapping[int, HtbClass]], wanted: HtbWanted) -> HtbDifference:
+    def diff(self, held: Mapping[str, HeldTree], wanted: HtbWanted) -> HtbDifference:
         _check_size(wanted)
         found = HtbDifference()
         for ifname, port in wanted.ports.items():
             tree = TreeDifference(ifname, make_root=ifname not in held)
-            classes = {slot: class_of(spec, port) for slot, spec in wanted.classes.items() if _in_tree(spec)}
-            _diff_tree(tree, held.get(ifname, {}), classes, wanted.classes)
+            classes, present = tree_of(wanted.classes, port), held.get(ifname, NO_TREE)
+            _diff_tree(tree, present.classes, classes)
+            made = {item.minor for item in tree.add}
+            for minor in classes:
+                if minor & tc.HTB_OWN:
+                    leaf = self._leaf(wanted.classes[slot_of(minor)], port)
+                    if minor in made or not leaf.is_held(present.leaves.get(minor)):
+                        tree.leaves.append((minor, leaf))
             found.trees.append(tree)
         return found
 
@@ -96,33 +123,49 @@ class HtbBackend:
         changed: Sequence[tuple[ClassSpec | None, ClassSpec]],
         removed: Sequence[ClassSpec],
     ) -> HtbDifference | None:
-        """As `diff` for a plan's classes only; None when a class moves and the trees must be read."""
+        """As `diff` for a plan's classes only; None when the shape of the trees changes and they must be
+        read: a class moves, or gets its first child or loses its last."""
         if any(old is not None and old.parent_slot != new.parent_slot for old, new in changed):
             return None
         _check_size(wanted)
-        return HtbDifference(
-            [
-                TreeDifference(
-                    ifname,
-                    remove=[spec.slot for spec in removed if _in_tree(spec)],
-                    add=[class_of(new, port) for old, new in changed if old is None and _in_tree(new)],
-                    change=[class_of(new, port) for old, new in changed if old is not None and _in_tree(new)],
-                )
-                for ifname, port in wanted.ports.items()
-            ]
-        )
+        before = dict(wanted.classes)
+        for old, new in changed:
+            if old is None:
+                del before[new.slot]
+        before.update({spec.slot: spec for spec in removed})
+        inner, inner_before = inner_slots(wanted.classes), inner_slots(before)
+        if any(slot in before and slot in wanted.classes for slot in inner ^ inner_before):
+            return None
+        found = HtbDifference()
+        for port in wanted.ports.values():
+            tree = TreeDifference(port.ifname)
+            for spec in filter(in_tree, removed):
+                own, whole = tc.HTB_OWN | spec.slot, spec.slot
+                tree.remove += [own, whole] if spec.slot in inner_before else [own]
+            for old, new in changed:
+                if in_tree(new):
+                    self._note_changed(tree, old, new, port, inner)
+            found.trees.append(tree)
+        return found
+
+    def _note_changed(
+        self, tree: TreeDifference, old: ClassSpec | None, new: ClassSpec, port: PortSpec, inner: set[int]
+    ) -> None:
+        (tree.add if old is None else tree.change).extend(classes_of(new, port, new.slot in inner))
+        if old is None or _waits_otherwise(old, new):
+            tree.leaves.append((tc.HTB_OWN | new.slot, self._leaf(new, port)))
 
     def apply(self, difference: HtbDifference) -> None:
-        leaf = self._modes.leaf_kind()
         for tree in difference.trees:
             lines = tc.htb_root_lines(tree.ifname) if tree.make_root else []
             lines += [tc.htb_delete_line(tree.ifname, minor) for minor in tree.remove]
-            parents = {item.parent_minor for item in tree.add}
-            for item in tree.add:
-                lines.append(tc.htb_class_line(tree.ifname, "replace", item))
-                if item.minor not in parents:
-                    lines.append(tc.htb_leaf_line(tree.ifname, item.minor, leaf))
+            lines += [tc.htb_class_line(tree.ifname, "replace", item) for item in tree.add]
             lines += [tc.htb_class_line(tree.ifname, "change", item) for item in tree.change]
+            made = {item.minor for item in tree.add}
+            lines += [
+                tc.htb_leaf_line(tree.ifname, minor, leaf.text, is_first=minor in made)
+                for minor, leaf in tree.leaves
+            ]
             tc.batch(lines)
 
     def verify(self, difference: HtbDifference) -> None:
@@ -137,33 +180,28 @@ class HtbBackend:
             for minor in tree.remove:
                 if minor not in added and htb_classes.read_one(index, tc.HTB_MAJOR, minor) is not None:
                     wrong.append(f"{tree.ifname}: HTB class {minor:x} is still there")
+            if tree.leaves:
+                held_leaves = tc.htb_leaves(tc.qdiscs(tree.ifname))
+                wrong += [
+                    f"{tree.ifname}: below HTB class {minor:x} is not {leaf.text}"
+                    for minor, leaf in tree.leaves
+                    if not leaf.is_held(held_leaves.get(minor))
+                ]
         refuse("shaping", wrong)
 
+    def leaf_text(self, spec: ClassSpec, port: PortSpec) -> tuple[str, bool]:
+        """The qdisc below a class as it should be, why it is that one, and whether it is there."""
+        leaf = self._leaf(spec, port)
+        held = tc.htb_leaves(tc.qdiscs(port.ifname)).get(tc.HTB_OWN | spec.slot)
+        text = leaf.text if not leaf.reason else f"{leaf.text}, because {leaf.reason}"
+        return text, leaf.is_held(held)
 
-def _in_tree(spec: ClassSpec) -> bool:
-    """A total is charged from two ports, and a tree belongs to one: the programs police it instead."""
-    return not spec.is_total
+    def _leaf(self, spec: ClassSpec, port: PortSpec) -> Leaf:
+        return self._modes.leaf(clock_of(spec, port).waiting)
 
 
-def class_of(spec: ClassSpec, port: PortSpec) -> HtbClass:
-    """A class of a port's tree. At the top rate = ceil; below, the rate is the guarantee and the rest
-    is borrowed from the parent (tc-htb(8))."""
-    clock = spec.upload if port.role == "wan" else spec.download
-    ceil = clock.rate_bps or UNLIMITED_BPS
-    cburst = clock.burst_bytes if clock.rate_bps else UNLIMITED_BURST_BYTES
-    rate = (
-        ceil if spec.parent_slot == 0 else max(min(clock.guarantee_bps or ceil // 1000, ceil), LEAST_RATE_BPS)
-    )
-    ceil = max(ceil, rate)
-    return HtbClass(
-        minor=spec.slot,
-        parent_minor=spec.parent_slot,
-        rate_bps=rate // 8 * 8,
-        ceil_bps=ceil // 8 * 8,
-        burst_bytes=max(cburst * rate // ceil, LEAST_BURST_BYTES),
-        cburst_bytes=max(cburst, LEAST_BURST_BYTES),
-        priority=clock.priority - 1,
-    )
+def _waits_otherwise(old: ClassSpec, new: ClassSpec) -> bool:
+    return old.upload.waiting != new.upload.waiting or old.download.waiting != new.download.waiting
 
 
 def same(held: HtbClass, wanted: HtbClass) -> bool:
@@ -185,7 +223,6 @@ def _diff_tree(
     tree: TreeDifference,
     held: Mapping[int, HtbClass],
     classes: Mapping[int, HtbClass],
-    specs: Mapping[int, ClassSpec],
 ) -> None:
     gone = {
         minor
@@ -198,7 +235,7 @@ def _diff_tree(
             gone.add(minor)
     tree.remove = sorted(gone, key=lambda minor: -depth[minor])
     missing = [minor for minor in classes if minor not in held or minor in gone]
-    tree.add = [classes[minor] for minor in sorted(missing, key=lambda minor: specs[minor].depth)]
+    tree.add = [classes[minor] for minor in missing]
     tree.change = [
         item
         for minor, item in classes.items()
@@ -215,9 +252,9 @@ def _depth(held: Mapping[int, HtbClass], minor: int) -> int:
 
 def _check_size(wanted: HtbWanted) -> None:
     highest = max(wanted.classes, default=0) if wanted.ports else 0
-    if highest > tc.MAX_HTB_MINOR:
+    if highest > tc.MAX_HTB_SLOT:
         raise Unsupported(
-            f"an HTB tree holds at most {tc.MAX_HTB_MINOR} classes; use the shaper edt or police on "
+            f"an HTB tree holds at most {tc.MAX_HTB_SLOT} queues; use the shaper edt or police on "
             f"{', '.join(wanted.ports)}",
             code="htb-too-large",
         )

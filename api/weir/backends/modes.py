@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weir.adapters.datapath_records import Mode
-from weir.compiler.types import PortSpec
+from weir.backends.leaves import Leaf, leaf_of
+from weir.compiler.types import PortSpec, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,6 @@ class PortModes:
         """Remember that fq could not be put in place on this very device (until it is made anew)."""
         self._refused_on[ifname, ifindex] = reason
 
-    def leaf_kind(self) -> str:
-        """The qdisc below HTB classes: fq_codel where there is, else a short pfifo."""
-        return "pfifo limit 100" if self._refusals.get("fq_codel", "") else "fq_codel"
+    def leaf(self, waiting: Waiting) -> Leaf:
+        """The qdisc below an HTB class whose packets are to wait so."""
+        return leaf_of(waiting, self._refusals)

@@ -13,16 +13,25 @@ from typing import Any, Protocol
 
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath_records import ClassRecord, LineRecord
-from weir.adapters.tc import HTB_MAJOR, MAX_HTB_MINOR
+from weir.adapters.tc import HTB_MAJOR, HTB_OWN, MAX_HTB_SLOT
 from weir.backends.backend import refuse, step
-from weir.compiler import ClassSpec, ClockSpec, PrefixEntry, PrefixKey, Shaping, ShapingDelta, Step
+from weir.compiler import (
+    PACKET_BYTES,
+    ClassSpec,
+    ClockSpec,
+    PrefixEntry,
+    PrefixKey,
+    Shaping,
+    ShapingDelta,
+    Step,
+)
 from weir.model.problem import NotFound
 
 BACKLOG_NS = 50_000_000
 BACKLOG_PACKETS = 16
 BACKLOG_MAX_NS = 5_000_000_000
-PACKET_BYTES = 1514
-"""A class may hold 50 ms of its rate, at least 16 full packets, at most 5 s (half of fq's horizon)."""
+"""A class may hold 50 ms of its rate, at least 16 full packets, or what its queue type says; at most 5 s
+(half of fq's horizon)."""
 
 
 class Tables(Protocol):
@@ -42,7 +51,7 @@ class Tables(Protocol):
 
 def record_of(spec: ClassSpec) -> ClassRecord:
     """What the kernel holds for a class, rounded as the kernel rounds it."""
-    classid = HTB_MAJOR << 16 | spec.slot if spec.slot <= MAX_HTB_MINOR else 0
+    classid = HTB_MAJOR << 16 | HTB_OWN | spec.slot if spec.slot <= MAX_HTB_SLOT else 0
     return ClassRecord(
         spec.key,
         spec.parent_slot,
@@ -53,15 +62,17 @@ def record_of(spec: ClassSpec) -> ClassRecord:
 
 
 def _line(clock: ClockSpec, classid: int) -> LineRecord:
-    burst_ns, limit_ns = _times(clock.rate_bps, clock.burst_bytes)
+    burst_ns, limit_ns = _times(clock.rate_bps, clock.burst_bytes, clock.waiting.backlog_bytes)
     return LineRecord(clock.rate_bps, burst_ns, limit_ns, classid, clock.guarantee_bps, clock.priority)
 
 
 @lru_cache(maxsize=1 << 16)
-def _times(rate_bps: int, burst_bytes: int) -> tuple[int, int]:
+def _times(rate_bps: int, burst_bytes: int, backlog_bytes: int | None) -> tuple[int, int]:
     """Credit and backlog in ns as the kernel rounds them; most queues share a handful of rates."""
     limit_ns = 0
-    if rate_bps:
+    if rate_bps and backlog_bytes is not None:
+        limit_ns = min(backlog_bytes * 8_000_000_000 // rate_bps, BACKLOG_MAX_NS)
+    elif rate_bps:
         packets_ns = BACKLOG_PACKETS * PACKET_BYTES * 8_000_000_000 // rate_bps
         limit_ns = min(max(BACKLOG_NS, packets_ns), BACKLOG_MAX_NS)
     line = LineRecord.of(rate_bps, burst_bytes, limit_ns)

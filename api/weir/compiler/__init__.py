@@ -15,6 +15,7 @@ from weir.compiler.plan import Delta, Plan, PrefixDelta, ShapingDelta
 from weir.compiler.types import (
     MAIN_DOMAIN,
     NO_SLOT,
+    PACKET_BYTES,
     ClassSpec,
     ClockSpec,
     Counts,
@@ -25,6 +26,7 @@ from weir.compiler.types import (
     PrefixKey,
     RouteSpec,
     Step,
+    Waiting,
     class_key,
     total_id,
 )
@@ -33,6 +35,7 @@ __all__ = [
     "DEFAULT_CAPACITY",
     "MAIN_DOMAIN",
     "NO_SLOT",
+    "PACKET_BYTES",
     "ClassSpec",
     "ClockSpec",
     "Compiled",
@@ -51,6 +54,7 @@ __all__ = [
     "ShapingDelta",
     "SlotAllocation",
     "Step",
+    "Waiting",
     "class_key",
     "compile_document",
     "describe",

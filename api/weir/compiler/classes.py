@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from weir.compiler.clocks import UNLIMITED, clocks_of, total_clock_of
+from weir.compiler.clocks import UNLIMITED, clocks_of, has_total, total_clock_of
 from weir.compiler.types import NO_SLOT, ClassSpec, total_id
+from weir.model.document import Document
 from weir.model.objects import Queue
 
 
@@ -22,18 +23,19 @@ class Place(NamedTuple):
 TOP = Place(NO_SLOT, NO_SLOT, 0)
 
 
-def classes_of(queue: Queue, above: Place, slot_for: Callable[[str], int]) -> list[ClassSpec]:
+def classes_of(
+    queue: Queue, document: Document, above: Place, slot_for: Callable[[str], int]
+) -> list[ClassSpec]:
     """A queue's classes in the order in which they are made: a total is there before it is charged.
 
     The total's parent is the nearest total above, so that guarantees and priorities count among totals;
     what packets are charged to is each ancestor's own total.
     """
     slot = slot_for(queue.id)
-    upload, download = clocks_of(queue)
-    clock = total_clock_of(queue)
-    if clock is None:
+    upload, download = clocks_of(queue, document)
+    if not has_total(queue):
         return [ClassSpec(slot, queue.id, above.parent_slot, above.depth, upload, download)]
-    total_slot = slot_for(total_id(queue.id))
+    total_slot, clock = slot_for(total_id(queue.id)), total_clock_of(queue, document)
     return [
         ClassSpec(total_slot, queue.id, above.total_slot, above.depth, clock, UNLIMITED, is_total=True),
         ClassSpec(slot, queue.id, above.parent_slot, above.depth, upload, download, total_slot),

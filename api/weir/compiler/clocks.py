@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from weir.compiler.types import ClockSpec
+from weir.compiler.types import OWN_WAITING, ClockSpec, Waiting
+from weir.compiler.waiting import waiting_of
+from weir.model.document import Document
 from weir.model.objects import Queue
 
 MIN_BURST_BYTES = 4 * 1514
@@ -24,6 +26,7 @@ def clock_spec(
     guarantee_bps: int = 0,
     priority: int = 8,
     burst: tuple[int, int, int] = NO_BURST,
+    waiting: Waiting = OWN_WAITING,
 ) -> ClockSpec:
     """RouterOS manual, htb: bucket capacity = bucket-size (s) x max-limit; here in bytes, with a floor.
 
@@ -31,31 +34,35 @@ def clock_spec(
     `burst` is (limit in bit/s, threshold in bit/s, time in ms).
     """
     if rate_bps == 0:
-        return ClockSpec(0, 0, guarantee_bps, priority)
+        return ClockSpec(0, 0, guarantee_bps, priority, waiting=waiting)
     burst_bytes = max(rate_bps * max(bucket_size_ms, MIN_BURST_MS) // 8000, MIN_BURST_BYTES)
     if burst[0] <= rate_bps or not burst[1] or not burst[2]:
         burst = NO_BURST
-    return ClockSpec(rate_bps, burst_bytes, guarantee_bps, priority, *burst)
+    return ClockSpec(rate_bps, burst_bytes, guarantee_bps, priority, *burst, waiting)
 
 
 UNLIMITED = ClockSpec(0, 0)
 
 
-def total_clock_of(queue: Queue) -> ClockSpec | None:
-    """The clock that both directions share, or None when the queue asks for no such limit."""
+def has_total(queue: Queue) -> bool:
+    """Whether the queue asks for a limit that both directions share."""
+    return bool(queue.total.max_limit_bps or queue.total.limit_at_bps)
+
+
+def total_clock_of(queue: Queue, document: Document) -> ClockSpec:
+    """The clock that both directions share."""
     total = queue.total
-    if not (total.max_limit_bps or total.limit_at_bps):
-        return None
     return clock_spec(
         total.max_limit_bps,
         total.bucket_size_ms,
         total.limit_at_bps,
         total.priority,
         (total.burst_limit_bps, total.burst_threshold_bps, total.burst_time_ms),
+        waiting_of(document, total.queue_type),
     )
 
 
-def clocks_of(queue: Queue) -> tuple[ClockSpec, ClockSpec]:
+def clocks_of(queue: Queue, document: Document) -> tuple[ClockSpec, ClockSpec]:
     """Upload and download."""
     rate, bucket, guarantee, priority = (
         queue.max_limit_bps,
@@ -71,6 +78,7 @@ def clocks_of(queue: Queue) -> tuple[ClockSpec, ClockSpec]:
             guarantee.upload,
             priority.upload,
             (limit.upload, threshold.upload, time.upload),
+            waiting_of(document, queue.queue_type.upload),
         ),
         clock_spec(
             rate.download,
@@ -78,5 +86,6 @@ def clocks_of(queue: Queue) -> tuple[ClockSpec, ClockSpec]:
             guarantee.download,
             priority.download,
             (limit.download, threshold.download, time.download),
+            waiting_of(document, queue.queue_type.download),
         ),
     )

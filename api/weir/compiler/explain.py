@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from weir.compiler.compiled import Compiled
 from weir.compiler.plan import Plan, prefix_key
-from weir.compiler.types import LAST_PRIORITY, ClockSpec, total_id
+from weir.compiler.types import LAST_PRIORITY, ClockSpec, Waiting, total_id
 from weir.model.claims import PrefixClaims, pack
 from weir.model.codec import Json, to_json
 from weir.model.document import Document, interface_targets
@@ -192,6 +192,10 @@ def _lines(
         pairs = (queue.limit_at_bps, queue.priority, queue.burst_limit_bps)
         limit_at, priority, burst = (getattr(pair, way) for pair in pairs)
         lines.extend(_sharing_lines(way, _Asked(limit_at, priority, burst), clock))
+        if clock.waiting.kind:
+            lines.append(
+                Line(f"queue_type.{way}", getattr(queue.queue_type, way), waiting_text(clock.waiting))
+            )
     lines.extend(_total_lines(queue, compiled))
     return lines
 
@@ -234,6 +238,15 @@ def _sharing_lines(way: str, asked: _Asked, clock: ClockSpec) -> Iterator[Line]:
                 f"{format_rate_long(clock.burst_threshold_bps)}"
             )
         yield Line(f"burst_limit_bps.{way}", format_rate_long(asked.burst_limit_bps), state)
+
+
+def waiting_text(waiting: Waiting) -> str:
+    """How packets wait, where departure times hold them and where a qdisc does."""
+    if waiting.backlog_bytes is None:
+        return f"{waiting.kind} below HTB; departure times as without a type"
+    if not waiting.backlog_bytes:
+        return f"{waiting.kind}: nothing waits"
+    return f"{waiting.kind}: at most {waiting.backlog_bytes} bytes wait"
 
 
 def _clock_text(clock: ClockSpec) -> str:

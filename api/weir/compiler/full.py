@@ -137,7 +137,7 @@ class _Walk:
         """`within` is None below a queue that takes no packets now: classes stay, prefixes go."""
         if queue.disabled or above.depth >= MAX_QUEUE_LEVELS:
             return
-        specs = classes_of(queue, above, self._slot_for)
+        specs = classes_of(queue, self._document, above, self._slot_for)
         for spec in specs:
             self.tables.by_id[spec.id] = self.tables.by_slot[spec.slot] = spec
         prefixes: tuple[int, ...] = ()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from weir.compiler.classes import Place, classes_of
-from weir.compiler.clocks import total_clock_of
+from weir.compiler.clocks import has_total
 from weir.compiler.compiled import Compiled, Edits
 from weir.compiler.full import open_timed_queues, recompiled
 from weir.compiler.matching import Matcher, shadowed_flags
@@ -20,7 +20,7 @@ from weir.compiler.plan import Plan, delta_of
 from weir.compiler.site import ports_of, site_of
 from weir.compiler.types import NO_SLOT, ClassSpec, total_id
 from weir.model.claims import last_inside
-from weir.model.document import Change, Document
+from weir.model.document import Change, Document, users_of_type
 from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
@@ -83,6 +83,9 @@ class _Update:
                         touched[queue_id] = touched.get(queue_id, False) or moved
                 else:
                     touched.setdefault(change.id, False)
+            elif change.kind == "queue-type":
+                for queue_id in users_of_type(self._document, change.id):
+                    touched.setdefault(queue_id, False)
         for switched in self._before.matched_timed ^ self._edits.matched_timed:
             for queue_id in subtree_ids(self._document, switched, walked[False]):
                 touched.setdefault(queue_id, False)
@@ -120,8 +123,8 @@ class _Update:
         queue = self._document.queue(queue_id)
         assert queue is not None
         parent_slot = NO_SLOT if queue.parent is None else self._slot_after(queue.parent)
-        total_slot = NO_SLOT if total_clock_of(queue) is None else self._total_above(queue)
-        return classes_of(queue, Place(parent_slot, total_slot, depth), self._slot_for)
+        total_slot = self._total_above(queue) if has_total(queue) else NO_SLOT
+        return classes_of(queue, self._document, Place(parent_slot, total_slot, depth), self._slot_for)
 
     def _slot_for(self, class_id: str) -> int:
         known = self._before.by_id.get(class_id)
@@ -134,7 +137,7 @@ class _Update:
     def _total_above(self, queue: Queue) -> int:
         """The nearest ancestor's total; ancestors that change were done before."""
         for above in ancestors(self._document, queue):
-            if total_clock_of(above) is not None:
+            if has_total(above):
                 return self._slot_after(total_id(above.id))
         return NO_SLOT
 
@@ -285,7 +288,7 @@ def _below_differs(old: object, new: object) -> bool:
     if before is None or after is None:
         return True
     return (
-        (total_clock_of(before) is None) != (total_clock_of(after) is None)
+        has_total(before) != has_total(after)
         or before.target != after.target
         or before.dst != after.dst
         or before.disabled != after.disabled

@@ -29,6 +29,26 @@ def total_id(queue_id: str) -> str:
     return f"{queue_id}/total"
 
 
+PACKET_BYTES = 1514
+"""A full Ethernet frame without FCS: what "a packet" is where only bytes and time are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How packets wait: a queue type's kind, or "" for Weir's own way.
+
+    `backlog_bytes` is what may wait at most, 0 = nothing, None = as Weir sees fit; `options` are the
+    type's options as numbers, for ports where a qdisc of that kind holds the class.
+    """
+
+    kind: str = ""
+    backlog_bytes: int | None = None
+    options: tuple[tuple[str, int | str], ...] = ()
+
+
+OWN_WAITING = Waiting()
+
+
 @dataclass(frozen=True, slots=True)
 class ClockSpec:
     """One direction's clock. `rate_bps` 0 = unlimited (only counted); `burst_bytes` is the bucket's depth.
@@ -45,6 +65,7 @@ class ClockSpec:
     burst_limit_bps: int = 0
     burst_threshold_bps: int = 0
     burst_time_ms: int = 0
+    waiting: Waiting = OWN_WAITING
 
 
 @dataclass(frozen=True, slots=True)

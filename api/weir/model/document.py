@@ -256,6 +256,17 @@ def interface_targets(queue: Queue) -> list[str]:
     return [text for text in queue.target if not looks_like_prefix(text)]
 
 
+def users_of_type(document: Document, type_id: str) -> set[str]:
+    """The ids of the queues that name a queue type."""
+    if type_id != "default-small":
+        return document.queue_ids_by_type.get(type_id, _NOBODY)
+    return {
+        queue.id
+        for queue in document.queues()
+        if type_id in (queue.queue_type.upload, queue.queue_type.download, queue.total.queue_type)
+    }
+
+
 def _named_types(queue: Queue) -> set[str]:
     pair = queue.queue_type
     if pair.upload == pair.download == queue.total.queue_type == "default-small":

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weir.model.document import interface_targets
+from weir.model.builtin import BUILTIN_QUEUE_TYPES
+from weir.model.document import Document, interface_targets
 from weir.model.objects import Queue
 
 
@@ -36,7 +38,7 @@ ENFORCEMENT: tuple[FieldEnforcement, ...] = (
     FieldEnforcement("burst_threshold_bps", True, _BURST),
     FieldEnforcement("burst_time_ms", True, _BURST),
     FieldEnforcement("priority", True, _SHARING),
-    FieldEnforcement("queue_type", False, "kept, but packets wait as the interface's shaper decides"),
+    FieldEnforcement("queue_type", True, "a fifo as time at the queue's rate; others below HTB"),
     FieldEnforcement("bucket_size_ms", True, "at least 20 ms and four full packets"),
     FieldEnforcement("time", True),
     FieldEnforcement("total", True, "guarantees and priorities count among totals below one total"),
@@ -50,21 +52,57 @@ _INTERFACE_NOTE = FieldEnforcement(
     True,
     "an interface takes the packets that no queue's prefix takes, wherever it stands in the list",
 )
+NATIVE_KINDS = frozenset({"pfifo", "bfifo", "mq-pfifo", "none"})
+"""What departure times keep by themselves; the other kinds need a qdisc of Linux."""
+
+_FIFO_NOTE = "its length is a time at the queue's rate; where an interface polices, nothing waits"
+_UNNAMED = BUILTIN_QUEUE_TYPES["default-small"]
 _DEFAULTS = Queue(id="defaults", name="defaults")
 
 
-def enforcement_of(queue: Queue) -> list[FieldEnforcement]:
+def enforcement_of(queue: Queue, document: Document) -> list[FieldEnforcement]:
     """What this queue asks for and does not get, or gets with a condition. Empty when all is as asked."""
     found = [
         entry
         for entry in ENFORCEMENT
         if not entry.enforced and getattr(queue, entry.field) != getattr(_DEFAULTS, entry.field)
     ]
+    found.extend(_waiting(queue, document))
     if interface_targets(queue):
         found.append(_INTERFACE_NOTE)
     return found
 
 
-def not_enforced(queue: Queue) -> list[str]:
+def not_enforced(queue: Queue, document: Document) -> list[str]:
     """The fields that this queue sets and the router does not act on."""
-    return [entry.field for entry in enforcement_of(queue) if not entry.enforced]
+    return [entry.field for entry in enforcement_of(queue, document) if not entry.enforced]
+
+
+def _waiting(queue: Queue, document: Document) -> Iterator[FieldEnforcement]:
+    """Whether packets wait as the queue's types say, which depends on who holds them."""
+    types = [document.queue_type(name) for name in (queue.queue_type.upload, queue.queue_type.download)]
+    kinds = {item.type for item in types if item is not None and item is not _UNNAMED}
+    if not kinds:
+        return
+    if kinds <= NATIVE_KINDS:
+        yield FieldEnforcement("queue_type", True, _FIFO_NOTE)
+        return
+    names = " and ".join(sorted(kinds - NATIVE_KINDS))
+    enabled = [item for item in document.interfaces() if not item.disabled]
+    trees = sorted(item.id for item in enabled if item.shaper == "htb")
+    if "pcq" in kinds:
+        yield FieldEnforcement(
+            "queue_type", False, "pcq does not share by address yet; the queue's limits hold"
+        )
+    elif trees and len(trees) == len(enabled):
+        yield FieldEnforcement(
+            "queue_type", True, f"{names} as a qdisc below HTB; explain says if it is another"
+        )
+    else:
+        where = f"only on {', '.join(trees)}: elsewhere" if trees else "on no interface:"
+        yield FieldEnforcement(
+            "queue_type",
+            False,
+            f"{names} is a qdisc below HTB, {where} packets wait for departure times instead "
+            "(set the shaper of an interface to htb to have it)",
+        )

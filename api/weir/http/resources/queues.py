@@ -44,7 +44,7 @@ def queue_rows(found: Sequence[Stored]) -> list[dict[str, Any]]:
                 **object_json(stored),
                 "path": ancestors_json(document, stored.id),
                 "child_count": len(document.children_of(stored.id)),
-                "enforcement": enforcement_json(stored),
+                "enforcement": enforcement_json(stored, document),
                 "warnings": findings_json(findings[stored.id]),
             }
             for stored in found
@@ -58,12 +58,12 @@ def ancestors_json(document: Document, queue_id: str) -> list[dict[str, str]]:
     return [{"id": item.id, "name": item.name} for item in reversed(above)]
 
 
-def enforcement_json(stored: Stored) -> list[dict[str, Any]]:
+def enforcement_json(stored: Stored, document: Document) -> list[dict[str, Any]]:
     """The fields that are given and what becomes of them on this router."""
     assert isinstance(stored.object, Queue)
     return [
         {"field": item.field, "enforced": item.enforced, "note": item.note}
-        for item in enforcement_of(stored.object)
+        for item in enforcement_of(stored.object, document)
     ]
 
 

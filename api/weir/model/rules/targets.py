@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from weir.model.claims import pack, unpack
 from weir.model.document import Change, Document, interface_targets, packed_targets
-from weir.model.objects import Queue
+from weir.model.objects import Queue, QueueType
 from weir.model.prefix import looks_like_prefix, parse_prefix
 from weir.model.problem import Finding
+from weir.model.queue_options import faults_of
 from weir.model.rules.base import Rule, View, below_if, differs, error, old_and_new, own, warning
 from weir.model.tree import ancestors, is_below, subtree_ids
 
@@ -184,6 +185,19 @@ def unknown_queue_type(view: View, queue: Queue) -> Iterator[Finding]:
             )
 
 
+def queue_type_option(_view: View, queue_type: QueueType) -> Iterator[Finding]:
+    faults = faults_of(queue_type)
+    if faults:
+        option, why = faults[0]
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        yield warning(
+            "queue-type-option",
+            queue_type,
+            f"options.{option}",
+            f"the option {option} of queue type {queue_type.id!r} {why}{more}",
+        )
+
+
 def _users_of_type(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
@@ -207,5 +221,6 @@ RULES = (
     Rule("child-outside-parent", "queue", outside_parent, below_if("target", "parent", "name"), False),
     Rule("interface-target", "queue", interface_target, _users_of_interface, False),
     Rule("unknown-queue-type", "queue", unknown_queue_type, _users_of_type, True),
+    Rule("queue-type-option", "queue-type", queue_type_option, own("queue-type"), False),
     Rule("dst-not-enforced", "queue", dst_not_enforced, own("queue"), False),
 )
