@@ -7,6 +7,15 @@
 #define WEIR_BPF_TOTALS_H
 
 #include "clock.h"
+#include "lookup6.h"
+
+static __always_inline bool weir_has_totals(void)
+{
+	__u32 zero = 0;
+	struct weir_meta *meta = bpf_map_lookup_elem(&weir_meta, &zero);
+
+	return meta && *(volatile __u64 *)&meta->totals;
+}
 
 /* False when a total of the line or of one above it is over its limit; else all of them are charged. */
 static __always_inline bool weir_charge_totals(__u32 index, const struct weir_pace *pace)

@@ -151,15 +151,15 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 static __always_inline int weir_hand_to_tree(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
 					     const struct weir_line *line, const struct weir_weight *weight)
 {
-	struct weir_pace pace = {
-		.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT,
-		.burst_min = port->burst_min,
-		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
-	};
+	struct weir_pace pace = { .burst_min = port->burst_min };
 
-	if (!weir_charge_totals(index, &pace)) {
-		weir_count_drop(index, weight->segments, weight->ip_bytes, true);
-		return TC_ACT_SHOT;
+	if (weir_has_totals()) {
+		pace.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT;
+		pace.bytes = weir_charged_bytes(weight, port->overhead_bytes);
+		if (!weir_charge_totals(index, &pace)) {
+			weir_count_drop(index, weight->segments, weight->ip_bytes, true);
+			return TC_ACT_SHOT;
+		}
 	}
 	skb->priority = line->htb_classid;
 	weir_count_sent(index, weight->segments, weight->ip_bytes, 0);

@@ -46,8 +46,19 @@ static int check_class(struct weir *weir, const struct weir_class_spec *spec)
 	return 0;
 }
 
+/* How many classes have a total: with none, HTB ports need not look for one (bpf/totals.h). */
+static void total_store(struct weir *weir, struct weir_line *line, int direction, uint32_t total)
+{
+	__u64 *totals = &weir_meta(weir)->totals;
+
+	if (direction == WEIR_UPLOAD && !line->shared != !total)
+		weir_publish(totals, total ? *totals + 1 : *totals - 1);
+	weir_publish(&line->shared, total);
+}
+
 /* A cost that the share controller lent stays as long as the rate does. */
-static void line_store(struct weir_line *line, const struct weir_class_spec *spec, int direction)
+static void line_store(struct weir *weir, struct weir_line *line, const struct weir_class_spec *spec,
+		       int direction)
 {
 	const struct weir_line_spec *from = &spec->line[direction];
 
@@ -60,7 +71,7 @@ static void line_store(struct weir_line *line, const struct weir_class_spec *spe
 	weir_publish(&line->guarantee_bps, from->guarantee_bps);
 	weir_publish(&line->flags, from->priority & WEIR_LINE_PRIORITY);
 	weir_publish(&line->htb_classid, from->htb_classid);
-	weir_publish(&line->shared, spec->total_slot * 2);
+	total_store(weir, line, direction, spec->total_slot * 2);
 	weir_publish(&line->parent, spec->parent_slot ? spec->parent_slot * 2 + direction : 0);
 }
 
@@ -69,6 +80,7 @@ static void line_clear(struct weir *weir, uint32_t index)
 	struct weir_line *line = &weir_lines(weir)[index];
 
 	weir_publish(&line->key, 0);
+	total_store(weir, line, index % 2, 0);
 	memset(line, 0, sizeof(*line));
 	memset(&weir_counters(weir)[index], 0, sizeof(struct weir_counters));
 }
@@ -88,11 +100,21 @@ int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, u
 
 			if (line->key != specs[i].key)
 				line_clear(weir, index);
-			line_store(line, &specs[i], direction);
+			line_store(weir, line, &specs[i], direction);
 			weir_publish(&line->key, specs[i].key);
 		}
 	}
 	return 0;
+}
+
+/* A writer that died in between may have left the count wrong. */
+void weir_totals_count(struct weir *weir)
+{
+	uint64_t totals = 0;
+
+	for (uint32_t slot = 1; slot < weir_meta(weir)->slots; slot++)
+		totals += weir_lines(weir)[slot * 2].shared != 0;
+	weir_publish(&weir_meta(weir)->totals, totals);
 }
 
 int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t capacity)

@@ -162,6 +162,9 @@ static inline uint32_t weir_leaf(uint32_t slot, uint32_t length)
 	return slot | (length + 1) << WEIR_V4_DEPTH_SHIFT;
 }
 
+/* classes.c */
+void weir_totals_count(struct weir *weir);
+
 /* prefixes.c: the v4 tree anew, from the v4 table */
 int weir_prefixes_rebuild(struct weir *weir);
 

@@ -44,6 +44,7 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 	/* An earlier loader may have taken entries out just now. */
 	if (maps_reused)
 		weir_grace(weir);
+	weir_totals_count(weir);
 	error = weir_prefixes_open(weir);
 	if (error)
 		goto cleanup;

@@ -323,6 +323,10 @@ def test_htb_leaves_to_the_tree_all_but_the_total(router: Loaded) -> None:
     assert router.egress(frame).verdict == DROP
     assert router.clock_tk(SLOT, DOWNLOAD) == own_clock
     assert router.counters(SLOT, DOWNLOAD)["packets"] == 1
+    router.limit(SLOT, 8_000_000)
+    clock = router.clock_tk(20, UPLOAD)
+    assert router.egress(frame).verdict == NEXT, "without a total again"
+    assert router.clock_tk(20, UPLOAD) == clock
 
 
 def test_a_cycle_of_parents_ends(router: Loaded) -> None:

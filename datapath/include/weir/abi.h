@@ -204,7 +204,8 @@ struct weir_meta {
 	__u32 updating; /* the v4 tree may lag behind the v4 prefixes: rebuild on open */
 	__u64 program; /* which build of the programs is attached */
 	__u64 flow_lookup; /* 1: the fast path asks the kernel's flow table */
-	__u64 reserved[7];
+	__u64 totals; /* classes that are charged to a total */
+	__u64 reserved[6];
 };
 
 #endif
