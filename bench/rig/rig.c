@@ -37,6 +37,7 @@
 #define BATCH 64
 #define SETTLE_MS 60
 #define ENDLESS 2000000000
+#define WORKER_PRIORITY 1 /* real time: what else this machine does must not spoil a round */
 
 struct target {
 	uint32_t network;
@@ -99,11 +100,13 @@ static void *generate(void *argument)
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame, .data_size_in = FRAME_BYTES,
 		    .ctx_in = &context, .ctx_size_in = sizeof(context), .repeat = ENDLESS,
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = BATCH);
+	struct sched_param priority = { .sched_priority = WORKER_PRIORITY };
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(worker->cpu, &set);
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
 	while (running) {
 		int result = bpf_prog_test_run_opts(worker->rig->generate, &options);
 
@@ -220,6 +223,7 @@ static int program(struct bpf_object *object, const char *name)
 
 int main(int count, char **arguments)
 {
+	struct sched_param priority = { .sched_priority = WORKER_PRIORITY + 1 };
 	struct sigaction action = { .sa_handler = nothing };
 	struct bpf_object *object;
 	char path[256];
@@ -230,6 +234,7 @@ int main(int count, char **arguments)
 		return 2;
 	}
 	sigaction(SIGUSR1, &action, NULL);
+	sched_setscheduler(0, SCHED_FIFO, &priority);
 	object = bpf_object__open_file(arguments[1], NULL);
 	if (!object || bpf_object__load(object)) {
 		fprintf(stderr, "rig: cannot load %s: %s\n", arguments[1], strerror(errno));
