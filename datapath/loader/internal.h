@@ -21,6 +21,7 @@ enum weir_map {
 	WEIR_MAP_DEVICES,
 	WEIR_MAP_HELD,
 	WEIR_MAP_UP,
+	WEIR_MAP_QUANTA,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };

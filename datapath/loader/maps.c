@@ -32,6 +32,7 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_DEVICES] = "weir_devices",
 	[WEIR_MAP_HELD] = "weir_held",
 	[WEIR_MAP_UP] = "weir_up",
+	[WEIR_MAP_QUANTA] = "weir_quanta",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -73,6 +74,8 @@ static uint32_t value_size(enum weir_map map)
 		return sizeof(uint32_t);
 	case WEIR_MAP_HELD:
 		return sizeof(uint64_t);
+	case WEIR_MAP_QUANTA:
+		return sizeof(struct weir_quantum);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -96,6 +99,8 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 		return WEIR_PORTS;
 	case WEIR_MAP_UP:
 		return WEIR_UP_FLOWS;
+	case WEIR_MAP_QUANTA:
+		return WEIR_QUANTA;
 	default:
 		return 1;
 	}
@@ -103,7 +108,7 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 
 static enum bpf_map_type map_type(enum weir_map map)
 {
-	if (map == WEIR_MAP_PORT_COUNTERS)
+	if (map == WEIR_MAP_PORT_COUNTERS || map == WEIR_MAP_QUANTA)
 		return BPF_MAP_TYPE_PERCPU_ARRAY;
 	return map == WEIR_MAP_DEVICES ? BPF_MAP_TYPE_DEVMAP : BPF_MAP_TYPE_ARRAY;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* datapath/bpf/clock.h compiled for the host, so that a test can say what time it is. */
+/* datapath/bpf/clock.h compiled for the host, so that a test can say what time it is, and on which CPU. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,21 +10,53 @@
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) value *name
 #define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_PERCPU_ARRAY 6
 #define BPF_F_MMAPABLE 1024
 
-#define LINES 64
+#define LINES 4096
+#define CPUS 64
 
-static void *line_at(const void *map, const __u32 *index);
-#define bpf_map_lookup_elem(map, key) line_at(map, key)
+static void *element(const void *map, const __u32 *index);
+#define bpf_map_lookup_elem(map, key) element(map, key)
 
 #include "../bpf/clock.h"
 
 static struct weir_line table[LINES];
+static struct weir_quantum quanta[CPUS][WEIR_QUANTA];
+static __u32 current_cpu;
 
-static void *line_at(const void *map, const __u32 *index)
+static void *element(const void *map, const __u32 *index)
 {
-	(void)map;
+	if (map == &weir_quanta)
+		return &quanta[current_cpu][*index];
 	return *index < LINES ? &table[*index] : NULL;
+}
+
+/* All lines free and nothing prepaid. */
+void shim_reset(void)
+{
+	for (int line = 0; line < LINES; line++)
+		table[line] = (struct weir_line){};
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		for (int place = 0; place < WEIR_QUANTA; place++)
+			quanta[cpu][place] = (struct weir_quantum){};
+}
+
+void shim_cpu(__u32 cpu)
+{
+	current_cpu = cpu % CPUS;
+}
+
+/* What all CPUs have charged to a line and not used. */
+__u64 shim_prepaid_tk(__u32 line)
+{
+	__u64 sum = 0;
+
+	for (current_cpu = 0; current_cpu < CPUS; current_cpu++)
+		if (weir_owns(weir_quantum(line), &table[line], line))
+			sum += weir_quantum(line)->left_tk;
+	current_cpu = 0;
+	return sum;
 }
 
 struct weir_line *shim_table(void)

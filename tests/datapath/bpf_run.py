@@ -8,6 +8,7 @@ import os
 import socket
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 _SYS_BPF = 321  # x86-64
 _BPF_MAP_LOOKUP_ELEM, _BPF_MAP_UPDATE_ELEM = 1, 2
@@ -112,6 +113,17 @@ def map_lookup(map_fd: int, index: int, size: int) -> bytes:
     key, value = ctypes.c_uint32(index), ctypes.create_string_buffer(size)
     bpf(_BPF_MAP_LOOKUP_ELEM, _element(map_fd, key, value))
     return value.raw
+
+
+def per_cpu_rows(map_fd: int, entries: int, size: int) -> list[bytes]:
+    """Every row of every possible CPU of a per-CPU array whose row is a multiple of 8 bytes."""
+    possible = Path("/sys/devices/system/cpu/possible").read_text().strip()
+    cpus = int(possible.rpartition("-")[2].rpartition(",")[2]) + 1
+    found = []
+    for index in range(entries):
+        rows = map_lookup(map_fd, index, size * cpus)
+        found += [rows[at : at + size] for at in range(0, len(rows), size)]
+    return found
 
 
 def map_update(map_fd: int, index: int, value: bytes) -> None:

@@ -15,6 +15,8 @@ from weir.adapters.datapath_records import ClassRecord, LineRecord, Mode, Prefix
 UPLOAD, DOWNLOAD = 0, 1
 SECOND_NS = 1_000_000_000
 UP_FLOWS = 32768
+QUANTA = 1024
+QUANTUM = struct.Struct("=IIQQQ")  # line, left_tk, key, start_tk, taken_tk
 
 
 class Loaded:
@@ -68,6 +70,16 @@ class Loaded:
 
     def set_clock_tk(self, slot: int, direction: int, clock_tk: int) -> None:
         struct.pack_into("<Q", self._lines, (slot * 2 + direction) * 64, clock_tk)
+
+    def prepaid_tk(self, slot: int, direction: int) -> int:
+        """What all processors have charged to an ancestor and not used yet."""
+        fd = self.datapath.map_fd("weir_quanta")
+        try:
+            rows = bpf_run.per_cpu_rows(fd, QUANTA, QUANTUM.size)
+        finally:
+            os.close(fd)
+        found = (QUANTUM.unpack(row) for row in rows)
+        return sum(left for line, left, *_ in found if line == slot * 2 + direction)
 
     def set_line_flags(self, slot: int, direction: int, flags: int) -> None:
         struct.pack_into("<I", self._lines, (slot * 2 + direction) * 64 + 52, flags)

@@ -6,6 +6,7 @@
  *   struct weir_line     clock_tk: BPF, by atomics only. All other fields: the loader, aligned stores;
  *                        `cost` also the share controller, which lends a class less or more than its rate.
  *   weir_held, weir_up   BPF: tc and XDP tell each other what is still in the stack (bpf/held.h).
+ *   struct weir_quantum  BPF, each CPU its own.
  *   struct weir_counters BPF, by atomics only (the loader zeroes a row while its slot is in no table).
  *   everything else      the loader; BPF only reads.
  *
@@ -58,6 +59,17 @@ struct weir_line {
 
 #define WEIR_LINE_PRIORITY 0xfU /* 1 (best) to 8; 0 = 8 */
 #define WEIR_LINE_SUBQUEUES 0x10U /* has clocks of its own per host, which the fast path does not know */
+
+/* What one CPU has charged to an ancestor ahead of its packets. */
+#define WEIR_QUANTA 1024 /* for each CPU; power of two */
+
+struct weir_quantum {
+	__u32 line; /* whose it is; 0 = nobody's */
+	__u32 left_tk; /* not yet used */
+	__u64 key; /* of the class that held the line then */
+	__u64 start_tk; /* where the next packet starts */
+	__u64 taken_tk; /* when it was last refilled */
+};
 
 struct weir_counters {
 	__u64 packets; /* sent on, counted as segments */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The clock of one line (GCRA, ITU-T I.371): the one algorithm for pacing and policing.
+ *
+ * A line's clock says when everything charged to it so far will have left at its rate. A packet's
+ * start is the clock before it was charged; it may leave when that is past. An idle line's clock is
+ * pulled up to now - burst: that difference is its credit. A clock more than `limit` ahead of now
+ * drops. Policing is limit 0.
+ *
+ * Concurrency: a charge is one fetch-add, or, for an idle line, one compare-and-swap and a fetch-add
+ * when another CPU was first. No charge is ever lost, on any number of CPUs.
+ */
+#ifndef WEIR_BPF_LINE_H
+#define WEIR_BPF_LINE_H
+
+#include "weir/abi.h"
+
+/* How a port applies the lines' limits. */
+struct weir_pace {
+	__u64 now_tk;
+	__u64 limit_mask; /* 0 when policing: a packet never waits */
+	__u32 burst_min;
+	__u32 bytes; /* to charge */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2); /* set by the loader */
+	__type(key, __u32);
+	__type(value, struct weir_line);
+} weir_lines SEC(".maps");
+
+static __always_inline struct weir_line *weir_line(__u32 index)
+{
+	return bpf_map_lookup_elem(&weir_lines, &index);
+}
+
+static __always_inline bool weir_after(__u64 a, __u64 b)
+{
+	return (__s64)(a - b) > 0;
+}
+
+/* Whether a packet that starts then waits longer than the line lets it. */
+static __always_inline bool weir_is_over(const struct weir_line *line, __u64 start_tk,
+					 const struct weir_pace *pace)
+{
+	__u64 limit = ((__u64)line->limit << WEIR_TIME_SHIFT) & pace->limit_mask;
+
+	return weir_after(start_tk, pace->now_tk + limit);
+}
+
+static __always_inline __u64 weir_cost_tk(__u64 cost, __u32 bytes)
+{
+	return (cost * bytes + (1 << (WEIR_COST_SHIFT - 1))) >> WEIR_COST_SHIFT;
+}
+
+/* Returns the start of what was charged. */
+static __always_inline __u64 weir_advance(struct weir_line *line, __u64 cost_tk, const struct weir_pace *pace)
+{
+	__u32 burst = line->burst > pace->burst_min ? line->burst : pace->burst_min;
+	__u64 floor = pace->now_tk - ((__u64)burst << WEIR_TIME_SHIFT);
+	__u64 clock = *(volatile __u64 *)&line->clock_tk;
+
+	if (weir_after(floor, clock) &&
+	    __sync_val_compare_and_swap(&line->clock_tk, clock, floor + cost_tk) == clock)
+		return floor;
+	return __sync_fetch_and_add(&line->clock_tk, cost_tk);
+}
+
+static __always_inline bool weir_over(struct weir_line *line, const struct weir_pace *pace)
+{
+	return line->cost && weir_is_over(line, *(volatile __u64 *)&line->clock_tk, pace);
+}
+
+/* Returns the packet's start. */
+static __always_inline __u64 weir_charge_line(struct weir_line *line, const struct weir_pace *pace)
+{
+	__u64 cost = *(volatile __u64 *)&line->cost;
+
+	return cost ? weir_advance(line, weir_cost_tk(cost, pace->bytes), pace) : pace->now_tk;
+}
+
+#endif
