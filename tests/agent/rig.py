@@ -21,6 +21,7 @@ from typing import Any
 
 from lab import netns
 from lab.measure import bound
+from tests.datapath import bpf_run
 from weir.model.codec import to_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue
@@ -222,6 +223,24 @@ class Rig:
                 count = _drain(receiver)
                 arrived += count if now_s >= start_s + warm_s else 0
             return arrived * ip_bytes * 8 / 1.5
+
+    def fit_for_xdp(self) -> None:
+        """As on a wire: peers compute checksums and poll; and the internet knows the way back."""
+        for namespace, device in ((self.client_ns, "c0"), (self.internet, "i0")):
+            self.run("ethtool", "-K", device, "tx", "off", "gro", "on", namespace=namespace)
+        netns.ip(self.internet, ["route replace 10.64.0.0/16 via 203.0.113.2"])
+
+    def fast_share(self, queue_id: str, direction: str) -> float:
+        """The part of a queue's bytes that XDP forwarded since its class was made; 0 without traffic."""
+        line = self.agent.call("slots")["slots"][queue_id] * 2 + (direction == "download")
+        with self.agent.connection() as connection:
+            answer, descriptors = connection.call_for_fds("counters_fd")
+        fields = answer["layout"]["counters"]["fields"]
+        row = bpf_run.map_lookup(descriptors[answer["fds"].index("counters")], line, 64)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        sent, fast = (int.from_bytes(row[fields[n][0] :][:8], "little") for n in ("bytes", "fast_bytes"))
+        return fast / sent if sent else 0.0
 
     # -- the kernel ----------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ _U64 = (1 << 64) - 1
 class Role(enum.IntFlag):
     """What the programs do on a port."""
 
+    NOTHING = 0
     CLASSIFY = 1  # ingress: upload by source, carried in the reserved bits of skb->mark
     SHAPE = 2  # egress: download by destination, upload by mark; pace, police or hand to HTB
     FAST = 4  # XDP on ingress: conforming packets are forwarded before the stack

@@ -31,7 +31,8 @@ _FAMILY: dict[int, Literal[4, 6]] = {socket.AF_INET: 4, socket.AF_INET6: 6}
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An interface. `kind` is the kernel's ("veth", "vlan", ...), "physical" when it names none."""
+    """An interface. `kind` is the kernel's ("veth", "vlan", ...), "physical" when it names none; `master` and
+    `lower` are the indexes of what it belongs to and of what it is stacked on, 0 = nothing."""
 
     name: str
     index: int
@@ -43,6 +44,8 @@ class Link:
     ethernet: bool
     tx_queues: int
     qdisc: str
+    master: int
+    lower: int
     counters: dict[str, int]
 
 
@@ -149,6 +152,8 @@ def _link(message: Any) -> Link:
         ethernet=int(message["ifi_type"]) == _ARPHRD_ETHER,
         tx_queues=int(message.get("num_tx_queues") or 1),
         qdisc=str(message.get("qdisc") or ""),
+        master=int(message.get("master") or 0),
+        lower=0 if message.get("link_netnsid") is not None else int(message.get("link") or 0),
         counters={name: int(statistics.get(name, 0)) for name in _COUNTERS},
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from weir.adapters.process import run
@@ -19,6 +20,12 @@ FAMILY, TABLE = "inet", "weir"
 _TIMEOUT_S = 30.0
 _STDIN = "/proc/self/fd/0"
 """What nft opens for "-" is /dev/stdin, which a small /dev does not have."""
+
+FLOW_TABLE = "fast"
+"""Of our table: connections that packets may be forwarded for without asking the rules again."""
+_FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress")
+_ROUTED_FAMILIES = ("ip", "ip6", "inet", "netdev")
+_LEGACY_TABLES = ("ip_tables_names", "ip6_tables_names")
 
 Expression = dict[str, Any]
 
@@ -36,17 +43,28 @@ class Chain:
     """Expressions as canonical JSON text (`canonical`), so that chains compare by value."""
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Our table: its chains, and the devices of its flow table (sorted; none: there is no flow table)."""
+
+    chains: tuple[Chain, ...]
+    flow_devices: tuple[str, ...] = ()
+
+
 def canonical(expression: Expression) -> str:
     """One text per meaning: handles, counters' values and the order of set members do not count."""
     return json.dumps(_normal(expression), sort_keys=True, separators=(",", ":"))
 
 
-def replace_commands(chains: Sequence[Chain]) -> list[dict[str, Any]]:
-    """The transaction that makes our table exactly `chains`."""
+def replace_commands(wanted: Table) -> list[dict[str, Any]]:
+    """The transaction that makes our table exactly `wanted`. No connection outlives it in the flow table."""
     table = {"family": FAMILY, "name": TABLE}
     commands: list[dict[str, Any]] = [{"add": {"table": table}}, {"delete": {"table": table}}]
     commands.append({"add": {"table": table}})
-    for chain in chains:
+    if wanted.flow_devices:
+        flow_table = {"family": FAMILY, "table": TABLE, "name": FLOW_TABLE, "hook": "ingress", "prio": 0}
+        commands.append({"add": {"flowtable": {**flow_table, "dev": list(wanted.flow_devices)}}})
+    for chain in wanted.chains:
         commands.append({"add": {"chain": _chain_json(chain)}})
         for comment, expressions in chain.rules:
             rule = {
@@ -76,12 +94,48 @@ def apply(commands: Sequence[dict[str, Any]]) -> None:
     _run(["nft", "-j", "-f", _STDIN], commands)
 
 
-def read_table() -> tuple[Chain, ...] | None:
+def flow_expression() -> Expression:
+    """The statement that enters a packet's connection into the flow table."""
+    return {"flow": {"op": "add", "flowtable": f"@{FLOW_TABLE}"}}
+
+
+def foreign_forwarding_chain() -> str:
+    """A chain of somebody else that forwarded packets meet and that does something, in words; "" = none."""
+    for item in _list(["nft", "-j", "list", "chains"]):
+        chain = item.get("chain", {})
+        family, table, name = chain.get("family"), chain.get("table"), chain.get("name")
+        if (
+            chain.get("hook") in _FORWARDING_HOOKS
+            and family in _ROUTED_FAMILIES
+            and (family, table) != (FAMILY, TABLE)
+            and (chain.get("policy") == "drop" or _has_rules(family, table, name))
+        ):
+            return f"chain {name} of the nftables table {family} {table}"
+    for names in _LEGACY_TABLES:
+        try:
+            if Path("/proc/thread-self/net", names).read_text().strip():
+                return "iptables"
+        except OSError:
+            continue  # a kernel without it
+    return ""
+
+
+def _has_rules(family: str, table: str, chain: str) -> bool:
+    return any("rule" in item for item in _list(["nft", "-j", "list", "chain", family, table, chain]))
+
+
+def read_table() -> Table | None:
     """Our table as the kernel holds it; None when there is none."""
     items = _list(["nft", "-j", "list", "tables", FAMILY])
     if not any(item.get("table", {}).get("name") == TABLE for item in items):
         return None
-    return _chains(_list(["nft", "-j", "list", "table", FAMILY, TABLE]))
+    listed = _list(["nft", "-j", "list", "table", FAMILY, TABLE])
+    return Table(_chains(listed), _flow_devices(listed))
+
+
+def _flow_devices(items: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    devices = next((item["flowtable"].get("dev", ()) for item in items if "flowtable" in item), ())
+    return (devices,) if isinstance(devices, str) else tuple(sorted(devices))
 
 
 def _chains(items: Sequence[dict[str, Any]]) -> tuple[Chain, ...]:

@@ -79,7 +79,12 @@ class Handlers:
             "kernel": platform.release(),
             "capabilities": self._capabilities.to_json(),
             "shapers": {
-                name: {"mode": decision.mode, "reason": decision.reason}
+                name: {
+                    "mode": decision.mode,
+                    "reason": decision.reason,
+                    "fast_path": bool(decision.fast),
+                    "fast_path_reason": decision.fast_reason,
+                }
                 for name, decision in dict(engine.kernel.decisions).items()
             },
             "drift": engine.drift.to_json(),

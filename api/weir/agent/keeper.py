@@ -28,9 +28,9 @@ RETRY_S = 5.0
 QUIET_S, BURST_LIMIT_S = 0.1, 1.0
 
 AREA_PARTS: dict[Area, tuple[Part, ...]] = {
-    "links": ("network", "htb", "ports"),
+    "links": ("firewall", "network", "htb", "ports"),
     "routes": ("routes",),
-    "firewall": ("firewall",),
+    "firewall": ("firewall", "ports"),
 }
 SCANNED: tuple[Part, ...] = ("firewall", "network", "htb", "ports", "routes")
 

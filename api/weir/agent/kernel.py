@@ -2,26 +2,29 @@
 """All backends as one: do a plan and verify it, or bring everything to what is wanted.
 
 Parts are done in one order. The firewall is first, so that no interface comes up without it; routes
-are last, so that traffic comes when everything else is ready for it.
+are last, so that traffic comes when everything else is ready for it. A change of the firewall has a step
+before it, in which what the new rules must see leaves the fast path, and one after the ports are settled,
+for the flow table that names them.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from weir.backends.backend import Backend
-from weir.backends.firewall import FirewallBackend
+from weir.backends.fast import Sight
+from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.htb import HtbBackend, HtbWanted
 from weir.backends.modes import Decision
 from weir.backends.network import NetworkBackend, NetworkDifference
-from weir.backends.ports import PortsBackend, PortsDifference
+from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
 from weir.backends.routes import RoutesBackend
 from weir.backends.tables import TablesBackend, TablesDifference, record_of
-from weir.compiler import ClassSpec, Compiled, Delta, Plan, PortSpec, Step
+from weir.compiler import ClassSpec, Compiled, Delta, FirewallRule, Plan, PortSpec, Step
 from weir.model.problem import NotFound, Problem
 
 log = logging.getLogger(__name__)
@@ -130,9 +133,11 @@ class Kernel:
     def _makers(self, plan: Plan, before: Compiled) -> list[Callable[[], Job | None]]:
         """One per touched part; a difference is worked out when the parts before it are done."""
         makers: list[Callable[[], Job | None]] = []
-        rules = plan.firewall
-        if rules is not None:
-            makers.append(lambda: self._job("firewall", self.firewall, rules[1]))
+        rules = before.firewall if plan.firewall is None else plan.firewall[1]
+        if plan.firewall is not None:
+            # What the new rules must see goes up the stack before they are there, so that none gets past.
+            makers.append(lambda: self._ports_job(before.shaping.ports, rules, tighten=True))
+            makers.append(lambda: self._firewall_job(before.shaping.ports, rules))
         if plan.network:
             makers.append(
                 lambda: self._job("network", self.network, after(before.network, plan.network, _ifname))
@@ -141,8 +146,10 @@ class Kernel:
             makers.append(lambda: ("tables", self.tables, TablesDifference.of(plan.shaping)))
         if plan.shaping.classes or plan.shaping.ports:
             makers.append(lambda: self._htb_job(plan, before))
-        if plan.shaping.ports:
-            makers.append(lambda: self._ports_job(plan, before))
+        if plan.shaping.ports or plan.firewall is not None:
+            ports = after(before.shaping.ports, plan.shaping.ports, _ifname)
+            makers.append(lambda: self._ports_job(ports, rules))
+            makers.append(lambda: self._firewall_job(ports, rules))
         if plan.routes:
             makers.append(lambda: self._job("routes", self.routes, after(before.routes, plan.routes, _id)))
         return makers
@@ -150,15 +157,24 @@ class Kernel:
     def _job(self, part: Part, backend: Backend[Any, Any, Any], wanted: object) -> Job:
         return part, backend, backend.diff(backend.read(), wanted)
 
-    def _ports_job(self, plan: Plan, before: Compiled) -> Job:
-        wanted = after(before.shaping.ports, plan.shaping.ports, _ifname)
+    def _ports_job(
+        self, ports: Mapping[str, PortSpec], rules: Sequence[FirewallRule], *, tighten: bool = False
+    ) -> Job | None:
+        """`tighten`: only if the rules have to see packets, and so ports may have to leave the fast path."""
+        wanted = PortsWanted(ports, rules)
+        if tighten and not Sight.of(rules, "").filtered:
+            return None
         self.decisions = self.ports.decisions(wanted)
         return self._job("ports", self.ports, wanted)
+
+    def _firewall_job(self, ports: Mapping[str, PortSpec], rules: Sequence[FirewallRule]) -> Job:
+        devices = self.ports.flow_devices(self.ports.decisions(PortsWanted(ports, rules)))
+        return self._job("firewall", self.firewall, FirewallWanted(tuple(rules), devices))
 
     def _htb_job(self, plan: Plan, before: Compiled) -> Job | None:
         ports = after(before.shaping.ports, plan.shaping.ports, _ifname)
         if plan.shaping.ports:
-            self.decisions = self.ports.decisions(ports)
+            self.decisions = self.ports.decisions(PortsWanted(ports, before.firewall))
         chosen = self._htb_ports(ports)
         if not chosen:
             return None
@@ -188,10 +204,12 @@ class Kernel:
 
     def _wanted(self, part: Part, wanted: Compiled) -> tuple[Backend[Any, Any, Any], object]:
         shaping = wanted.shaping
-        if part in ("htb", "ports"):
-            self.decisions = self.ports.decisions(shaping.ports)
+        ports = PortsWanted(shaping.ports, wanted.firewall)
+        if part in ("firewall", "htb", "ports"):
+            self.decisions = self.ports.decisions(ports)
         if part == "firewall":
-            return self.firewall, wanted.firewall
+            devices = self.ports.flow_devices(self.decisions)
+            return self.firewall, FirewallWanted(wanted.firewall, devices)
         if part == "network":
             return self.network, wanted.network
         if part == "tables":
@@ -199,7 +217,7 @@ class Kernel:
         if part == "htb":
             return self.htb, HtbWanted(self._htb_ports(shaping.ports), shaping.classes)
         if part == "ports":
-            return self.ports, shaping.ports
+            return self.ports, ports
         return self.routes, wanted.routes
 
 
@@ -207,11 +225,11 @@ def touched(plan: Plan) -> list[Part]:
     """The parts that executing a plan may change."""
     shaping = plan.shaping
     flags: dict[Part, bool] = {
-        "firewall": plan.firewall is not None,
+        "firewall": bool(shaping.ports or plan.firewall is not None),
         "network": bool(plan.network),
         "tables": bool(shaping.classes or shaping.prefixes),
         "htb": bool(shaping.classes or shaping.ports),
-        "ports": bool(shaping.ports),
+        "ports": bool(shaping.ports or plan.firewall is not None),
         "routes": bool(plan.routes),
     }
     return [part for part in PARTS if flags[part]]

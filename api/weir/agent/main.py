@@ -27,8 +27,10 @@ from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
 from weir.adapters.events import Events
 from weir.adapters.frr import Frr
 from weir.adapters.machine import restart
+from weir.adapters.modules import load_flow_tables
 from weir.adapters.netlink import Links
 from weir.adapters.share_controller import ShareController
+from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, logs, memory
 from weir.agent.engine import Engine
 from weir.agent.handlers import Handlers
@@ -37,6 +39,7 @@ from weir.agent.kernel import Kernel
 from weir.agent.notify import notify
 from weir.agent.sharing import Sharing
 from weir.agent.updates import Updates
+from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import PortModes
@@ -114,7 +117,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
         network=NetworkBackend(links, state_dir / "original-mtus.json"),
         tables=TablesBackend(datapath, lines),
         htb=HtbBackend(modes),
-        ports=PortsBackend(datapath, links, modes),
+        ports=PortsBackend(datapath, links, modes, FastPaths(datapath.flow_reason(), xdp_features)),
         routes=RoutesBackend(frr),
     )
     events = Events()
@@ -188,6 +191,7 @@ def _open_datapath(options: argparse.Namespace) -> Datapath:
     on_bpffs = is_bpffs(pin_dir) if pin_dir.exists() else is_bpffs(pin_dir.parent)
     if not on_bpffs:
         mount_bpffs(pin_dir)
+    load_flow_tables()
     return Datapath.open(pin_dir, options.library, options.capacity)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from weir.adapters.datapath_records import Port, PortCounters
+from weir.adapters.datapath_records import Port, PortCounters, Role
 from weir.adapters.ethtool import speed_bps
 from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes, system_figures
@@ -45,6 +45,7 @@ def interfaces(links: Links, datapath: Reads, decisions: Mapping[str, Decision])
             "qdisc": link.qdisc,
             "shaper": _shaper(port, decisions.get(name)),
             "unshaped_packets": unshaped[name].packets if name in unshaped else {},
+            "passed_up_packets": unshaped[name].up if name in unshaped else {},
         }
         item.update(link.counters)
         found.append(item)
@@ -65,4 +66,13 @@ def _shaper(port: Port | None, decision: Decision | None) -> dict[str, Any] | No
         "hook": port.hook,
         "alive": port.alive,
         "xdp": port.xdp,
+        "fast_path": _fast_path(port),
+        "fast_path_reason": decision.fast_reason if decision else "",
     }
+
+
+def _fast_path(port: Port) -> str:
+    """Which packets XDP forwards: none, all that conform, or of established connections only."""
+    if Role.FAST not in port.roles:
+        return "off"
+    return "established" if Role.FLOW in port.roles else "on"

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weir.adapters import nft
-from weir.adapters.nft import Chain, Expression
+from weir.adapters.nft import Chain, Expression, Table
 from weir.backends.backend import refuse, step
 from weir.compiler.types import FirewallRule, Step
-
-Table = tuple[Chain, ...]
 
 _CHAINS = (
     ("input", "filter", "input", 0),
@@ -19,6 +17,15 @@ _CHAINS = (
     ("postrouting", "nat", "postrouting", 100),
 )
 _PROTOCOL = {"icmp": "icmp", "icmpv6": "ipv6-icmp"}
+_OFFLOADED = ("tcp", "udp")
+
+
+@dataclass(frozen=True, slots=True)
+class FirewallWanted:
+    """The rules, and the ports that forward established connections in XDP (sorted; none: no flow table)."""
+
+    rules: tuple[FirewallRule, ...]
+    flow_devices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class FirewallDifference:
             return []
         if self.wanted is None:
             return [step("firewall", "remove", "firewall", "the table inet weir")]
-        rules = sum(len(chain.rules) for chain in self.wanted)
+        rules = sum(len(chain.rules) for chain in self.wanted.chains)
         action, was = ("add", "") if self.held is None else ("change", ", replacing what was there")
         return [step("firewall", action, "firewall", f"the table inet weir with {rules} rules{was}")]  # type: ignore[arg-type]
 
@@ -45,7 +52,7 @@ class FirewallBackend:
     def read(self) -> Table | None:
         return nft.read_table()
 
-    def diff(self, held: Table | None, wanted: Sequence[FirewallRule]) -> FirewallDifference:
+    def diff(self, held: Table | None, wanted: FirewallWanted) -> FirewallDifference:
         return FirewallDifference(held, table_of(wanted))
 
     def apply(self, difference: FirewallDifference) -> None:
@@ -60,15 +67,24 @@ class FirewallBackend:
             refuse("firewall", [f"the table inet weir: {_first_difference(held, difference.wanted)}"])
 
 
-def table_of(rules: Sequence[FirewallRule]) -> Table | None:
+def table_of(wanted: FirewallWanted) -> Table | None:
     """Our table for these rules; None for none. Chains without rules are left out: they cost packets."""
-    if not rules:
+    if not wanted.rules:
         return None
-    return tuple(
-        Chain(name, kind, hook, priority, "accept", tuple(map(_rule, own)))
-        for name, kind, hook, priority in _CHAINS
-        if (own := [rule for rule in rules if rule.chain == name])
-    )
+    chains = []
+    for name, kind, hook, priority in _CHAINS:
+        own = [_rule(rule) for rule in wanted.rules if rule.chain == name]
+        if name == "forward" and wanted.flow_devices:
+            own.insert(0, _flow_rule())
+        if own:
+            chains.append(Chain(name, kind, hook, priority, "accept", tuple(own)))
+    return Table(tuple(chains), wanted.flow_devices)
+
+
+def _flow_rule() -> tuple[str, tuple[str, ...]]:
+    """First in the chain: a connection gets that far only after its first packet passed all the rules."""
+    expressions = [_match({"meta": {"key": "l4proto"}}, {"set": list(_OFFLOADED)}), nft.flow_expression()]
+    return "connections that XDP may forward", tuple(map(nft.canonical, expressions))
 
 
 def _rule(rule: FirewallRule) -> tuple[str, tuple[str, ...]]:
@@ -106,10 +122,12 @@ def _match(left: Expression, right: object, operator: str = "==") -> Expression:
 def _first_difference(held: Table | None, wanted: Table | None) -> str:
     if held is None or wanted is None:
         return "it is not there" if held is None else "it is still there"
-    for chain, other in zip(held, wanted, strict=False):
+    if held.flow_devices != wanted.flow_devices:
+        return f"its flow table has the devices {held.flow_devices}, not {wanted.flow_devices}"
+    for chain, other in zip(held.chains, wanted.chains, strict=False):
         if chain != other:
             for found, asked in zip(chain.rules, other.rules, strict=False):
                 if found != asked:
                     return f"chain {chain.name} holds {found} in place of {asked}"
             return f"chain {chain.name} has {len(chain.rules)} rules in place of {len(other.rules)}"
-    return f"{len(held)} chains in place of {len(wanted)}"
+    return f"{len(held.chains)} chains in place of {len(wanted.chains)}"

@@ -6,15 +6,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weir.adapters.datapath_records import Mode
+from weir.adapters.datapath_records import Mode, Role
 from weir.backends.leaves import Leaf, leaf_of
 from weir.compiler.types import PortSpec, Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
+    """How a port shapes; and its share in the fast path: no role, FAST, or FAST and FLOW."""
+
     mode: Mode
     reason: str
+    fast: Role = Role.NOTHING
+    fast_reason: str = ""
 
 
 class PortModes:

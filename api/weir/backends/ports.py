@@ -8,17 +8,18 @@ departure time. A foreign root qdisc stays unless the port needs its place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from weir.adapters import tc
+from weir.adapters import nft, tc
 from weir.adapters.datapath_records import Mode, Port, Role
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tc import Qdisc
 from weir.backends.backend import refuse, step
+from weir.backends.fast import FastPaths, Sight
 from weir.backends.modes import Decision, PortModes
-from weir.compiler.types import PortSpec, Step
-from weir.model.problem import ApplyFailed, NotFound
+from weir.compiler.types import FirewallRule, PortSpec, Step
+from weir.model.problem import ApplyFailed, NotFound, Unsupported
 
 OUR_ROOTS = {tc.FQ_MAJOR: "fq", tc.MQ_MAJOR: "mq", tc.HTB_MAJOR: "htb"}
 
@@ -41,9 +42,20 @@ class Attachments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PortsState:
+    """`foreign`: a chain that is not ours and sees forwarded packets, "" = none."""
+
     links: Mapping[str, Link]
     ports: Mapping[str, Port]
     qdiscs: Mapping[str, Sequence[Qdisc]]
+    foreign: str
+
+
+@dataclass(frozen=True, slots=True)
+class PortsWanted:
+    """Ports by name, and the rules that say which packets the stack must see."""
+
+    ports: Mapping[str, PortSpec]
+    rules: Sequence[FirewallRule]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,8 @@ class PortChange:
 
     @property
     def text(self) -> str:
-        return f"{self.spec.ifname} {self.decision.mode}, {self.decision.reason}"
+        fast = f"; fast path {'on' if self.decision.fast else 'off'}, {self.decision.fast_reason}"
+        return f"{self.spec.ifname} {self.decision.mode}, {self.decision.reason}{fast}"
 
 
 @dataclass(slots=True)
@@ -69,6 +82,7 @@ class PortsDifference:
     detach: list[tuple[str, bool]] = field(default_factory=list)
     """(interface, whether its root qdisc is ours and goes too)"""
     missing: list[str] = field(default_factory=list)
+    sight: Sight = field(default_factory=lambda: Sight(filtered=False, foreign=""))
 
     def __bool__(self) -> bool:
         return bool(self.changes or self.detach)
@@ -81,36 +95,39 @@ class PortsDifference:
 
 
 class PortsBackend:
-    def __init__(self, datapath: Attachments, links: Links, modes: PortModes) -> None:
+    def __init__(self, datapath: Attachments, links: Links, modes: PortModes, fast: FastPaths) -> None:
         self._datapath = datapath
         self._links = links
         self._modes = modes
+        self._fast = fast
 
     def read(self) -> PortsState:
         qdiscs: dict[str, list[Qdisc]] = {}
         for qdisc in tc.qdiscs():
             qdiscs.setdefault(qdisc.ifname, []).append(qdisc)
-        return PortsState(self._links.links(), self._datapath.attached(), qdiscs)
+        return PortsState(
+            self._links.links(), self._datapath.attached(), qdiscs, nft.foreign_forwarding_chain()
+        )
 
-    def diff(self, held: PortsState, wanted: Mapping[str, PortSpec]) -> PortsDifference:
-        found = PortsDifference()
-        for name, spec in wanted.items():
+    def diff(self, held: PortsState, wanted: PortsWanted) -> PortsDifference:
+        found = PortsDifference(sight=Sight.of(wanted.rules, held.foreign))
+        for name, spec in wanted.ports.items():
             link = held.links.get(name)
             if link is None:
                 found.missing.append(name)
             else:
-                change = self._change(held, spec, link)
+                change = self._change(held, spec, link, found.sight)
                 if change.install_fq or change.attach or change.remove_root:
                     found.changes.append(change)
         for name in held.ports:
-            if name not in wanted or name not in held.links:
+            if name not in wanted.ports or name not in held.links:
                 root = _root(held.qdiscs.get(name, ()))
                 found.detach.append((name, root is not None and _is_ours(root)))
         return found
 
     def apply(self, difference: PortsDifference) -> None:
         for change in difference.changes:
-            self._apply_change(change)
+            self._apply_change(change, difference.sight)
         for name, remove_root in difference.detach:
             self._detach(name)
             if remove_root:
@@ -125,7 +142,7 @@ class PortsBackend:
             if link is None or port is None:
                 wrong.append(f"{name} is not attached")
                 continue
-            decision = self._modes.decide(change.spec, link.index)
+            decision = self._decide(change.spec, link, held.links, difference.sight)
             if not _is_as_wanted(port, change.spec, decision, link):
                 wrong.append(f"{name} is attached as {port.mode}, alive: {port.alive}, not {decision.mode}")
             if decision.mode == "edt" and not paces(held.qdiscs.get(name, ()), link.tx_queues):
@@ -133,17 +150,26 @@ class PortsBackend:
         wrong += [f"{name} is still attached" for name, _ in difference.detach if name in held.ports]
         refuse("shaping", wrong)
 
-    def decisions(self, wanted: Mapping[str, PortSpec]) -> dict[str, Decision]:
-        """The mode of every wanted port whose interface exists."""
+    def decisions(self, wanted: PortsWanted) -> dict[str, Decision]:
+        """How every wanted port whose interface exists shapes, and whether it takes the fast path."""
         links = self._links.links()
+        sight = Sight.of(wanted.rules, nft.foreign_forwarding_chain())
         return {
-            name: self._modes.decide(spec, links[name].index)
-            for name, spec in wanted.items()
+            name: self._decide(spec, links[name], links, sight)
+            for name, spec in wanted.ports.items()
             if name in links
         }
 
-    def _change(self, held: PortsState, spec: PortSpec, link: Link) -> PortChange:
+    def flow_devices(self, decisions: Mapping[str, Decision]) -> tuple[str, ...]:
+        """The ports whose connections belong into the flow table."""
+        return tuple(sorted(name for name, decision in decisions.items() if Role.FLOW in decision.fast))
+
+    def _decide(self, spec: PortSpec, link: Link, links: Mapping[str, Link], sight: Sight) -> Decision:
         decision = self._modes.decide(spec, link.index)
+        return self._fast.decide(spec, link, links, decision, sight)
+
+    def _change(self, held: PortsState, spec: PortSpec, link: Link, sight: Sight) -> PortChange:
+        decision = self._decide(spec, link, held.links, sight)
         port, qdiscs = held.ports.get(spec.ifname), held.qdiscs.get(spec.ifname, ())
         root = _root(qdiscs)
         replaced = port is not None and (not port.alive or port.ifindex != link.index)
@@ -158,22 +184,32 @@ class PortsBackend:
             remove_root=root is not None and _is_ours(root) and root.kind not in needed,
         )
 
-    def _apply_change(self, change: PortChange) -> None:
+    def _apply_change(self, change: PortChange, sight: Sight) -> None:
         name, decision = change.spec.ifname, change.decision
         if change.install_fq:
             decision = self._install_fq(change)
         if change.reattach:
             self._detach(name)
-        self._datapath.attach(
-            name,
-            _roles(change.link),
-            decision.mode,
-            change.spec.overhead_bytes,
-            change.spec.interface_slot,
-            change.spec.domain,
-        )
+        try:
+            self._attach(change, decision)
+        except Unsupported as problem:
+            if not decision.fast:
+                raise
+            self._fast.refuse(name, change.link.index, problem.message)
+            self._attach(change, replace(decision, fast=Role.NOTHING))
         if change.remove_root and decision.mode not in ("edt", "htb"):
             _delete_root(name)
+
+    def _attach(self, change: PortChange, decision: Decision) -> None:
+        spec = change.spec
+        self._datapath.attach(
+            spec.ifname,
+            _roles(change.link, decision),
+            decision.mode,
+            spec.overhead_bytes,
+            spec.interface_slot,
+            spec.domain,
+        )
 
     def _install_fq(self, change: PortChange) -> Decision:
         """EDT if fq is really there afterwards; else what the port falls back to."""
@@ -185,7 +221,8 @@ class PortsBackend:
             reason = problem.message
         if reason:
             self._modes.refuse_pacing(name, link.index, reason)
-        return self._modes.decide(change.spec, link.index)
+        decision = self._modes.decide(change.spec, link.index)
+        return replace(decision, fast=change.decision.fast, fast_reason=change.decision.fast_reason)
 
     def _detach(self, name: str) -> None:
         try:
@@ -224,8 +261,8 @@ def _delete_root(name: str) -> None:
     tc.batch([tc.delete_root_line(name)])
 
 
-def _roles(link: Link) -> Role:
-    return Role.CLASSIFY | Role.SHAPE | (Role(0) if link.ethernet else Role.L3)
+def _roles(link: Link, decision: Decision) -> Role:
+    return Role.CLASSIFY | Role.SHAPE | decision.fast | (Role.NOTHING if link.ethernet else Role.L3)
 
 
 def _is_as_wanted(port: Port, spec: PortSpec, decision: Decision, link: Link) -> bool:
@@ -233,7 +270,8 @@ def _is_as_wanted(port: Port, spec: PortSpec, decision: Decision, link: Link) ->
         port.alive
         and port.ifindex == link.index
         and port.mode == decision.mode
-        and port.roles & _roles(link) == _roles(link)
+        and port.roles == _roles(link, decision)
+        and (not decision.fast or port.mac == link.mac)
         and port.overhead_bytes == spec.overhead_bytes
         and port.target_slot == spec.interface_slot
         and port.domain == spec.domain

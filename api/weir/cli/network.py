@@ -47,7 +47,7 @@ def list_interfaces(session: Session) -> None:
         output.show_json({"items": found})
         return
     output.table(
-        ("NAME", "ROLE", "STATE", "ADDRESSES", "SHAPER", "DESCRIPTION"),
+        ("NAME", "ROLE", "STATE", "ADDRESSES", "SHAPER", "FAST PATH", "DESCRIPTION"),
         [
             (
                 item["id"],
@@ -55,6 +55,7 @@ def list_interfaces(session: Session) -> None:
                 "missing" if item["state"] is None else "up" if item["state"]["up"] else "down",
                 ",".join(item["addresses"] or (item["state"] or {}).get("addresses", [])),
                 (item["state"] or {}).get("shaper") or "-",
+                (item["state"] or {}).get("fast_path") or "-",
                 item["description"],
             )
             for item in found
@@ -78,6 +79,7 @@ def show_interface(session: Session, name: str) -> None:
 @click.option("--description")
 @click.option("--overhead-bytes", type=int)
 @click.option("--shaper", type=click.Choice(("auto", "edt", "police", "htb")))
+@click.option("--fast-path", type=click.Choice(("auto", "off")))
 @click.option("--disabled/--enabled", default=None)
 @candidate_option
 @pass_session

@@ -127,6 +127,7 @@ class PortSpec:
     overhead_bytes: int
     interface_slot: int
     domain: int = MAIN_DOMAIN
+    fast_path: Literal["auto", "off"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,13 @@ def system_json(context: Context, by: Principal) -> Json:
             for item in status.get("capabilities", ())[:MAX_LISTED]
         ],
         "shapers": [
-            {"interface": name, "mode": str(item["mode"]), "reason": item.get("reason")}
+            {
+                "interface": name,
+                "mode": str(item["mode"]),
+                "reason": item.get("reason"),
+                "fast_path": bool(item.get("fast_path")),
+                "fast_path_reason": item.get("fast_path_reason") or None,
+            }
             for name, item in sorted(status.get("shapers", {}).items())[:MAX_LISTED]
         ],
         "drift": [_drift(item) for item in status.get("drift", ())[:MAX_LISTED]],

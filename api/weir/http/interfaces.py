@@ -72,4 +72,7 @@ def _state(kernel: Json) -> Json:
         "qdisc": kernel.get("qdisc") or None,
         "shaper": shaper.get("mode"),
         "shaper_reason": shaper.get("reason") or None,
+        "hook": shaper.get("hook"),
+        "fast_path": shaper.get("fast_path"),
+        "fast_path_reason": shaper.get("fast_path_reason") or None,
     }

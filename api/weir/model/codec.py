@@ -345,6 +345,7 @@ def _read_interface(reader: Reader) -> Interface:
             "overhead_bytes", 0, limits.MIN_OVERHEAD_BYTES, limits.MAX_OVERHEAD_BYTES
         ),
         shaper=reader.one_of("shaper", "auto", ("auto", "edt", "police", "htb")),
+        fast_path=reader.one_of("fast_path", "auto", ("auto", "off")),
         disabled=reader.flag("disabled", False),
     )
 

@@ -108,6 +108,7 @@ class Interface:
     description: str = ""
     overhead_bytes: int = 0
     shaper: Literal["auto", "edt", "police", "htb"] = "auto"
+    fast_path: Literal["auto", "off"] = "auto"
     disabled: bool = False
 
     @property

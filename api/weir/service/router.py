@@ -64,6 +64,8 @@ class Router:
                     **self._rates[name],
                     "rx_bytes": int(item.get("rx_bytes", 0)),
                     "tx_bytes": int(item.get("tx_bytes", 0)),
+                    "unshaped_packets": dict(item.get("unshaped_packets") or {}),
+                    "passed_up_packets": dict(item.get("passed_up_packets") or {}),
                 }
                 for name, item in self._interfaces.items()
             ]

@@ -1717,6 +1717,14 @@ export interface components {
             /** @description The method in force, or null. */
             shaper: string | null;
             shaper_reason: string | null;
+            /** @description How the stack's programs are attached: tcx or clsact. */
+            hook: string | null;
+            /**
+             * @description Packets that XDP forwards: none, all that conform, or of connections.
+             * @enum {string|null}
+             */
+            fast_path: "off" | "on" | "established" | null;
+            fast_path_reason: string | null;
         };
         Interface: {
             id: string;
@@ -1727,6 +1735,7 @@ export interface components {
             description: string;
             overhead_bytes: number;
             shaper: string;
+            fast_path: string;
             disabled: boolean;
             etag: string | null;
             state: components["schemas"]["InterfaceState"] | null;
@@ -1755,6 +1764,11 @@ export interface components {
              * @enum {string}
              */
             shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
             /** @default false */
             disabled: boolean;
         };
@@ -1767,6 +1781,8 @@ export interface components {
             overhead_bytes?: number | null;
             /** @enum {string|null} */
             shaper?: "auto" | "edt" | "police" | "htb" | null;
+            /** @enum {string|null} */
+            fast_path?: "auto" | "off" | null;
             disabled?: boolean | null;
         };
         StaticRoute: {
@@ -2035,6 +2051,14 @@ export interface components {
             tx_drops_ps: number;
             rx_bytes: number;
             tx_bytes: number;
+            /** @description Packets that left unshaped, by reason, since the port is shaped. */
+            unshaped_packets: {
+                [key: string]: number;
+            };
+            /** @description Packets that came here and the fast path left to the stack, by reason. */
+            passed_up_packets: {
+                [key: string]: number;
+            };
         };
         InterfaceStatsAnswer: {
             at: number;
@@ -2146,6 +2170,9 @@ export interface components {
             interface: string;
             mode: string;
             reason: string | null;
+            /** @description Whether XDP forwards what conforms. */
+            fast_path: boolean;
+            fast_path_reason: string | null;
         };
         Drift: {
             at: string | null;

@@ -26,6 +26,13 @@ const SHAPERS = [
   { value: "htb", label: "HTB: the classic tree" },
 ];
 
+const FAST_PATHS = [
+  { value: "auto", label: "auto: in XDP what need not wait, where that is possible" },
+  { value: "off", label: "off: all packets through the stack" },
+];
+
+const FAST_PATH_STATES = { off: "off", on: "on", established: "on, for connections" };
+
 interface Values {
   role: InterfaceInput["role"];
   addresses: string;
@@ -33,12 +40,13 @@ interface Values {
   description: string;
   overhead: string;
   shaper: InterfaceInput["shaper"];
+  fastPath: InterfaceInput["fast_path"];
   disabled: boolean;
 }
 
 const valuesOf = (item: Interface): Values => ({
   role: item.role as Values["role"], addresses: item.addresses.join("\n"), mtu: item.mtu === null ? "" : String(item.mtu), description: item.description,
-  overhead: String(item.overhead_bytes), shaper: item.shaper as Values["shaper"], disabled: item.disabled,
+  overhead: String(item.overhead_bytes), shaper: item.shaper as Values["shaper"], fastPath: item.fast_path as Values["fastPath"], disabled: item.disabled,
 });
 
 function readInterface(values: Values): { input: InterfaceInput; messages: Messages } {
@@ -47,7 +55,7 @@ function readInterface(values: Values): { input: InterfaceInput; messages: Messa
   if (!/^-?\d+$/.test(values.overhead.trim())) messages["overhead_bytes"] = "A number of bytes, such as 0 or 18.";
   const input: InterfaceInput = {
     role: values.role, addresses: splitTargets(values.addresses), mtu: values.mtu.trim() === "" ? null : Number(values.mtu), description: values.description,
-    overhead_bytes: Number(values.overhead), shaper: values.shaper, disabled: values.disabled,
+    overhead_bytes: Number(values.overhead), shaper: values.shaper, fast_path: values.fastPath, disabled: values.disabled,
   };
   return { input, messages };
 }
@@ -79,6 +87,7 @@ export default function InterfacesPage() {
     { id: "rate", title: "Received / sent", numeric: true, render: (item) => <LiveCells id={item.id} /> },
     { id: "addresses", title: "Addresses", render: (item) => <span className="mono">{(item.addresses.length > 0 ? item.addresses : (item.state?.addresses ?? [])).join(" ") || "–"}</span> },
     { id: "shaper", title: "Shaper", render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state?.shaper ?? "none"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
+    { id: "fast-path", title: "Fast path", render: (item) => <span title={item.state?.fast_path_reason ?? ""}>{FAST_PATH_STATES[item.state?.fast_path ?? "off"]}{item.state?.fast_path === "off" && item.state.fast_path_reason ? <span className="dim"> {item.state.fast_path_reason}</span> : null}</span> },
     { id: "mtu", title: "MTU", numeric: true, render: (item) => item.state?.mtu ?? item.mtu ?? "–" },
     { id: "description", title: "Description", render: (item) => <span className="dim">{item.description}</span> },
   ];
@@ -111,6 +120,7 @@ function Fields({ values, set, messages }: { values: Values; set: (change: Parti
       <TextInput label="MTU" description="Empty: as the kernel has it." inputMode="numeric" value={values.mtu} error={messages["mtu"]} onChange={(event) => set({ mtu: event.currentTarget.value })} />
       <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit." inputMode="numeric" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
       <NativeSelect label="Shaper" data={SHAPERS} value={values.shaper} error={messages["shaper"]} onChange={(event) => set({ shaper: event.currentTarget.value as Values["shaper"] })} />
+      <NativeSelect label="Fast path" data={FAST_PATHS} value={values.fastPath} error={messages["fast_path"]} onChange={(event) => set({ fastPath: event.currentTarget.value as Values["fastPath"] })} />
       <TextInput label="Description" value={values.description} error={messages["description"]} onChange={(event) => set({ description: event.currentTarget.value })} />
       <Checkbox label="Disabled: taken down" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
     </>

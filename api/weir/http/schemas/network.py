@@ -23,6 +23,7 @@ from weir.model.limits import (
 
 ROLES = ("lan", "wan", "none")
 SHAPERS = ("auto", "edt", "police", "htb")
+FAST_PATHS = ("auto", "off")
 
 
 class QueueTypeInput(Input):
@@ -74,6 +75,7 @@ class InterfaceInput(Input):
     description = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
     overhead_bytes = Whole(MIN_OVERHEAD_BYTES, MAX_OVERHEAD_BYTES, load_default=0)
     shaper = one_of(*SHAPERS, load_default="auto")
+    fast_path = one_of(*FAST_PATHS, load_default="auto")
     disabled = Flag(load_default=False)
 
 
@@ -93,6 +95,17 @@ class InterfaceState(Answer):
     qdisc = fields.String(allow_none=True)
     shaper = fields.String(allow_none=True, metadata={"description": "The method in force, or null."})
     shaper_reason = fields.String(allow_none=True)
+    hook = fields.String(
+        allow_none=True, metadata={"description": "How the stack's programs are attached: tcx or clsact."}
+    )
+    fast_path = one_of(
+        "off",
+        "on",
+        "established",
+        allow_none=True,
+        metadata={"description": "Packets that XDP forwards: none, all that conform, or of connections."},
+    )
+    fast_path_reason = fields.String(allow_none=True)
 
 
 class Interface(Answer):
@@ -106,6 +119,7 @@ class Interface(Answer):
     description = fields.String()
     overhead_bytes = fields.Integer()
     shaper = fields.String()
+    fast_path = fields.String()
     disabled = fields.Boolean()
     etag = fields.String(allow_none=True)
     state = fields.Nested(InterfaceState, allow_none=True)

@@ -74,6 +74,16 @@ class InterfaceStats(Answer):
     tx_drops_ps = fields.Float()
     rx_bytes = fields.Integer()
     tx_bytes = fields.Integer()
+    unshaped_packets = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        metadata={"description": "Packets that left unshaped, by reason, since the port is shaped."},
+    )
+    passed_up_packets = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        metadata={"description": "Packets that came here and the fast path left to the stack, by reason."},
+    )
 
 
 class InterfaceStatsAnswer(Answer):

@@ -28,6 +28,8 @@ class ShaperState(Answer):
     interface = fields.String()
     mode = fields.String()
     reason = fields.String(allow_none=True)
+    fast_path = fields.Boolean(metadata={"description": "Whether XDP forwards what conforms."})
+    fast_path_reason = fields.String(allow_none=True)
 
 
 class Drift(Answer):

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which ports take the fast path, and why the others do not.
+
+XDP sees a packet before any filter. So where rules of ours apply to forwarded packets, only those of
+connections in the kernel's flow table are fast (`Role.FLOW`, on every port alike); and where somebody
+else's do, none is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from weir.adapters.datapath_records import Role
+from weir.adapters.netlink import Link
+from weir.adapters.xdp_features import ALL, XdpFeature
+from weir.backends.modes import Decision
+from weir.compiler.types import FirewallRule, PortSpec
+
+_ROUTED_MASTERS = ("", "vrf")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Who must see forwarded packets: rules of ours, and chains of others (their names, or "")."""
+
+    filtered: bool
+    foreign: str
+
+    @classmethod
+    def of(cls, rules: Sequence[FirewallRule], foreign: str) -> Sight:
+        return cls(any(rule.chain in ("forward", "postrouting") for rule in rules), foreign)
+
+
+class FastPaths:
+    """Decides by what was asked for, what the device and the kernel can do, and who must see the packets."""
+
+    def __init__(
+        self,
+        flow_reason: str,
+        features: Callable[[int], XdpFeature | None],
+    ) -> None:
+        """`flow_reason`: why the flow table cannot be asked, "" when it can."""
+        self._flow_reason = flow_reason
+        self._features = features
+        self._refused_on: dict[tuple[str, int], str] = {}
+
+    def refuse(self, ifname: str, ifindex: int, reason: str) -> None:
+        """Remember what the kernel said to attaching (until the device is made anew)."""
+        self._refused_on[ifname, ifindex] = reason
+
+    def decide(
+        self, spec: PortSpec, link: Link, links: Mapping[str, Link], decision: Decision, sight: Sight
+    ) -> Decision:
+        """The decision on the shaper, completed."""
+        reason = self._obstacle(spec, link, links, decision) or self._hidden(sight)
+        if reason:
+            return replace(decision, fast=Role.NOTHING, fast_reason=reason)
+        if sight.filtered:
+            reason = "XDP forwards what conforms of established connections"
+            return replace(decision, fast=Role.FAST | Role.FLOW, fast_reason=reason)
+        return replace(decision, fast=Role.FAST, fast_reason="XDP forwards what conforms")
+
+    def _obstacle(self, spec: PortSpec, link: Link, links: Mapping[str, Link], decision: Decision) -> str:
+        if spec.fast_path == "off":
+            return "turned off"
+        if decision.mode == "htb":
+            return "HTB shapes in the stack"
+        if not link.ethernet:
+            return "frames of this device have no Ethernet header"
+        master = next((other for other in links.values() if other.index == link.master), None)
+        if master is not None and master.kind not in _ROUTED_MASTERS:
+            return f"it belongs to {master.name}, which is a {master.kind}"
+        above = (other for other in links.values() if other.lower == link.index)
+        tagged = [other.name for other in above if other.kind == "vlan"]
+        if tagged and link.kind == "veth":
+            return f"XDP does not see the tags of {tagged[0]} on a veth"
+        return self._refused_on.get((spec.ifname, link.index), "") or self._incapable(link)
+
+    def _incapable(self, link: Link) -> str:
+        features = self._features(link.index)
+        if features is None or features == ALL:
+            return ""  # an old kernel does not tell: then attaching does
+        if XdpFeature.BASIC not in features:
+            return f"a device of kind {link.kind} with this driver has no native XDP"
+        if XdpFeature.NDO_XMIT not in features:
+            polled = " until its peer polls (ethtool -K PEER gro on)" if link.kind == "veth" else ""
+            return f"the device cannot send what XDP forwards{polled}"
+        return "the driver cannot forward in XDP"
+
+    def _hidden(self, sight: Sight) -> str:
+        if sight.foreign:
+            return f"{sight.foreign}, which is not Weir's, must see forwarded packets"
+        if sight.filtered and self._flow_reason:
+            return f"NAT or the firewall must see forwarded packets: {self._flow_reason}"
+        return ""

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent gives ports to the fast path where nobody else has to see their packets, and says why not.
+
+On a kernel whose flow table XDP can ask (the virtual machine's), NAT and the firewall are no obstacle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.agent.rig import Rig, lan, until, wan
+from weir.model.objects import Firewall, Interface, Pair, Queue
+
+OPEN = Firewall(masquerade=False, drop_new_from_wan=False)
+MEGABIT = 1_000_000
+CUSTOMER = Queue("client", "client", target=("10.64.0.2/32",), max_limit_bps=Pair(20 * MEGABIT, 20 * MEGABIT))
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    made = Rig()
+    try:
+        made.fit_for_xdp()
+        made.start_agent()
+        yield made
+    finally:
+        print(made.agent_log())
+        made.close()
+
+
+@pytest.fixture(autouse=True)
+def plain(rig: Rig) -> None:
+    rig.commit(lan(), wan(), OPEN, CUSTOMER)
+
+
+def states(rig: Rig) -> dict[str, tuple[str, str]]:
+    """Port -> (which packets are fast, why), as the kernel and the agent say."""
+    found = {item["name"]: item["shaper"] for item in rig.agent.call("interfaces")["value"]}
+    return {
+        name: (found[name]["fast_path"], found[name]["fast_path_reason"])
+        for name in ("lan0", "wan0")
+        if found[name] is not None
+    }
+
+
+def has_program(rig: Rig, device: str) -> bool:
+    (link,) = rig.json("ip", "-j", "-d", "link", "show", "dev", device)
+    return "xdp" in link
+
+
+def asks_flow_table(rig: Rig) -> bool:
+    def verdict() -> dict[str, Any] | None:
+        found = (item for item in rig.status()["capabilities"] if item["id"] == "xdp-flow-lookup")
+        return next(found, None)
+
+    capability: dict[str, Any] = until("the capabilities were tried", verdict)
+    return bool(capability["available"])
+
+
+def test_without_filter_and_nat_what_conforms_is_fast_both_ways(rig: Rig) -> None:
+    assert states(rig) == dict.fromkeys(("lan0", "wan0"), ("on", "XDP forwards what conforms"))
+    assert has_program(rig, "lan0")
+    for direction in ("upload", "download"):
+        assert rig.rate_bps(direction, 5 * MEGABIT) == pytest.approx(5 * MEGABIT, rel=0.1)
+        assert rig.fast_share("client", direction) > 0.9
+
+
+def test_the_limit_holds_on_the_fast_path(rig: Rig) -> None:
+    rig.commit(lan(shaper="police"), wan(shaper="police"))
+    for direction in ("upload", "download"):
+        rates = [rig.rate_bps(direction, 30 * MEGABIT) for _ in range(2)]
+        assert max(rates) < 20 * MEGABIT * 1.05
+        assert rig.fast_share("client", direction) > 0.9
+
+
+def test_a_port_is_taken_out_and_put_back_while_running(rig: Rig) -> None:
+    rig.commit(lan(fast_path="off"))
+    assert states(rig)["lan0"] == ("off", "turned off")
+    assert not has_program(rig, "lan0")
+    assert states(rig)["wan0"][0] == "on"
+    rig.commit(lan())
+    assert states(rig)["lan0"][0] == "on"
+
+
+def test_htb_and_devices_without_native_xdp_stay_in_the_stack_with_a_reason(rig: Rig) -> None:
+    rig.commit(wan(shaper="htb"))
+    if rig.status()["shapers"]["wan0"]["mode"] == "htb":
+        assert states(rig)["wan0"] == ("off", "HTB shapes in the stack")
+    rig.run("ip", "link", "add", "br0", "type", "bridge")
+    try:
+        rig.commit(lan(), wan(), Interface("br0"))
+        shaper = rig.status()["shapers"]["br0"]
+        assert not shaper["fast_path"]
+        assert "no native XDP" in shaper["fast_path_reason"]
+    finally:
+        rig.commit(delete=[("interface", "br0")])
+        rig.run("ip", "link", "del", "br0")
+
+
+def test_a_port_of_a_bridge_is_switched_and_so_not_fast(rig: Rig) -> None:
+    rig.run("ip", "link", "add", "br1", "type", "bridge")
+    rig.run("ip", "link", "set", "lan0", "master", "br1")
+    try:
+        until(
+            "the agent notices",
+            lambda: states(rig)["lan0"] == ("off", "it belongs to br1, which is a bridge"),
+        )
+    finally:
+        rig.run("ip", "link", "del", "br1")
+    until("the agent notices", lambda: states(rig)["lan0"][0] == "on")
+
+
+def test_nat_and_filters_are_never_bypassed(rig: Rig) -> None:
+    rig.commit(Firewall())
+    if asks_flow_table(rig):
+        assert {state for state, _ in states(rig).values()} == {"established"}
+        table = rig.run("nft", "list", "table", "inet", "weir")
+        assert "devices = { lan0, wan0 }" in table.replace('"', "")
+    else:
+        assert {state for state, _ in states(rig).values()} == {"off"}
+        assert "NAT or the firewall must see" in states(rig)["wan0"][1]
+    rig.commit(OPEN)
+    assert {state for state, _ in states(rig).values()} == {"on"}
+
+
+def test_a_filter_of_somebody_else_takes_all_ports_out(rig: Rig) -> None:
+    rig.run("nft", "add table ip others; add chain ip others f { type filter hook forward priority 5; }")
+    rig.run("nft", "add rule ip others f ip daddr 203.0.113.9 drop")
+    until("the agent notices", lambda: states(rig)["wan0"][0] == "off")
+    assert "chain f of the nftables table ip others" in states(rig)["wan0"][1]
+    rig.run("nft", "delete table ip others")
+    until("the agent notices", lambda: states(rig)["wan0"][0] == "on")
+
+
+def test_a_restarted_agent_finds_all_as_it_is(rig: Rig) -> None:
+    rig.kill_agent()
+    rig.start_agent()
+    assert {state for state, _ in states(rig).values()} == {"on"}
+    assert "drift repaired" not in rig.agent_log().rpartition("datapath reused")[2]
+
+
+def test_a_changed_hardware_address_is_followed(rig: Rig) -> None:
+    rig.run("ip", "link", "set", "lan0", "address", "02:00:00:00:77:77")
+    until("packets are fast again", lambda: _fast_after_traffic(rig))
+
+
+def _fast_after_traffic(rig: Rig) -> bool:
+    rig.commit(delete=[("queue", "client")])
+    rig.commit(CUSTOMER)
+    return rig.arriving(20) == 20 and rig.fast_share("client", "upload") > 0.5
