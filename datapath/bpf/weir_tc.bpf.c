@@ -27,21 +27,12 @@
 
 #include "clock.h"
 #include "counters.h"
-#include "held.h"
+#include "hosts.h"
 #include "lookup.h"
 #include "parse.h"
 #include "ports.h"
 #include "totals.h"
-
-/*
- * A packet that will wait longer than this gets a congestion mark, so that its sender slows down before the
- * queue has grown to its horizon. Senders of ECT(0) react as to a loss: 20 ms leave them a full window at
- * ordinary round-trip times. Those of ECT(1) react in proportion to marks: 1 ms, as RFC 9332 suggests.
- */
-#define WEIR_MARK_CLASSIC_NS 20000000ULL
-#define WEIR_MARK_SCALABLE_NS 1000000ULL
-#define WEIR_ECT1 1
-#define WEIR_CE 3
+#include "wait.h"
 
 #define WEIR_NEXT (-1) /* TCX_NEXT and TC_ACT_UNSPEC */
 
@@ -99,51 +90,52 @@ static __always_inline __u32 weir_charged_bytes(const struct weir_weight *weight
 	return bytes > WEIR_MAX_BYTES ? WEIR_MAX_BYTES : bytes;
 }
 
-static __always_inline void weir_set_departure(struct __sk_buff *skb, __u64 departure_ns)
-{
-	/* A local TCP sender paces by itself: the later of both. */
-	if (skb->tstamp_type == BPF_SKB_TSTAMP_DELIVERY_MONO && skb->tstamp >= departure_ns)
-		return;
-	bpf_skb_set_tstamp(skb, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
-}
+/* What the functions of wait.h need, gathered only when one is called. */
+#define WEIR_WAITING(departure)                                                                              \
+	((struct weir_waiting){ .pace = pace,                                                                \
+				.subqueue = subqueue ? *subqueue : (struct weir_subqueue){},                 \
+				.departure_tk = departure,                                                   \
+				.index = index,                                                              \
+				.ecn = ecn,                                                                  \
+				.segments = weight->segments,                                                \
+				.ip_bytes = weight->ip_bytes })
 
-static __always_inline void weir_mark(struct __sk_buff *skb, __u32 ecn, __u64 delay_ns, __u32 index,
-				      const struct weir_weight *weight)
-{
-	__u64 threshold_ns = ecn == WEIR_ECT1 ? WEIR_MARK_SCALABLE_NS : WEIR_MARK_CLASSIC_NS;
-
-	if (!ecn || ecn == WEIR_CE || delay_ns <= threshold_ns)
-		return;
-	if (bpf_skb_ecn_set_ce(skb) == 1)
-		weir_count_mark(index, weight->segments);
-}
-
+/* `subqueue` is NULL at compile time for classes that have none. */
 static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-				     __u32 ecn, const struct weir_weight *weight)
+				     __u32 ecn, const struct weir_weight *weight,
+				     struct weir_subqueue *subqueue)
 {
-	bool police = port->mode == WEIR_POLICE;
+	bool paced = port->mode != WEIR_POLICE;
 	struct weir_pace pace = {
 		.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT,
-		.limit_mask = police ? 0 : ~0ULL,
+		.limit_mask = paced ? ~0ULL : 0,
 		.burst_min = port->burst_min,
 		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
 	};
-	enum weir_conformance conformance = weir_conforms(index, &pace);
-	__u64 departure, delay_ns = 0;
+	enum weir_conformance conformance =
+		subqueue ? weir_conforms_called(index, &pace) : weir_conforms(index, &pace);
+	__u64 departure, start;
 
+	if (subqueue && conformance == WEIR_CONFORMS && weir_subqueue_over(subqueue, &pace))
+		conformance = WEIR_OVER_LIMIT;
 	if (conformance != WEIR_CONFORMS) {
+		if (paced && weir_pass_over(skb, &WEIR_WAITING(0)))
+			return WEIR_NEXT;
+		if (subqueue && subqueue->host)
+			__sync_fetch_and_add(&subqueue->host->drops, 1);
 		weir_count_drop(index, weight->segments, weight->ip_bytes,
 				conformance == WEIR_ANCESTOR_OVER_LIMIT);
 		return TC_ACT_SHOT;
 	}
-	departure = weir_charge(index, &pace);
-	if (!police && weir_after(departure, pace.now_tk)) {
-		delay_ns = (departure - pace.now_tk) >> WEIR_TICK_SHIFT;
-		weir_set_departure(skb, departure >> WEIR_TICK_SHIFT);
-		weir_hold(index, departure >> WEIR_TICK_SHIFT);
-		weir_mark(skb, ecn, delay_ns, index, weight);
+	departure = subqueue ? weir_charge_called(index, &pace) : weir_charge(index, &pace);
+	if (subqueue) {
+		start = weir_subqueue_charge(subqueue, &pace);
+		if (weir_after(start, departure))
+			departure = start;
 	}
-	weir_count_sent(index, weight->segments, weight->ip_bytes, delay_ns / 1000);
+	if (paced && weir_after(departure, pace.now_tk))
+		return weir_wait(skb, &WEIR_WAITING(departure)) ? WEIR_NEXT : TC_ACT_SHOT;
+	weir_count_sent(index, weight->segments, weight->ip_bytes, 0);
 	return WEIR_NEXT;
 }
 
@@ -164,6 +156,43 @@ static __always_inline int weir_hand_to_tree(struct __sk_buff *skb, const struct
 	skb->priority = line->htb_classid;
 	weir_count_sent(index, weight->segments, weight->ip_bytes, 0);
 	return WEIR_NEXT;
+}
+
+/* A class with sub-queues: the packet's host first. */
+static __noinline int weir_pace_host(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
+				     const struct weir_packet *destination, const struct weir_weight *weight)
+{
+	struct weir_line *line = weir_line(index);
+	__u32 row = line ? line->flags >> WEIR_LINE_ROW_SHIFT : 0;
+	struct weir_subqueues *subqueues = bpf_map_lookup_elem(&weir_subqueues, &row);
+	struct weir_subqueue subqueue = {};
+	struct weir_packet source = {};
+	__u32 host = skb->tc_index;
+	__u64 mixed = 0;
+
+	if (!subqueues)
+		return WEIR_NEXT;
+	if (!weir_host_is_of(host, index)) {
+		if (subqueues->key & WEIR_BY_DESTINATION)
+			mixed = weir_host_mix(subqueues, destination);
+		if (subqueues->key & WEIR_BY_SOURCE && weir_parse(skb, port, WEIR_SOURCE, &source) == WEIR_OK)
+			mixed ^= weir_host_mix(subqueues, &source) * WEIR_BY_SOURCE_FACTOR;
+		host = weir_host_find(index, mixed, row);
+	}
+	weir_subqueue_at(&subqueue, subqueues, index, host, port->burst_min);
+	return weir_pace(skb, port, index, destination->ecn, weight, &subqueue);
+}
+
+/* An upload's sub-queue by its source, which NAT is about to rewrite. */
+static __noinline __u32 weir_host_before_nat(__u32 index, const struct weir_packet *source)
+{
+	struct weir_line *line = weir_line(index);
+	__u32 row = line ? line->flags >> WEIR_LINE_ROW_SHIFT : 0;
+	struct weir_subqueues *subqueues = row ? bpf_map_lookup_elem(&weir_subqueues, &row) : NULL;
+
+	if (!subqueues || subqueues->key != WEIR_BY_SOURCE)
+		return 0;
+	return weir_host_find(index, weir_host_mix(subqueues, source) * WEIR_BY_SOURCE_FACTOR, row);
 }
 
 /* The line a leaving packet belongs to; 0 with *reason when none. */
@@ -197,6 +226,8 @@ int weir_ingress(struct __sk_buff *skb)
 			slot = port->target_slot;
 	}
 	skb->mark = (skb->mark & ~WEIR_MARK_MASK) | slot << WEIR_MARK_SHIFT;
+	if (slot && port->roles & WEIR_ROLE_HOSTS)
+		skb->tc_index = weir_host_before_nat(slot * 2 + WEIR_UPLOAD, &packet);
 	return WEIR_NEXT;
 }
 
@@ -227,7 +258,9 @@ int weir_egress(struct __sk_buff *skb)
 	weight = weir_weigh(skb, packet.l3_offset);
 	if (port->mode == WEIR_HTB)
 		return weir_hand_to_tree(skb, port, index, line, &weight);
-	return weir_pace(skb, port, index, packet.ecn, &weight);
+	if (line->flags & WEIR_LINE_SUBQUEUES)
+		return weir_pace_host(skb, port, index, &packet, &weight);
+	return weir_pace(skb, port, index, packet.ecn, &weight, NULL);
 }
 
 char LICENSE[] SEC("license")

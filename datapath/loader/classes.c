@@ -5,13 +5,9 @@
 
 #include "internal.h"
 
-#define NS_TO_TIME(ns) ((ns) << WEIR_TICK_SHIFT >> WEIR_TIME_SHIFT)
-#define TIME_TO_NS(time) ((uint64_t)(time) << WEIR_TIME_SHIFT >> WEIR_TICK_SHIFT)
-#define TIME_MAX_NS TIME_TO_NS(UINT32_MAX)
-
-static uint64_t cost_of(uint64_t rate_bps)
+uint64_t weir_cost_of(uint64_t rate_bps)
 {
-	/* ticks per byte = 8e9 * 16 / rate, with WEIR_COST_SHIFT fractional bits, rounded */
+	/* ticks per byte = 8e9 * 16 / rate, rounded */
 	const uint64_t second = 8000000000ULL << WEIR_TICK_SHIFT << WEIR_COST_SHIFT;
 
 	return rate_bps ? (second + rate_bps / 2) / rate_bps ?: 1 : 0;
@@ -36,9 +32,9 @@ static int check_class(struct weir *weir, const struct weir_class_spec *spec)
 		if (line->rate_bps && line->rate_bps < WEIR_MIN_RATE_BPS)
 			return weir_fail(EINVAL, "class %u: a rate of %llu bit/s is below the least of %u",
 					 spec->slot, (unsigned long long)line->rate_bps, WEIR_MIN_RATE_BPS);
-		if (line->burst_ns > TIME_MAX_NS || line->limit_ns > TIME_MAX_NS)
+		if (line->burst_ns > WEIR_TIME_MAX_NS || line->limit_ns > WEIR_TIME_MAX_NS)
 			return weir_fail(EINVAL, "class %u: burst or limit is above %llu ns", spec->slot,
-					 (unsigned long long)TIME_MAX_NS);
+					 (unsigned long long)WEIR_TIME_MAX_NS);
 		if (line->priority > 8)
 			return weir_fail(EINVAL, "class %u: priority %u is not 1 to 8", spec->slot,
 					 line->priority);
@@ -62,14 +58,15 @@ static void line_store(struct weir *weir, struct weir_line *line, const struct w
 {
 	const struct weir_line_spec *from = &spec->line[direction];
 
-	weir_publish(&line->burst, (uint32_t)NS_TO_TIME(from->burst_ns));
-	weir_publish(&line->limit, (uint32_t)NS_TO_TIME(from->limit_ns));
+	weir_publish(&line->burst, (uint32_t)WEIR_NS_TO_TIME(from->burst_ns));
+	weir_publish(&line->limit, (uint32_t)WEIR_NS_TO_TIME(from->limit_ns));
 	if (line->rate_bps != from->rate_bps) {
 		weir_publish(&line->rate_bps, from->rate_bps);
-		weir_publish(&line->cost, cost_of(from->rate_bps));
+		weir_publish(&line->cost, weir_cost_of(from->rate_bps));
 	}
 	weir_publish(&line->guarantee_bps, from->guarantee_bps);
-	weir_publish(&line->flags, from->priority & WEIR_LINE_PRIORITY);
+	weir_publish(&line->flags,
+		     (line->flags & ~WEIR_LINE_PRIORITY) | (from->priority & WEIR_LINE_PRIORITY));
 	weir_publish(&line->htb_classid, from->htb_classid);
 	total_store(weir, line, direction, spec->total_slot * 2);
 	weir_publish(&line->parent, spec->parent_slot ? spec->parent_slot * 2 + direction : 0);
@@ -81,7 +78,9 @@ static void line_clear(struct weir *weir, uint32_t index)
 
 	weir_publish(&line->key, 0);
 	total_store(weir, line, index % 2, 0);
+	weir_subqueues_clear(weir, index);
 	memset(line, 0, sizeof(*line));
+	memset((struct weir_backlog *)weir->map[WEIR_MAP_WAITS] + index, 0, sizeof(struct weir_backlog));
 	memset(&weir_counters(weir)[index], 0, sizeof(struct weir_counters));
 }
 
@@ -136,8 +135,8 @@ int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t c
 		for (int direction = 0; direction < 2; direction++)
 			spec->line[direction] = (struct weir_line_spec){
 				.rate_bps = lines[direction].rate_bps,
-				.burst_ns = TIME_TO_NS(lines[direction].burst),
-				.limit_ns = TIME_TO_NS(lines[direction].limit),
+				.burst_ns = WEIR_TIME_TO_NS(lines[direction].burst),
+				.limit_ns = WEIR_TIME_TO_NS(lines[direction].limit),
 				.guarantee_bps = lines[direction].guarantee_bps,
 				.htb_classid = lines[direction].htb_classid,
 				.priority = lines[direction].flags & WEIR_LINE_PRIORITY,

@@ -22,6 +22,10 @@ enum weir_map {
 	WEIR_MAP_HELD,
 	WEIR_MAP_UP,
 	WEIR_MAP_QUANTA,
+	WEIR_MAP_WAITS,
+	WEIR_MAP_FLOWS,
+	WEIR_MAP_SUBQUEUES,
+	WEIR_MAP_HOSTS,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };
@@ -67,6 +71,7 @@ struct weir {
 	struct weir_table table[2]; /* v4, v6 */
 	struct weir_tree tree;
 	uint32_t length_count[129]; /* v6 prefixes by length */
+	uint32_t subqueues_used, subqueues_next; /* rows; where to look for a free one */
 	bool lengths_retired; /* the inactive list may still be read */
 };
 
@@ -78,6 +83,11 @@ static inline struct weir_line *weir_lines(struct weir *weir)
 static inline struct weir_counters *weir_counters(struct weir *weir)
 {
 	return weir->map[WEIR_MAP_COUNTERS];
+}
+
+static inline struct weir_subqueues *weir_subqueue_rows(struct weir *weir)
+{
+	return weir->map[WEIR_MAP_SUBQUEUES];
 }
 
 static inline struct weir_port *weir_port_table(struct weir *weir)
@@ -106,6 +116,19 @@ int weir_maps_open(struct weir *weir, const struct weir_options *options, bool *
 void weir_maps_close(struct weir *weir);
 int weir_pin_path(const struct weir *weir, const char *name, char *path, size_t size);
 void weir_unpin(const struct weir *weir, const char *name);
+
+/* classes.c: ticks per byte, WEIR_COST_SHIFT fractional bits; 0 = unlimited */
+uint64_t weir_cost_of(uint64_t rate_bps);
+#define WEIR_NS_TO_TIME(ns) ((ns) << WEIR_TICK_SHIFT >> WEIR_TIME_SHIFT)
+#define WEIR_TIME_TO_NS(time) ((uint64_t)(time) << WEIR_TIME_SHIFT >> WEIR_TICK_SHIFT)
+#define WEIR_TIME_MAX_NS WEIR_TIME_TO_NS(UINT32_MAX)
+
+/* subqueues.c */
+void weir_subqueues_open(struct weir *weir);
+void weir_subqueues_clear(struct weir *weir, uint32_t line); /* a line that is cleared gives its row back */
+bool weir_subqueues_by_source(struct weir *weir); /* some upload has them: ports need WEIR_ROLE_HOSTS */
+
+uint32_t weir_hosts_busy(struct weir *weir); /* sub-queues without their whole credit */
 
 /* programs.c */
 int weir_programs_open(struct weir *weir, bool reused, bool *replaced);

@@ -33,6 +33,10 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_HELD] = "weir_held",
 	[WEIR_MAP_UP] = "weir_up",
 	[WEIR_MAP_QUANTA] = "weir_quanta",
+	[WEIR_MAP_WAITS] = "weir_waits",
+	[WEIR_MAP_FLOWS] = "weir_flows",
+	[WEIR_MAP_SUBQUEUES] = "weir_subqueues",
+	[WEIR_MAP_HOSTS] = "weir_hosts",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -76,6 +80,14 @@ static uint32_t value_size(enum weir_map map)
 		return sizeof(uint64_t);
 	case WEIR_MAP_QUANTA:
 		return sizeof(struct weir_quantum);
+	case WEIR_MAP_WAITS:
+		return sizeof(struct weir_backlog);
+	case WEIR_MAP_FLOWS:
+		return sizeof(struct weir_flow_clock);
+	case WEIR_MAP_SUBQUEUES:
+		return sizeof(struct weir_subqueues);
+	case WEIR_MAP_HOSTS:
+		return sizeof(struct weir_host);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -87,7 +99,14 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 	case WEIR_MAP_LINES:
 	case WEIR_MAP_COUNTERS:
 	case WEIR_MAP_HELD:
+	case WEIR_MAP_WAITS:
 		return meta->slots * 2;
+	case WEIR_MAP_FLOWS:
+		return meta->flows;
+	case WEIR_MAP_SUBQUEUES:
+		return meta->subqueues;
+	case WEIR_MAP_HOSTS:
+		return meta->hosts;
 	case WEIR_MAP_PREFIX4:
 	case WEIR_MAP_PREFIX6:
 		return meta->prefix_entries;
@@ -139,6 +158,11 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 	};
 	while (meta->prefix_entries < prefixes * 2)
 		meta->prefix_entries *= 2;
+	meta->subqueues = 1024 + slots / 8;
+	/* Flows of classes with a backlog, and hosts of classes with sub-queues: few at a time. */
+	meta->flows = meta->hosts = 1024;
+	while (meta->flows < slots / 2 && meta->flows < WEIR_HOSTS_MAX)
+		meta->flows = meta->hosts = meta->flows * 2;
 	meta->v4_units = domains * WEIR_V4_ROOT_UNITS + (options->v4_units ?: prefixes * 2 + 1024);
 	return 0;
 }
@@ -323,6 +347,10 @@ int weir_usage(struct weir *weir, struct weir_usage *out)
 		.v4_units_used = weir->tree.used,
 		.v6_lengths = WEIR_V6_LENGTHS,
 		.flow_lookup = meta->flow_lookup,
+		.subqueues = meta->subqueues - 1,
+		.subqueues_used = weir->subqueues_used,
+		.hosts = meta->hosts,
+		.hosts_used = weir_hosts_busy(weir),
 		.v6_lengths_used = meta->lengths[meta->lengths_active].count,
 	};
 	for (uint32_t slot = 1; slot < meta->slots; slot++)

@@ -107,9 +107,11 @@ static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
 }
 
 /* All that packets need; the index last when the record is new. */
-static void port_store(struct weir_port *port, const struct weir_port_spec *spec, uint32_t ifindex)
+static void port_store(struct weir *weir, struct weir_port *port, const struct weir_port_spec *spec,
+		       uint32_t ifindex)
 {
 	bool l3 = !has_ethernet_header(spec->name, port->mac) || spec->roles & WEIR_ROLE_L3;
+	uint32_t hosts = weir_subqueues_by_source(weir) ? WEIR_ROLE_HOSTS : 0;
 	uint32_t burst = POLICE_BURST_NS << WEIR_TICK_SHIFT >> WEIR_TIME_SHIFT;
 
 	memcpy(port->name, spec->name, WEIR_IFNAMSIZ);
@@ -118,7 +120,7 @@ static void port_store(struct weir_port *port, const struct weir_port_spec *spec
 	weir_publish(&port->target_slot, spec->target_slot);
 	weir_publish(&port->burst_min, spec->mode == WEIR_POLICE ? burst : 0);
 	weir_publish(&port->mode, (uint8_t)spec->mode);
-	weir_publish(&port->roles, (uint8_t)(spec->roles | (l3 ? WEIR_ROLE_L3 : 0)));
+	weir_publish(&port->roles, (uint8_t)(spec->roles | (l3 ? WEIR_ROLE_L3 : 0) | hosts));
 	weir_publish(&port->ifindex, ifindex);
 }
 
@@ -154,7 +156,7 @@ int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
 				 ifindex);
 	if (is_new)
 		port_clear_counters(weir, weir_port_place(weir, port));
-	port_store(port, spec, ifindex);
+	port_store(weir, port, spec, ifindex);
 	error = links_attach(weir, port, spec->roles);
 	if (error && is_new)
 		port_remove(weir, port);

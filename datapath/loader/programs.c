@@ -115,6 +115,8 @@ static int load_tc(struct weir *weir)
 	if (!tc)
 		return cannot_open();
 	tc->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	tc->rodata->weir_flow_mask = weir_meta(weir)->flows - 1;
+	tc->rodata->weir_host_mask = weir_meta(weir)->hosts - 1;
 	error = load_object(weir, tc->obj);
 	weir_tc__destroy(tc);
 	return error;

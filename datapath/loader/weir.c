@@ -48,6 +48,7 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 	error = weir_prefixes_open(weir);
 	if (error)
 		goto cleanup;
+	weir_subqueues_open(weir);
 	error = weir_programs_open(weir, maps_reused, &replaced);
 	if (error)
 		goto cleanup;

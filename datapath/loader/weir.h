@@ -40,6 +40,27 @@ struct weir_class_spec {
 	struct weir_line_spec line[2];
 };
 
+/* PCQ: one sub-queue for each masked address of what one direction of a class carries. */
+struct weir_subqueues_spec {
+	uint32_t slot;
+	uint32_t direction;
+	uint64_t rate_bps; /* of each; 0 = equal shares of the class's rate */
+	uint64_t peak_bps; /* while a burst lasts; 0 = no burst */
+	uint64_t burst_ns; /* credit of an idle one, time at its rate */
+	uint32_t limit_bytes; /* what one may hold */
+	uint8_t key; /* enum weir_subqueue_key, or both; 0 = no sub-queues */
+	uint8_t length4, length6; /* bits of the address that count */
+	uint8_t reserved;
+};
+
+struct weir_subqueues_state {
+	uint64_t rate_bps; /* of one sub-queue now; 0 = unlimited */
+	uint64_t evicted; /* idle sub-queues that gave way to another */
+	uint64_t shared_packets; /* packets that found no place and shared one sub-queue */
+	uint32_t active; /* within the last second, as the share controller saw it */
+	uint32_t reserved;
+};
+
 struct weir_prefix_spec {
 	uint64_t high; /* v4: the address */
 	uint64_t low;
@@ -73,6 +94,8 @@ struct weir_usage {
 	uint32_t v4_units, v4_units_used;
 	uint32_t v6_lengths, v6_lengths_used;
 	uint32_t flow_lookup; /* 1: ports may have WEIR_ROLE_FLOW */
+	uint32_t subqueues, subqueues_used; /* classes and directions with sub-queues */
+	uint32_t hosts, hosts_used; /* sub-queues that are not idle */
 	uint64_t kernel_bytes;
 };
 
@@ -91,6 +114,15 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, uint32_t count);
 int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t capacity);
 int weir_class_clear(struct weir *weir, uint32_t slot);
+
+/* Of classes that are there; a class keeps them until its slot is cleared or gets another key. All are checked
+ * first; -ENOSPC when the table is full: those before it in `specs` are written then. */
+int weir_subqueues_write(struct weir *weir, const struct weir_subqueues_spec *specs, uint32_t count);
+/* A capacity of 0 asks how many there are. */
+int weir_subqueues_read(struct weir *weir, struct weir_subqueues_spec *out, uint32_t capacity);
+/* -ENOENT: that direction of the class has none. */
+int weir_subqueues_state(struct weir *weir, uint32_t slot, uint32_t direction,
+			 struct weir_subqueues_state *out);
 
 /* All or nothing: on an error no lookup has changed. Removing what is not there is -ENOENT. */
 int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remove, uint32_t removes,

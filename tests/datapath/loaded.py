@@ -6,17 +6,36 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+import time
 from types import TracebackType
+from typing import NamedTuple
 
 from tests.datapath import bpf_run
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Mode, PrefixEntry
+from weir.adapters.subqueue_records import SubqueuesRecord
 
 UPLOAD, DOWNLOAD = 0, 1
 SECOND_NS = 1_000_000_000
 UP_FLOWS = 32768
 QUANTA = 1024
 QUANTUM = struct.Struct("=IIQQQ")  # line, left_tk, key, start_tk, taken_tk
+
+
+BACKLOG_SIZE = 32
+_BACKLOG = struct.Struct("<QIIIIII")
+
+
+class Backlog(NamedTuple):
+    """`struct weir_backlog`."""
+
+    sparse_tk: int
+    updated: int
+    chance: int
+    delay_us: int
+    worst_us: int
+    worst_before_us: int
+    early_packets: int
 
 
 class Loaded:
@@ -26,6 +45,7 @@ class Loaded:
         self.egress_fd = datapath.program_fd("weir_egress")
         self._lines = _mapped(datapath, "weir_lines")
         self._counters = _mapped(datapath, "weir_counters")
+        self._waits = _mapped(datapath, "weir_waits", BACKLOG_SIZE)
 
     def __enter__(self) -> Loaded:
         return self
@@ -37,6 +57,7 @@ class Loaded:
             os.close(fd)
         self._lines.close()
         self._counters.close()
+        self._waits.close()
 
     def mode(self, mode: Mode, **options: int) -> None:
         self.datapath.attach("lo", mode=mode, **options)  # type: ignore[arg-type]
@@ -53,10 +74,16 @@ class Loaded:
         limit_ns: int = SECOND_NS,
         parent: int = 0,
         total: int = 0,
+        sparse: bool = False,
+        subqueues: SubqueuesRecord | None = None,
     ) -> None:
-        """The same line in both directions; the key is the slot."""
-        line = LineRecord.of(rate_bps, burst_bytes, limit_ns)
+        """The same line in both directions; the key is the slot. Unless `sparse`, no flow may pass others:
+        what the class has for sparse flows is spent."""
+        line = LineRecord.of(rate_bps, burst_bytes, limit_ns, subqueues=subqueues)
         self.datapath.write_classes([(slot, ClassRecord(slot, parent, line, line, total))])
+        for direction in (UPLOAD, DOWNLOAD):
+            spent_tk = 0 if sparse else (time.monotonic_ns() + 3600 * SECOND_NS) * 16
+            struct.pack_into("<Q", self._waits, (slot * 2 + direction) * BACKLOG_SIZE, spent_tk)
 
     def ingress(self, packet: bytes, **fields: int) -> bpf_run.Run:
         return bpf_run.run(self.ingress_fd, packet, **fields)
@@ -92,6 +119,14 @@ class Loaded:
                 stamps[:] = bytes(size)
             os.close(fd)
 
+    def backlog(self, slot: int, direction: int) -> Backlog:
+        return Backlog(*_BACKLOG.unpack_from(self._waits, (slot * 2 + direction) * BACKLOG_SIZE))
+
+    def set_chance(self, slot: int, direction: int, chance: float) -> None:
+        """As if the control law had come to it just now."""
+        at, now = (slot * 2 + direction) * BACKLOG_SIZE, time.monotonic_ns() >> 20
+        struct.pack_into("<II", self._waits, at + 8, now, int(chance * 0xFFFF_FFFF))
+
     def counters(self, slot: int, direction: int) -> dict[str, int]:
         layout = self.datapath.counters_layout()["counters"]
         assert isinstance(layout, dict)
@@ -106,9 +141,9 @@ class Loaded:
         return {reason: count for reason, count in packets.items() if count}
 
 
-def _mapped(datapath: Datapath, name: str) -> mmap.mmap:
+def _mapped(datapath: Datapath, name: str, stride: int = 64) -> mmap.mmap:
     fd = datapath.map_fd(name)
     try:
-        return mmap.mmap(fd, datapath.usage().classes[1] * 2 * 64)
+        return mmap.mmap(fd, datapath.usage().classes[1] * 2 * stride)
     finally:
         os.close(fd)

@@ -16,7 +16,8 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from weir.adapters.datapath_lib import problem_of
-from weir.adapters.datapath_records import QUANTUM_NS, ClassRecord, LineRecord
+from weir.adapters.datapath_records import ClassRecord, LineRecord
+from weir.adapters.subqueue_records import QUANTUM_NS, read_row
 
 _FIELDS = ("burst", "limit", "parent", "shared", "key", "rate_bps", "htb_classid", "flags", "guarantee_bps")
 _FORMATS = {4: "I", 8: "Q"}
@@ -40,14 +41,13 @@ class ClassLines:
         self._lines, self._stride = int(layout["lines"]), int(layout["stride"])
         self._row, self._pick = _row_of(layout["class"]["fields"])
         self._key, self._key_at = struct.Struct("=Q"), int(layout["class"]["fields"]["key"][0])
-        handle = _descriptor(source, layout["class"]["map"])
-        try:
-            self._memory = mmap.mmap(handle, int(layout["class"]["bytes"]), mmap.MAP_SHARED, mmap.PROT_READ)
-        finally:
-            os.close(handle)
+        self._memory = _mapped(source, layout["class"])
+        self._subqueues = _mapped(source, layout["subqueues"])
+        self._row_shift = int(layout["subqueues"]["row_shift"])
 
     def close(self) -> None:
         self._memory.close()
+        self._subqueues.close()
 
     @property
     def capacity(self) -> int:
@@ -75,7 +75,10 @@ class ClassLines:
         row = self._row.unpack_from(self._memory, line * self._stride)
         burst, limit, parent, shared, key, rate, classid, flags, guarantee = self._pick(row)
         priority = (flags & _PRIORITY_MASK) or _LOWEST_PRIORITY
-        record = LineRecord(rate, burst * QUANTUM_NS, limit * QUANTUM_NS, classid, guarantee, priority)
+        subqueues = read_row(self._subqueues, number) if (number := flags >> self._row_shift) else None
+        record = LineRecord(
+            rate, burst * QUANTUM_NS, limit * QUANTUM_NS, classid, guarantee, priority, subqueues
+        )
         return key, parent, shared, record
 
 
@@ -87,6 +90,14 @@ def _row_of(fields: dict[str, list[int]]) -> tuple[struct.Struct, Callable[[Any]
         form += f"{offset - end}x{_FORMATS[size]}"
         end = offset + size
     return struct.Struct(form), itemgetter(*(order.index(name) for name in _FIELDS))
+
+
+def _mapped(source: Source, described: dict[str, Any]) -> mmap.mmap:
+    handle = _descriptor(source, described["map"])
+    try:
+        return mmap.mmap(handle, int(described["bytes"]), mmap.MAP_SHARED, mmap.PROT_READ)
+    finally:
+        os.close(handle)
 
 
 def _descriptor(source: Source, name: str) -> int:

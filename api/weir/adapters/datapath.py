@@ -13,8 +13,17 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
-from weir.adapters.datapath_lib import Options, PortSpec, UsageSpec, find_library, load_library, problem_of
+from weir.adapters.datapath_lib import (
+    Options,
+    PortSpec,
+    SubqueuesStateSpec,
+    UsageSpec,
+    find_library,
+    load_library,
+    problem_of,
+)
 from weir.adapters.datapath_records import (
     CLASS,
     MODES,
@@ -32,6 +41,14 @@ from weir.adapters.datapath_records import (
     unpack_classes,
     unpack_prefixes,
 )
+from weir.adapters.subqueue_records import (
+    ROW_SIZE,
+    SubqueuesRecord,
+    SubqueuesState,
+    pack_subqueues,
+    unpack_subqueues,
+)
+from weir.adapters.subqueue_records import SPEC as SUBQUEUES
 
 REASONS = ("no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class")
 UP_REASONS = ("unusual", "route", "port", "no-flow", "waits", "order")
@@ -183,13 +200,35 @@ class Datapath:
         size = self.usage().classes[1]
         packed = ctypes.create_string_buffer(CLASS.size * size)
         count = self._call("weir_classes_read", packed, size)
-        return unpack_classes(memoryview(packed)[: count * CLASS.size])
+        return unpack_classes(memoryview(packed)[: count * CLASS.size], self._read_subqueues())
 
     def write_classes(self, classes: Iterable[tuple[int, ClassRecord]]) -> None:
         """Store classes. A slot that already has the same key keeps clock and counters, also under a new
-        parent; another key starts afresh. Raises `Invalid` before anything is stored."""
-        packed, count = pack_classes(classes)
+        parent; another key starts afresh. Raises `Invalid` before any class is stored, and `Unavailable`
+        code `datapath-full` when there is no room for the sub-queues."""
+        items = list(classes)
+        packed, count = pack_classes(items)
         self._call("weir_classes_write", _buffer(packed), count)
+        wanted = [
+            (slot, direction, line.subqueues)
+            for slot, record in items
+            for direction, line in enumerate((record.upload, record.download))
+        ]
+        if any(subqueues for _, _, subqueues in wanted) or self._call("weir_subqueues_read", None, 0):
+            packed, count = pack_subqueues(wanted)
+            self._call("weir_subqueues_write", _buffer(packed), count)
+
+    def _read_subqueues(self) -> dict[tuple[int, int], SubqueuesRecord]:
+        size = self._call("weir_subqueues_read", None, 0)
+        packed = ctypes.create_string_buffer(SUBQUEUES.size * max(size, 1))
+        count = self._call("weir_subqueues_read", packed, size)
+        return unpack_subqueues(memoryview(packed)[: count * SUBQUEUES.size])
+
+    def subqueues_state(self, slot: int, direction: Literal[0, 1]) -> SubqueuesState:
+        """What the sub-queues of one direction (0 upload, 1 download) do. Raises `NotFound` without any."""
+        spec = SubqueuesStateSpec()
+        self._call("weir_subqueues_state", slot, direction, ctypes.byref(spec))
+        return SubqueuesState(spec.rate_bps, spec.active, spec.evicted, spec.shared_packets)
 
     def clear_class(self, slot: int) -> None:
         """Free a slot: packets that still find it pass unshaped and are counted as `stale-class`."""
@@ -246,6 +285,8 @@ class Datapath:
             prefixes6=(spec.prefixes6_used, spec.prefixes),
             v4_units=(spec.v4_units_used, spec.v4_units),
             v6_lengths=(spec.v6_lengths_used, spec.v6_lengths),
+            subqueue_lines=(spec.subqueues_used, spec.subqueues),
+            subqueues=(spec.hosts_used, spec.hosts),
             kernel_bytes=spec.kernel_bytes,
         )
 
@@ -280,6 +321,11 @@ class Datapath:
                 "bytes": lines * LINE_SIZE,
                 "fields": {name: list(place) for name, place in _LINE_FIELDS.items()},
                 "ticks_per_ns": 16,
+            },
+            "subqueues": {
+                "map": "weir_subqueues",
+                "bytes": (self.usage().subqueue_lines[1] + 1) * ROW_SIZE,
+                "row_shift": 8,
             },
         }
 

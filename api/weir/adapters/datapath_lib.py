@@ -55,7 +55,21 @@ class UsageSpec(Structure):
         ("v6_lengths", c_uint32),
         ("v6_lengths_used", c_uint32),
         ("flow_lookup", c_uint32),
+        ("subqueues", c_uint32),
+        ("subqueues_used", c_uint32),
+        ("hosts", c_uint32),
+        ("hosts_used", c_uint32),
         ("kernel_bytes", c_uint64),
+    ]
+
+
+class SubqueuesStateSpec(Structure):
+    _fields_ = [
+        ("rate_bps", c_uint64),
+        ("evicted", c_uint64),
+        ("shared_packets", c_uint64),
+        ("active", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -68,6 +82,9 @@ _PROTOTYPES = {
     "weir_classes_write": [c_void_p, c_void_p, c_uint32],
     "weir_classes_read": [c_void_p, c_void_p, c_uint32],
     "weir_class_clear": [c_void_p, c_uint32],
+    "weir_subqueues_write": [c_void_p, c_void_p, c_uint32],
+    "weir_subqueues_read": [c_void_p, c_void_p, c_uint32],
+    "weir_subqueues_state": [c_void_p, c_uint32, c_uint32, POINTER(SubqueuesStateSpec)],
     "weir_prefixes_change": [c_void_p, c_void_p, c_uint32, c_void_p, c_uint32],
     "weir_prefixes_read": [c_void_p, c_void_p, c_uint32],
     "weir_lookup": [c_void_p, c_void_p],

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from weir.adapters.subqueue_records import MAX_TIME_NS, SubqueuesRecord, quantise
 from weir.model.problem import Invalid
 
 Mode = Literal["edt", "police", "htb", "none"]
 MODES: tuple[Mode, ...] = ("none", "edt", "police", "htb")
 
-QUANTUM_NS = 16
 MIN_RATE_BPS = 100
-MAX_TIME_NS = QUANTUM_NS * 0xFFFF_FFFF
 MAX_SLOT = (1 << 20) - 1
 
 LINE = struct.Struct("<QQQQII")
@@ -39,6 +38,7 @@ class Role(enum.IntFlag):
     FAST = 4  # XDP on ingress: conforming packets are forwarded before the stack
     L3 = 8  # the device has no Ethernet header (tun, WireGuard, PPP)
     FLOW = 16  # with FAST: only packets of connections in the kernel's flow table
+    HOSTS = 32  # ingress finds the sub-queues of uploads before NAT; libweir sets it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class LineRecord:
     htb_classid: int = 0
     guarantee_bps: int = 0
     priority: int = 8
+    subqueues: SubqueuesRecord | None = None
 
     @classmethod
     def of(
@@ -67,14 +68,16 @@ class LineRecord:
         htb_classid: int = 0,
         guarantee_bps: int = 0,
         priority: int = 8,
+        subqueues: SubqueuesRecord | None = None,
     ) -> LineRecord:
         """From a burst in bytes; rounds to what the kernel can hold, so it reads back equal."""
         burst_ns = burst_bytes * 8_000_000_000 // rate_bps if rate_bps else 0
-        return cls(rate_bps, burst_ns, limit_ns, htb_classid, guarantee_bps, priority).quantised
+        line = cls(rate_bps, burst_ns, limit_ns, htb_classid, guarantee_bps, priority, subqueues)
+        return line.quantised
 
     @property
     def quantised(self) -> LineRecord:
-        return replace(self, burst_ns=_quantise(self.burst_ns), limit_ns=_quantise(self.limit_ns))
+        return replace(self, burst_ns=quantise(self.burst_ns), limit_ns=quantise(self.limit_ns))
 
     @property
     def burst_bytes(self) -> int:
@@ -156,13 +159,16 @@ class PortCounters:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How full the bounded tables are: (used, capacity) each."""
+    """How full the bounded tables are: (used, capacity) each. `subqueue_lines` counts directions of classes
+    that have sub-queues, `subqueues` the sub-queues that are not idle."""
 
     classes: tuple[int, int]
     prefixes4: tuple[int, int]
     prefixes6: tuple[int, int]
     v4_units: tuple[int, int]
     v6_lengths: tuple[int, int]
+    subqueue_lines: tuple[int, int]
+    subqueues: tuple[int, int]
     kernel_bytes: int
 
 
@@ -175,18 +181,14 @@ class Capability:
     reason: str
 
 
-def _quantise(time_ns: int) -> int:
-    return min(time_ns, MAX_TIME_NS) // QUANTUM_NS * QUANTUM_NS
-
-
 def _line_fields(line: LineRecord) -> tuple[int, int, int, int, int, int]:
     burst_ns, limit_ns = min(line.burst_ns, MAX_TIME_NS), min(line.limit_ns, MAX_TIME_NS)
     return line.rate_bps, burst_ns, limit_ns, line.guarantee_bps, line.htb_classid, line.priority
 
 
-def _line_of(fields: Sequence[int]) -> LineRecord:
+def _line_of(fields: Sequence[int], subqueues: SubqueuesRecord | None) -> LineRecord:
     rate_bps, burst_ns, limit_ns, guarantee_bps, htb_classid, priority = fields
-    return LineRecord(rate_bps, burst_ns, limit_ns, htb_classid, guarantee_bps, priority)
+    return LineRecord(rate_bps, burst_ns, limit_ns, htb_classid, guarantee_bps, priority, subqueues)
 
 
 def check_line(line: LineRecord, slot: int) -> None:
@@ -222,11 +224,15 @@ def pack_classes(classes: Iterable[tuple[int, ClassRecord]]) -> tuple[bytearray,
     return packed, len(items)
 
 
-def unpack_classes(packed: bytes | memoryview) -> dict[int, ClassRecord]:
+def unpack_classes(
+    packed: bytes | memoryview, subqueues: Mapping[tuple[int, int], SubqueuesRecord]
+) -> dict[int, ClassRecord]:
+    """`subqueues` by slot and direction."""
     classes: dict[int, ClassRecord] = {}
     for row in CLASS.iter_unpack(packed):
         slot, parent_slot, total_slot, _, key, *lines = row
-        up, down = _line_of(lines[:6]), _line_of(lines[6:])
+        up = _line_of(lines[:6], subqueues.get((slot, 0)))
+        down = _line_of(lines[6:], subqueues.get((slot, 1)))
         classes[slot] = ClassRecord(key, parent_slot, up, down, total_slot)
     return classes
 

@@ -8,6 +8,8 @@
  *   weir_held, weir_up   BPF: tc and XDP tell each other what is still in the stack (bpf/held.h).
  *   struct weir_quantum  BPF, each CPU its own.
  *   struct weir_counters BPF, by atomics only (the loader zeroes a row while its slot is in no table).
+ *   struct weir_backlog, weir_host, weir_flow_clock: BPF; made and replaced by compare-and-swap on one word.
+ *   struct weir_subqueues: the loader; `cost` also the share controller; its last fields BPF.
  *   everything else      the loader; BPF only reads.
  *
  * A *line* is one direction of one class: line = slot * 2 + direction. Slot 0 means "no class".
@@ -53,12 +55,13 @@ struct weir_line {
 	__u64 key; /* whose line this is; 0 = free */
 	__u64 rate_bps; /* what cost was computed from; 0 = unlimited */
 	__u32 htb_classid; /* skb->priority on ports in HTB mode */
-	__u32 flags; /* WEIR_LINE_* */
+	__u32 flags; /* WEIR_LINE_*; from WEIR_LINE_ROW_SHIFT on the row of weir_subqueues */
 	__u64 guarantee_bps; /* limit-at, read by the share controller */
 };
 
 #define WEIR_LINE_PRIORITY 0xfU /* 1 (best) to 8; 0 = 8 */
-#define WEIR_LINE_SUBQUEUES 0x10U /* has clocks of its own per host, which the fast path does not know */
+#define WEIR_LINE_SUBQUEUES 0x10U /* has a row of weir_subqueues; tc only, the fast path passes it up */
+#define WEIR_LINE_ROW_SHIFT 8
 
 /* What one CPU has charged to an ancestor ahead of its packets. */
 #define WEIR_QUANTA 1024 /* for each CPU; power of two */
@@ -80,6 +83,76 @@ struct weir_counters {
 	__u64 mark_packets; /* ECN marks */
 	__u64 fast_bytes; /* of bytes: forwarded in XDP */
 	__u64 delay_us; /* sum of the delays given to packets */
+};
+
+/*
+ * How long packets wait, and what is done about it: one for each line and one in each sub-queue. Only packets
+ * that wait touch it (wait.h). `delay_us` is the delay when the control law ran last; `worst_us` the longest
+ * of the present span of 2^30 ns, `worst_before_us` of the span before `updated`'s.
+ */
+#define WEIR_UPDATED_SHIFT 20 /* `updated` counts 2^20 ns: 1.05 ms */
+#define WEIR_SPAN_SHIFT 10 /* a span, about a second, is 2^10 of these */
+
+struct weir_backlog {
+	__u64 sparse_tk; /* clock of what passed the backlog, at half the rate */
+	__u32 updated; /* when the control law ran last */
+	__u32 chance; /* its output, 2^32 = 1: a packet drops when two random numbers are below */
+	__u32 delay_us;
+	__u32 worst_us;
+	__u32 worst_before_us;
+	__u32 early_packets; /* dropped early; wraps */
+};
+
+/* A flow of a class or sub-queue with a backlog; two share a cache line. */
+#define WEIR_FLOW_WAYS 2
+
+struct weir_flow_clock {
+	__u64 key; /* line and hash; 0 = free */
+	__u64 clock_tk; /* what it sent, at a small part of its class's rate */
+	__u64 departure_tk; /* of its last packet: the next does not overtake it */
+	__u64 reserved;
+};
+
+/*
+ * PCQ: a class's sub-queues, one for each masked address. Parameters of one line, and what its sub-queues
+ * have in common; `line.flags` says which row.
+ */
+enum weir_subqueue_key { WEIR_BY_SOURCE = 1, WEIR_BY_DESTINATION = 2 }; /* or both */
+
+struct weir_subqueues {
+	__u64 cost; /* of one sub-queue now, as weir_line.cost: of its rate, or its equal share */
+	__u64 rate_bps; /* pcq-rate; 0 = equal shares of the line's rate */
+	__u64 peak_cost; /* while a burst lasts; 0 = no burst */
+	__u64 peak_bps;
+	__u32 burst; /* credit of an idle sub-queue, 16 ns */
+	__u32 limit_bytes; /* what one may hold */
+	__u32 line; /* whose row this is; 0 = free */
+	__u8 key; /* enum weir_subqueue_key */
+	__u8 length4; /* bits of the address that count */
+	__u8 length6;
+	__u8 reserved;
+	__u64 shared_tk; /* clock of the sub-queue of all that found no place */
+	__u32 active; /* sub-queues that sent within the last second: the share controller */
+	__u32 reserved2;
+	__u64 evicted; /* idle sub-queues that gave way to another */
+	__u64 shared_packets; /* packets that found no place */
+	__u64 reserved3[6];
+};
+
+/*
+ * One sub-queue, in a set of WEIR_HOST_WAYS. It may give way to another once full_tk is past: then it has
+ * its whole credit, as a new one has, and nothing is lost. So a sweep of addresses evicts idle ones only.
+ */
+#define WEIR_HOST_WAYS 8
+#define WEIR_HOSTS_MAX 65536 /* an index fits skb->tc_index, which carries it from ingress to egress */
+
+struct weir_host {
+	__u64 key; /* line << 32 | hash of the masked address; 0 = free */
+	__u64 full_tk; /* when it will have its whole credit: its clock plus the burst */
+	__u64 peak_tk; /* clock of the burst's rate */
+	struct weir_backlog backlog;
+	__u32 bytes; /* sent; wraps */
+	__u32 drops;
 };
 
 /*
@@ -145,6 +218,7 @@ enum weir_role {
 	WEIR_ROLE_FAST = 4,
 	WEIR_ROLE_L3 = 8, /* no Ethernet header */
 	WEIR_ROLE_FLOW = 16, /* fast only for flows that the kernel's flow table holds */
+	WEIR_ROLE_HOSTS = 32, /* some class has sub-queues by source: find them before NAT */
 };
 
 enum weir_hook { WEIR_HOOK_NONE = 0, WEIR_HOOK_TCX = 1, WEIR_HOOK_CLSACT = 2 };
@@ -217,7 +291,11 @@ struct weir_meta {
 	__u64 program; /* which build of the programs is attached */
 	__u64 flow_lookup; /* 1: the fast path asks the kernel's flow table */
 	__u64 totals; /* classes that are charged to a total */
-	__u64 reserved[6];
+	__u32 flows; /* entries of weir_flows and weir_hosts: powers of two */
+	__u32 hosts;
+	__u32 subqueues; /* rows of weir_subqueues, row 0 unused */
+	__u32 reserved2;
+	__u64 reserved[4];
 };
 
 #endif
