@@ -25,6 +25,7 @@ PIN_FOLDER = PIN_MOUNT / "weir"
 FRR_RUN = plan.RUN / "frr"
 DATA = plan.RUN / "data"
 DATABASE = DATA / "weir.db"
+TUNING = plan.BUILD.parent / "board" / "tuning.toml"
 LIBRARY = plan.BUILD / "datapath" / "libweir.so"
 WEBUI = plan.BUILD / "webui"
 
@@ -76,6 +77,7 @@ def start_agent() -> process.Child:
         *(sys.executable, "-m", "weir.agent.main"),
         *("--socket", str(AGENT_SOCKET), "--database", str(DATABASE), "--api-uid", str(plan.API_UID)),
         *("--pin-dir", str(PIN_FOLDER), "--library", str(LIBRARY), "--frr-run-dir", str(FRR_RUN)),
+        *("--tuning", str(TUNING)),
     ]
     child = process.start("agent", command, prepare=netns.entering(plan.ROUTER))
     process.wait_for("the agent's socket", AGENT_SOCKET.exists, [child])

@@ -32,6 +32,14 @@ class Agent(FakeAgent):
         self.started_at = int(time.time() * 1000)
         self.interfaces = [_interface("lan0", 1), _interface("wan0", 2)]
         self._slot_lock = threading.Lock()
+        self.tuning = [
+            {
+                "id": "softirq-budget", "scope": "sysctl", "key": "net.core.netdev_budget_usecs",
+                "value": "2000", "override": None, "reason": "a poll round ends", "evidence": "E3",
+                "measured": "figure",
+                "places": [{"place": "", "wanted": "2000", "held": "2000", "state": "applied", "why": None}],
+            }
+        ]  # fmt: skip
         self.updates = Updates(database.parent / "uploads")
         self._server = AgentServer(
             socket,
@@ -45,6 +53,7 @@ class Agent(FakeAgent):
                 "slots": self._slots,
                 "interfaces": lambda _params, _peer: self.interfaces,
                 "system": self._system,
+                "tuning": lambda _params, _peer: self.tuning,
                 **self.updates.table(),
             },
             allowed_uids={os.getuid()},

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from weir.adapters import tc
+
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = ROOT / "board" / "image"
 
@@ -72,3 +74,34 @@ def test_tuning_gives_a_reason_and_evidence_for_each_setting() -> None:
         assert item["measured"] in ("figure", "function", "no")
         assert isinstance(item["value"], str) and len(item["reason"]) > 10
         assert ("match" in item) == (item["scope"] in ("interface", "service")), item["id"]
+
+
+def test_the_image_sets_what_the_agent_cannot() -> None:
+    """Boot parameters are GRUB's business, properties of services those of their units."""
+    document = tomllib.loads((ROOT / "board/tuning.toml").read_text(encoding="utf-8"))
+    menu = (IMAGE / "grub.cfg").read_text(encoding="utf-8")
+    for item in document["setting"]:
+        line = f"{item['key']}={item['value']}"
+        if item["scope"] == "cmdline":
+            assert f" {line} " in menu, item["id"]
+        if item["scope"] == "service":
+            unit = item["match"]["unit"]
+            places = [ROOT / "package/weir-api" / unit, *(ROOT / "board/overlay").rglob(f"{unit}.d/*.conf")]
+            texts = [path.read_text(encoding="utf-8") for path in places if path.exists()]
+            assert any(line in text.splitlines() for text in texts), item["id"]
+
+
+def test_the_agent_knows_every_setting_of_an_interface() -> None:
+    known = {"threaded", "xps", "rps", "irq", "ring.rx", "coalesce.adaptive-rx", "offload.lro", "pause"}
+    document = tomllib.loads((ROOT / "board/tuning.toml").read_text(encoding="utf-8"))
+    keys = {item["key"] for item in document["setting"] if item["scope"] == "interface"}
+    assert {key for key in keys if not key.startswith("fq.")} <= known
+    for key in known:
+        assert f'"{key}"' in (ROOT / "api/weir/adapters/tunables.py").read_text(encoding="utf-8")
+
+
+def test_what_the_tuning_says_of_the_leaves_is_what_the_shaper_sets() -> None:
+    document = tomllib.loads((ROOT / "board/tuning.toml").read_text(encoding="utf-8"))
+    values = {item["key"]: item["value"] for item in document["setting"]}
+    assert values["fq.flow_limit"] == str(tc.FQ_FLOW_LIMIT)
+    assert values["fq.horizon"] == f"{tc.FQ_HORIZON_MS // 1000}s"

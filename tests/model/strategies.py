@@ -19,6 +19,7 @@ from weir.model.objects import (
     StaticRoute,
     TimeWindow,
     Total,
+    Tuning,
 )
 from weir.model.prefix import WIDTH, Prefix
 
@@ -146,6 +147,9 @@ anything = st.one_of(
     routes,
     st.builds(QueueType, id=st.sampled_from(("mine", "default")), type=st.just("pcq")),
     st.builds(Firewall, drop_new_from_wan=st.booleans(), masquerade=st.booleans()),
+    st.builds(
+        Tuning, overrides=st.sampled_from(((), (("default-qdisc", ""),), (("softirq-budget", "4000"),)))
+    ),
 )
 
 

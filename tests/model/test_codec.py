@@ -25,6 +25,7 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
     "static-route": ("id", "destination", "gateway", "interface", "blackhole", "distance"),
     "queue-type": ("id", "type", "options"),
     "firewall": ("id", "masquerade", "allowed_wan_tcp_ports"),
+    "tuning": ("id", "overrides"),
 }
 plausible = st.sampled_from(
     ("q1", "firewall", "lan0", "10.0.0.0/8", "10.0.0.1/99", "::/0", ["10.0.0.0/8", "lan0", 5], {}, -1, True)

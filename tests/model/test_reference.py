@@ -11,13 +11,13 @@ import pytest
 
 from weir.model.document import Document
 from weir.model.enforcement import ENFORCEMENT, FieldEnforcement, enforcement_of, not_enforced
-from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, StaticRoute
+from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, StaticRoute, Tuning
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs" / "reference" / "model.md").read_text()
 
 
-@pytest.mark.parametrize("kind", [Queue, QueueType, Interface, StaticRoute, Firewall])
+@pytest.mark.parametrize("kind", [Queue, QueueType, Interface, StaticRoute, Firewall, Tuning])
 def test_every_field_is_explained(kind: type) -> None:
     fields = set(kind.__slots__) - {"id"}  # type: ignore[attr-defined]
     assert fields <= set(re.findall(r"`([a-z_]+)`", REFERENCE)), kind.__name__

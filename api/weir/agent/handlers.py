@@ -62,6 +62,7 @@ class Handlers:
             "slots": self._slots,
             "interfaces": self._interfaces,
             "system": self._system,
+            "tuning": self._tuning,
         }
 
     def closed(self, peer: Peer) -> None:
@@ -145,6 +146,11 @@ class Handlers:
 
     def _system(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         return views.system()
+
+    def _tuning(self, params: dict[str, Any], peer: Peer) -> list[dict[str, Any]]:
+        """Every setting of the product with its reason, and what the kernel holds."""
+        with self._engine.lock:
+            return self._engine.kernel.tuning.to_json(self._engine.compiled.tuning)
 
 
 def changes_of(params: dict[str, Any]) -> list[Change]:

@@ -24,13 +24,14 @@ from weir.backends.network import NetworkBackend, NetworkDifference
 from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
 from weir.backends.routes import RoutesBackend
 from weir.backends.tables import TablesBackend, TablesDifference, record_of
+from weir.backends.tuning import TuningBackend
 from weir.compiler import ClassSpec, Compiled, Delta, FirewallRule, Plan, PortSpec, Step
 from weir.model.problem import NotFound, Problem
 
 log = logging.getLogger(__name__)
 
-Part = Literal["firewall", "network", "tables", "htb", "ports", "routes"]
-PARTS: tuple[Part, ...] = ("firewall", "network", "tables", "htb", "ports", "routes")
+Part = Literal["firewall", "network", "tuning", "tables", "htb", "ports", "routes"]
+PARTS: tuple[Part, ...] = ("firewall", "network", "tuning", "tables", "htb", "ports", "routes")
 
 T = TypeVar("T")
 Job = tuple[Part, Backend[Any, Any, Any], Any]
@@ -59,12 +60,13 @@ class Kernel:
         *,
         firewall: FirewallBackend,
         network: NetworkBackend,
+        tuning: TuningBackend,
         tables: TablesBackend,
         htb: HtbBackend,
         ports: PortsBackend,
         routes: RoutesBackend,
     ) -> None:
-        self.firewall, self.network, self.tables = firewall, network, tables
+        self.firewall, self.network, self.tuning, self.tables = firewall, network, tuning, tables
         self.htb, self.ports, self.routes = htb, ports, routes
         self.decisions: dict[str, Decision] = {}
 
@@ -142,6 +144,9 @@ class Kernel:
             makers.append(
                 lambda: self._job("network", self.network, after(before.network, plan.network, _ifname))
             )
+        overrides = plan.tuning
+        if overrides is not None:
+            makers.append(lambda: self._job("tuning", self.tuning, overrides[1]))
         if plan.shaping.classes or plan.shaping.prefixes:
             makers.append(lambda: ("tables", self.tables, TablesDifference.of(plan.shaping)))
         if plan.shaping.classes or plan.shaping.ports:
@@ -212,6 +217,8 @@ class Kernel:
             return self.firewall, FirewallWanted(wanted.firewall, devices)
         if part == "network":
             return self.network, wanted.network
+        if part == "tuning":
+            return self.tuning, wanted.tuning
         if part == "tables":
             return self.tables, shaping
         if part == "htb":
@@ -227,6 +234,7 @@ def touched(plan: Plan) -> list[Part]:
     flags: dict[Part, bool] = {
         "firewall": bool(shaping.ports or plan.firewall is not None),
         "network": bool(plan.network),
+        "tuning": plan.tuning is not None,
         "tables": bool(shaping.classes or shaping.prefixes),
         "htb": bool(shaping.classes or shaping.ports),
         "ports": bool(shaping.ports or plan.firewall is not None),

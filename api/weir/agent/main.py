@@ -39,6 +39,7 @@ from weir.agent.kernel import Kernel
 from weir.agent.notify import notify
 from weir.agent.sharing import Sharing
 from weir.agent.updates import Updates
+from weir.backends import tuning
 from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
 from weir.backends.htb import HtbBackend
@@ -47,6 +48,7 @@ from weir.backends.network import NetworkBackend
 from weir.backends.ports import PortsBackend
 from weir.backends.routes import RoutesBackend
 from weir.backends.tables import TablesBackend
+from weir.backends.tuning import TuningBackend
 from weir.model.problem import Problem, Unavailable
 from weir.wire.server import AgentServer
 
@@ -79,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
     add("--capacity", type=int, default=DEFAULT_CAPACITY, help="class slots when maps are made anew")
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
+    add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
     add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")
     add("--update-dir", type=Path, default=Path("/var/lib/weir-agent"), help="folder for bundles; root's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
@@ -115,6 +118,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     kernel = Kernel(
         firewall=FirewallBackend(),
         network=NetworkBackend(links, state_dir / "original-mtus.json"),
+        tuning=TuningBackend(tuning.load(options.tuning), links),
         tables=TablesBackend(datapath, lines),
         htb=HtbBackend(modes),
         ports=PortsBackend(datapath, links, modes, FastPaths(datapath.flow_reason(), xdp_features)),

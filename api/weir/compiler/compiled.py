@@ -100,6 +100,10 @@ class Compiled:
     def firewall(self) -> tuple[FirewallRule, ...]:
         return self.site.firewall
 
+    @property
+    def tuning(self) -> Mapping[str, str]:
+        return self.site.tuning
+
     def class_of(self, queue_id: str) -> ClassSpec | None:
         return self.tables.by_id.get(queue_id)
 

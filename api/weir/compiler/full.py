@@ -20,7 +20,7 @@ from weir.model.objects import Queue
 from weir.model.schedule import is_open
 from weir.model.tree import children_in_order
 
-NOTHING_SITE = Site({}, {}, ())
+NOTHING_SITE = Site({}, {}, (), {})
 
 
 def compile_document(document: Document, allocation: SlotAllocation, now_local: datetime) -> Compiled:
@@ -78,6 +78,7 @@ def _difference(before: Tables, site_before: Site, after: Tables, site_after: Si
         firewall=None
         if site_before.firewall == site_after.firewall
         else (site_before.firewall, site_after.firewall),
+        tuning=None if site_before.tuning == site_after.tuning else (site_before.tuning, site_after.tuning),
     )
 
 

@@ -251,6 +251,8 @@ class _Update:
         plan.routes = delta_of(before.routes, site.routes)
         if before.firewall != site.firewall:
             plan.firewall = (before.firewall, site.firewall)
+        if before.tuning != site.tuning:
+            plan.tuning = (before.tuning, site.tuning)
 
 
 def _note_claims(

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from weir.compiler.types import (
     LAST_PRIORITY,
     NO_SLOT,
+    Action,
     BackendName,
     ClassSpec,
     ClockSpec,
@@ -109,11 +110,13 @@ class Plan:
     routes: Delta[RouteSpec] = field(default_factory=Delta)
     firewall: tuple[tuple[FirewallRule, ...], tuple[FirewallRule, ...]] | None = None
     """All rules before and after, or None: a rule set is replaced as one."""
+    tuning: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+    """Overrides before and after, by setting."""
     outcome: object = None
     """What `Compiled.accept` needs; an inverse has none."""
 
     def __bool__(self) -> bool:
-        return bool(self.network or self.shaping or self.routes or self.firewall)
+        return bool(self.network or self.shaping or self.routes or self.firewall or self.tuning)
 
     def counts(self) -> Counts:
         """Kernel entries added, changed and removed: classes, prefixes, ports, interfaces, routes, rules."""
@@ -124,13 +127,15 @@ class Plan:
             self.shaping.ports.counts(),
             self.routes.counts(),
             _firewall_counts(self.firewall),
+            _override_counts(self.tuning),
         ]
         return Counts(*(sum(column) for column in zip(*parts, strict=True)))
 
     def inverse(self) -> Plan:
         """The way back, for the backends; it cannot be accepted."""
         firewall = None if self.firewall is None else (self.firewall[1], self.firewall[0])
-        return Plan(self.network.inverse(), self.shaping.inverse(), self.routes.inverse(), firewall)
+        tuning = None if self.tuning is None else (self.tuning[1], self.tuning[0])
+        return Plan(self.network.inverse(), self.shaping.inverse(), self.routes.inverse(), firewall, tuning)
 
     def steps(self) -> Iterator[Step]:
         """Every step in the order it is done; made on demand, as a plan may have 300,000."""
@@ -146,6 +151,8 @@ class Plan:
         yield from _set_steps("routes", "route", self.routes, _route_text)
         if self.firewall is not None:
             yield from _firewall_steps(*self.firewall)
+        if self.tuning is not None:
+            yield from _override_steps(*self.tuning)
         for packed, before, after in prefixes.changes:
             if after == NO_SLOT:
                 yield Step("shaping", "remove", "prefix", f"{prefix_key(packed).text} (was slot {before})")
@@ -176,6 +183,24 @@ def _firewall_counts(rules: tuple[tuple[FirewallRule, ...], tuple[FirewallRule, 
         return Counts(0, 0, 0)
     before, after = (set(part) for part in rules)
     return Counts(len(after - before), 0, len(before - after))
+
+
+def _override_counts(overrides: tuple[Mapping[str, str], Mapping[str, str]] | None) -> Counts:
+    if overrides is None:
+        return Counts(0, 0, 0)
+    before, after = overrides
+    changed = sum(before[key] != after[key] for key in before.keys() & after.keys())
+    return Counts(len(after.keys() - before.keys()), changed, len(before.keys() - after.keys()))
+
+
+def _override_steps(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Step]:
+    for key, value in after.items():
+        if before.get(key) != value:
+            action: Action = "change" if key in before else "add"
+            yield Step("tuning", action, "setting", f"{key} = {value or 'left to the kernel'}")
+    for key in before:
+        if key not in after:
+            yield Step("tuning", "remove", "setting", f"{key}: back to the product's value")
 
 
 def _set_steps(

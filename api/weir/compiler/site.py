@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything but the queues: interfaces, routes, firewall. Few objects, so compiled whole each time."""
+"""Everything but the queues: interfaces, routes, firewall, tuning. Few objects: compiled whole."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Site:
     network: Mapping[str, NetworkSpec]
     routes: Mapping[str, RouteSpec]
     firewall: tuple[FirewallRule, ...]
+    tuning: Mapping[str, str]
 
 
 def site_of(document: Document) -> Site:
@@ -34,6 +35,7 @@ def site_of(document: Document) -> Site:
         network={item.id: _network(item) for item in interfaces},
         routes={item.id: _route(item) for item in routes if not item.disabled},
         firewall=tuple(_firewall(document.firewall(), wan)) if wan else (),
+        tuning=dict(document.tuning().overrides),
     )
 
 

@@ -169,7 +169,7 @@ class FirewallRule:
     tcp_ports: tuple[int, ...] = ()
 
 
-BackendName = Literal["network", "shaping", "routes", "firewall"]
+BackendName = Literal["network", "shaping", "routes", "firewall", "tuning"]
 Action = Literal["add", "change", "remove"]
 
 
@@ -179,7 +179,7 @@ class Step(NamedTuple):
     backend: BackendName
     action: Action
     what: str
-    """`class`, `prefix`, `port`, `interface`, `route` or `firewall`."""
+    """`class`, `prefix`, `port`, `interface`, `route`, `firewall` or `setting`."""
     text: str
 
 

@@ -21,6 +21,7 @@ from weir.http.resources import (
     revisions,
     stats,
     system,
+    tuning,
     updates,
     users,
 )
@@ -38,6 +39,7 @@ AREAS: tuple[Area, ...] = (
     network.interfaces,
     network.routes,
     network.firewall,
+    tuning.area,
     candidate.area,
     candidate.config,
     revisions.area,

@@ -13,7 +13,7 @@ from weir.http.endpoint import answer
 from weir.http.rendering import staged_json
 from weir.model import codec
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
-from weir.model.objects import ConfigObject, Firewall, Kind, Queue
+from weir.model.objects import ConfigObject, Firewall, Kind, Queue, Tuning
 from weir.model.problem import Conflict, NotFound, PreconditionFailed, PreconditionRequired
 from weir.service import ABSENT, Edit, Stored
 
@@ -50,10 +50,14 @@ def find(kind: Kind, object_id: str, *, staged: bool) -> Stored:
 
 
 def built_in(kind: Kind, object_id: str) -> ConfigObject | None:
-    """What every configuration holds without storing it: queue types by name, and the firewall."""
+    """What every configuration holds without storing it: queue types by name, firewall, tuning."""
     if kind == "queue-type":
         return BUILTIN_QUEUE_TYPES.get(object_id)
-    return Firewall() if (kind, object_id) == ("firewall", "firewall") else None
+    single: dict[tuple[Kind, str], ConfigObject] = {
+        ("firewall", "firewall"): Firewall(),
+        ("tuning", "tuning"): Tuning(),
+    }
+    return single.get((kind, object_id))
 
 
 def find_or_none(kind: Kind, object_id: str, *, staged: bool) -> Stored | None:

@@ -30,6 +30,7 @@ from weir.model.objects import (
     StaticRoute,
     TimeWindow,
     Total,
+    Tuning,
 )
 from weir.model.problem import Finding, Invalid
 from weir.model.reader import DIRECTIONS, Reader, shown
@@ -43,6 +44,7 @@ _ID_FORM = {
     "queue": (limits.OBJECT_ID, _ID_WANTED),
     "static-route": (limits.OBJECT_ID, _ID_WANTED),
     "firewall": (limits.OBJECT_ID, _ID_WANTED),
+    "tuning": (limits.OBJECT_ID, _ID_WANTED),
     "interface": (limits.INTERFACE_ID, _INTERFACE_WANTED),
     "queue-type": (limits.QUEUE_TYPE_ID, _TYPE_WANTED),
 }
@@ -306,6 +308,7 @@ _QUEUE_TYPE_FIELDS = frozenset(QueueType.__slots__)
 _INTERFACE_FIELDS = frozenset(Interface.__slots__)
 _ROUTE_FIELDS = frozenset(StaticRoute.__slots__)
 _FIREWALL_FIELDS = frozenset(Firewall.__slots__)
+_TUNING_FIELDS = frozenset(Tuning.__slots__)
 
 
 def _read_queue_type(reader: Reader) -> QueueType:
@@ -388,6 +391,20 @@ def _read_firewall(reader: Reader) -> Firewall:
     )
 
 
+def _read_tuning(reader: Reader) -> Tuning:
+    reader.refuse_unknown(_TUNING_FIELDS)
+    if reader.id != "tuning":
+        reader.error("id", "bad-id", f"must be 'tuning': there is one such object, not {reader.id!r}")
+    overrides: dict[str, str] = {}
+    inner = reader.inner("overrides")
+    if inner is not None:
+        if len(inner.data) > limits.MAX_OVERRIDES:
+            reader.error("overrides", "too-many", f"has more than {limits.MAX_OVERRIDES} entries")
+        else:
+            overrides = {name: _read_option(inner, name) for name in inner.data}
+    return Tuning(reader.id, tuple(sorted(overrides.items())))
+
+
 def _read_port(value: object) -> int:
     if type(value) is not int or not 1 <= value <= 65535:
         raise Invalid(f"must be a TCP port from 1 to 65535, not {shown(value)}", code="bad-number")
@@ -403,12 +420,17 @@ def _queue_type_json(item: QueueType) -> Json:
     return {"id": item.id, "type": item.type, "options": dict(item.options), "comment": item.comment}
 
 
+def _tuning_json(item: Tuning) -> Json:
+    return {"id": item.id, "overrides": dict(item.overrides)}
+
+
 _READERS: Mapping[Kind, Callable[[Reader], ConfigObject]] = {
     "queue": _read_queue,
     "queue-type": _read_queue_type,
     "interface": _read_interface,
     "static-route": _read_static_route,
     "firewall": _read_firewall,
+    "tuning": _read_tuning,
 }
 _WRITERS: Mapping[Kind, Callable[..., Json]] = {
     "queue": _queue_json,
@@ -416,6 +438,7 @@ _WRITERS: Mapping[Kind, Callable[..., Json]] = {
     "interface": _slots_json,
     "static-route": _slots_json,
     "firewall": _slots_json,
+    "tuning": _tuning_json,
 }
 _plain: dict[Kind, Json] = {}
 
@@ -426,6 +449,6 @@ def _plain_json(kind: Kind) -> Json:
         required: Json = {"queue": {"name": "x"}, "queue-type": {"type": "pfifo"}}.get(kind, {})  # type: ignore[assignment]
         if kind == "static-route":
             required = {"destination": "0.0.0.0/0"}
-        item = from_json(kind, {**required, "id": "firewall"})
+        item = from_json(kind, {**required, "id": "tuning" if kind == "tuning" else "firewall"})
         _plain[kind] = {name: value for name, value in to_json(item).items() if name not in required}
     return _plain[kind]

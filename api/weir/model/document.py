@@ -19,6 +19,7 @@ from weir.model.objects import (
     Queue,
     QueueType,
     StaticRoute,
+    Tuning,
 )
 from weir.model.prefix import looks_like_prefix, parse_prefix
 
@@ -125,6 +126,10 @@ class Document:
         """The configured policy, or the default one: without an object, deny from WAN holds too."""
         found = self._objects["firewall"].get("firewall")
         return found if isinstance(found, Firewall) else Firewall()
+
+    def tuning(self) -> Tuning:
+        found = self._objects["tuning"].get("tuning")
+        return found if isinstance(found, Tuning) else Tuning()
 
     def of_kind(self, kind: Kind) -> dict[str, ConfigObject]:
         """The live mapping of one kind; callers do not change it."""

@@ -24,6 +24,8 @@ MIN_MTU_BYTES = 68
 MIN_IPV6_MTU_BYTES = 1280
 MAX_MTU_BYTES = 65535
 
+MAX_OVERRIDES = 256
+
 LOW_RATE_BPS = 10_000
 """Below this a packet of 1,500 bytes takes more than a second: nearly always a forgotten `k` or `M`."""
 

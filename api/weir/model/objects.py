@@ -12,8 +12,8 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 T = TypeVar("T")
 
-Kind = Literal["queue", "queue-type", "interface", "static-route", "firewall"]
-KINDS: tuple[Kind, ...] = ("queue-type", "interface", "static-route", "firewall", "queue")
+Kind = Literal["queue", "queue-type", "interface", "static-route", "firewall", "tuning"]
+KINDS: tuple[Kind, ...] = ("queue-type", "interface", "static-route", "firewall", "tuning", "queue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,4 +151,21 @@ class Firewall:
         return self.id
 
 
-ConfigObject = Queue | QueueType | Interface | StaticRoute | Firewall
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What differs from the product's own tuning: (id of a setting, value); "" leaves the kernel's.
+
+    One object, id `tuning`. Which settings there are is data of the image, so an id that this release does
+    not know is kept and has no effect.
+    """
+
+    kind: ClassVar[Kind] = "tuning"
+    id: str = "tuning"
+    overrides: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+
+ConfigObject = Queue | QueueType | Interface | StaticRoute | Firewall | Tuning

@@ -13,6 +13,7 @@ from weir.service.configuration import ConfigService
 from weir.service.engine import Engine
 from weir.service.revisions import RevisionService
 from weir.service.running import Running
+from weir.service.tuning import TuningService
 from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
 from weir.store import ConfigStore
@@ -36,6 +37,7 @@ class Service:
         self.auth = AuthService(accounts)
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
+        self.tuning = TuningService(agent)
         self.updates = UpdateService(agent, self.audit, folder / "uploads")
 
     @classmethod

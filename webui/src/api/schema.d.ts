@@ -513,6 +513,25 @@ export interface paths {
         patch: operations["patch_firewall"];
         trace?: never;
     };
+    "/api/v1/tuning": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show every setting with its reason, what it should be and what the kernel holds */
+        get: operations["get_tuning"];
+        /** Replace the overrides */
+        put: operations["put_tuning"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change overrides (merge patch; null goes back to the product's value) */
+        patch: operations["patch_tuning"];
+        trace?: never;
+    };
     "/api/v1/candidate": {
         parameters: {
             query?: never;
@@ -1443,7 +1462,7 @@ export interface components {
         };
         ObjectReference: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
             id: string;
         };
         Candidate: {
@@ -1867,12 +1886,59 @@ export interface components {
             allow_ping_from_wan?: boolean | null;
             allowed_wan_tcp_ports?: number[] | null;
         };
+        SettingPlace: {
+            place: string;
+            wanted: string | null;
+            /** @description What the kernel has now. */
+            held: string | null;
+            /** @enum {string} */
+            state: "applied" | "differs" | "absent" | "left" | "refused";
+            why: string | null;
+        };
+        Setting: {
+            id: string;
+            /** @enum {string} */
+            scope: "sysctl" | "interface" | "cmdline" | "service";
+            key: string;
+            /** @description The product's value. */
+            value: string;
+            override: string | null;
+            reason: string;
+            /** @description The document or measurement behind it. */
+            evidence: string;
+            /** @enum {string} */
+            measured: "figure" | "function" | "no";
+            places: components["schemas"]["SettingPlace"][];
+        };
+        Tuning: {
+            id: string;
+            overrides: {
+                [key: string]: string;
+            };
+            settings: components["schemas"]["Setting"][];
+            /** @description Why there are no settings: the agent does not answer. */
+            settings_reason: string | null;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        TuningInput: {
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. */
+            overrides?: {
+                [key: string]: string;
+            } | null;
+        };
+        TuningPatch: {
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. */
+            overrides?: {
+                [key: string]: string;
+            } | null;
+        };
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
         ChangeInput: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
             /**
              * @description null: assign one.
              * @default null
@@ -1887,7 +1953,7 @@ export interface components {
         };
         Change: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
             id: string;
             name: string;
             /** @enum {string} */
@@ -3690,6 +3756,116 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Firewall"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_tuning: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tuning"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_tuning: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TuningInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tuning"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tuning"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_tuning: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["TuningPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tuning"];
                 };
             };
             /** @description Staged in your candidate */

@@ -8,7 +8,7 @@ from marshmallow import fields, validate
 from weir.http.schemas.base import Answer, Input, Text, Whole, one_of
 from weir.http.schemas.problem import Finding
 
-KINDS = ("queue", "queue-type", "interface", "static-route", "firewall")
+KINDS = ("queue", "queue-type", "interface", "static-route", "firewall", "tuning")
 CONFIRM_WITHIN_S = (1, 3600)
 
 

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning: what board/tuning.toml says, per system, interface and driver, with the operator's overrides.
+
+A setting that this machine does not have is told and left out. One of the product's own that a driver refuses
+is told, too, and never stands in the way of a change; an operator's own value that is refused is an error.
+Boot parameters and properties of services are the image's business: they are compared and shown only.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from weir.adapters.netlink import Link, Links
+from weir.adapters.tunables import Tunables, mask_of
+from weir.backends.backend import refuse, step
+from weir.compiler.types import Step
+from weir.model.problem import Problem, Unavailable
+
+log = logging.getLogger(__name__)
+
+Scope = Literal["sysctl", "interface", "cmdline", "service"]
+_MEMORY = re.compile(r"memory/(\d+)")
+_SIZE = re.compile(r"(\d+)([KMG])")
+_SHAPERS = "fq."
+"""Keys of the leaves that the shaper makes: it sets them itself, to these values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One entry of the file."""
+
+    id: str
+    scope: Scope
+    key: str
+    value: str
+    reason: str
+    evidence: str
+    measured: str
+    match: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A setting at one place: "" for the machine, an interface, or a unit."""
+
+    setting: Setting
+    place: str
+    wanted: str | None
+    """None: left to the kernel, or nothing that this machine could be set to."""
+    held: str | None
+    overridden: bool
+
+    @property
+    def what(self) -> str:
+        return f"{self.place}: {self.setting.key}" if self.place else self.setting.key
+
+    @property
+    def differs(self) -> bool:
+        applied = self.setting.scope in ("sysctl", "interface") and not self.setting.key.startswith(_SHAPERS)
+        return applied and None not in (self.wanted, self.held) and self.wanted != self.held
+
+
+@dataclass(frozen=True, slots=True)
+class TuningDifference:
+    changes: tuple[Target, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def steps(self) -> Sequence[Step]:
+        return [
+            step("tuning", "change", "setting", f"{item.what} = {item.wanted} (was {item.held})")
+            for item in self.changes
+        ]
+
+
+class TuningBackend:
+    def __init__(self, settings: Sequence[Setting], links: Links, tunables: Tunables | None = None) -> None:
+        self._settings = settings
+        self._links = links
+        self._tunables = tunables or Tunables()
+        self._refused: dict[tuple[str, str, str], str] = {}
+        """(setting, place, value) -> the driver's words; not tried again."""
+
+    def read(self) -> dict[str, Link]:
+        """Values are read where they are compared: which ones there are depends on the interfaces."""
+        return self._links.links() if self._settings else {}
+
+    def diff(self, held: Mapping[str, Link], wanted: Mapping[str, str]) -> TuningDifference:
+        found = (target for target in self.targets(held, wanted) if target.differs)
+        return TuningDifference(tuple(item for item in found if _key(item) not in self._refused))
+
+    def apply(self, difference: TuningDifference) -> None:
+        for item in difference.changes:
+            try:
+                self._set(item)
+            except Problem as problem:
+                if item.overridden:
+                    raise
+                log.warning("%s stays %s: %s", item.what, item.held, problem.message)
+                self._refused[_key(item)] = problem.message
+
+    def verify(self, difference: TuningDifference) -> None:
+        wrong = []
+        for item in difference.changes:
+            held = self._held(item.setting, item.place)
+            if held != item.wanted and _key(item) not in self._refused:
+                if item.overridden:
+                    wrong.append(f"{item.what} is {held} and not {item.wanted}")
+                else:
+                    self._refused[_key(item)] = f"it stays {held}"
+        refuse("tuning", wrong)
+
+    def targets(self, links: Mapping[str, Link], overrides: Mapping[str, str]) -> Iterator[Target]:
+        """Every setting at every place where it fits, with what is wanted and what is held."""
+        for setting in self._settings:
+            overridden = setting.id in overrides
+            value = overrides.get(setting.id, setting.value)
+            for place in _places(setting, links):
+                wanted = self._resolved(setting, value, place) if value else None
+                yield Target(setting, place, wanted, self._held(setting, place), overridden)
+
+    def to_json(self, overrides: Mapping[str, str]) -> list[dict[str, Any]]:
+        """For people: each setting with its reason, and its state at each place."""
+        shown: dict[str, dict[str, Any]] = {}
+        for target in self.targets(self.read(), overrides):
+            setting = target.setting
+            entry = shown.setdefault(setting.id, _described(setting, overrides))
+            state, why = self._state(target)
+            entry["places"].append(
+                {
+                    "place": target.place,
+                    "wanted": target.wanted,
+                    "held": target.held,
+                    "state": state,
+                    "why": why,
+                }
+            )
+        return [shown.get(setting.id, _described(setting, overrides)) for setting in self._settings]
+
+    def _state(self, item: Target) -> tuple[str, str | None]:
+        if item.setting.key.startswith(_SHAPERS):
+            return "applied", "the shaper sets it on the leaves that it makes"
+        if item.held is None:
+            return "absent", "this machine has no such setting"
+        if not item.wanted:
+            return "left", "left to the kernel"
+        if item.held == item.wanted:
+            return "applied", None
+        if item.setting.scope in ("cmdline", "service"):
+            return "differs", "the image sets it; this system was started without it"
+        refusal = self._refused.get(_key(item))
+        return ("refused", refusal) if refusal else ("differs", None)
+
+    def _held(self, setting: Setting, place: str) -> str | None:
+        if setting.scope == "sysctl":
+            return self._tunables.sysctl(setting.key)
+        if setting.scope == "interface":
+            return self._tunables.card(setting.key, place)
+        if setting.scope == "cmdline":
+            return self._tunables.boot_parameter(setting.key)
+        return self._tunables.unit_property(place, setting.key)
+
+    def _set(self, item: Target) -> None:
+        assert item.wanted is not None
+        if item.setting.scope == "sysctl":
+            self._tunables.set_sysctl(item.setting.key, item.wanted)
+        else:
+            self._tunables.set_card(item.setting.key, item.place, item.wanted)
+
+    def _resolved(self, setting: Setting, value: str, place: str) -> str | None:
+        """What a value means on this machine; None when it cannot be had here."""
+        memory, size = _MEMORY.fullmatch(value), _SIZE.fullmatch(value)
+        if memory:
+            return str(self._tunables.memory_bytes() // int(memory[1]))
+        if size and setting.scope == "service":
+            return str(int(size[1]) << {"K": 10, "M": 20, "G": 30}[size[2]])
+        if value.startswith("min(maximum,"):
+            largest = self._tunables.largest_ring(place)
+            return None if largest is None else str(min(largest, int(value[12:-1])))
+        if value == "one-queue-per-cpu":
+            return self._one_queue_each(setting.key, place)
+        if value == "all-but-the-interrupted-cpu":
+            return self._all_but_interrupted(place)
+        return value
+
+    def _one_queue_each(self, key: str, place: str) -> str | None:
+        """Processor n and queue n belong together; with fewer queues, n modulo their number."""
+        queues, processors = self._tunables.queue_count(key, place), self._tunables.processors()
+        if not queues:
+            return None
+        if key == "irq":
+            return " ".join(str(queue % processors) for queue in range(queues))
+        return " ".join(mask_of(range(queue, processors, queues)) for queue in range(queues))
+
+    def _all_but_interrupted(self, place: str) -> str | None:
+        everyone = set(range(self._tunables.processors()))
+        rest = everyone - (self._tunables.interrupted_processors(place) or {0})
+        return " ".join([mask_of(rest)] * self._tunables.queue_count("rps", place)) or None
+
+
+def load(path: Path) -> tuple[Setting, ...]:
+    """The settings of a file; none when there is no such file. Raises `Unavailable` naming what is wrong."""
+    if not path.exists():
+        return ()
+    try:
+        with path.open("rb") as file:
+            document = tomllib.load(file)
+        return tuple(Setting(**item) for item in document["setting"])
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise Unavailable(f"{path} cannot be read: {error}", code="tuning-file") from error
+
+
+def _places(setting: Setting, links: Mapping[str, Link]) -> Sequence[str]:
+    if setting.scope in ("sysctl", "cmdline"):
+        return ("",)
+    if setting.scope == "service":
+        return (setting.match["unit"],)
+    return sorted(name for name, link in links.items() if _fits(setting.match, link))
+
+
+def _fits(match: Mapping[str, str], link: Link) -> bool:
+    """Cards of the machine are `physical`; everything else is `virtual`, and loopback is neither."""
+    if link.kind == "loopback":
+        return False
+    kind = "physical" if link.kind == "physical" else "virtual"
+    queues = "multi" if link.tx_queues > 1 else "single"
+    return match.get("kind", kind) == kind and match.get("queues", queues) == queues
+
+
+def _described(setting: Setting, overrides: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "id": setting.id,
+        "scope": setting.scope,
+        "key": setting.key,
+        "value": setting.value,
+        "override": overrides.get(setting.id),
+        "reason": setting.reason,
+        "evidence": setting.evidence,
+        "measured": setting.measured,
+        "places": [],
+    }
+
+
+def _key(item: Target) -> tuple[str, str, str]:
+    return item.setting.id, item.place, item.wanted or ""

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning: every setting of kernel and cards with its reason, and the operator's overrides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from weir.http import editing
+from weir.http.context import me, service
+from weir.http.endpoint import READ, WRITE, Area, answer
+from weir.http.resources.network import STAGED, with_warnings
+from weir.http.schemas import paging, tuning
+from weir.model.problem import Unavailable
+from weir.service import Stored
+
+area = Area("tuning", "Settings of kernel and network cards, with their reasons; each can be overridden.")
+
+
+@area.operation("GET", "/tuning", scope=READ, query=paging.Staged, answers=tuning.Tuning)
+def get_tuning(query: dict[str, Any]) -> Response:
+    """Show every setting with its reason, what it should be and what the kernel holds"""
+    stored = editing.find("tuning", "tuning", staged=query["candidate"])
+    return answer(with_settings(stored), etag=stored.etag)
+
+
+@area.operation(
+    "PUT",
+    "/tuning",
+    scope=WRITE,
+    shape=tuning.TuningInput,
+    query=paging.Staged,
+    answers=tuning.Tuning,
+    also={201: ("Created", tuning.Tuning), **STAGED},
+    precondition=True,
+)
+def put_tuning(body: dict[str, Any], query: dict[str, Any]) -> Response:
+    """Replace the overrides"""
+    return editing.replace("tuning", "tuning", _own(body), with_settings, staged=query["candidate"])
+
+
+@area.operation(
+    "PATCH",
+    "/tuning",
+    scope=WRITE,
+    shape=tuning.TuningPatch,
+    query=paging.Staged,
+    answers=tuning.Tuning,
+    also=STAGED,
+    precondition=True,
+)
+def patch_tuning(body: dict[str, Any], query: dict[str, Any]) -> Response:
+    """Change overrides (merge patch; null goes back to the product's value)"""
+    return editing.patch("tuning", "tuning", _own(body), with_settings, staged=query["candidate"])
+
+
+def _own(body: dict[str, Any]) -> dict[str, Any]:
+    """Without what `GET` adds, so that its answer can be edited and sent back."""
+    return {name: value for name, value in body.items() if name not in ("settings", "settings_reason")}
+
+
+def with_settings(stored: Stored) -> dict[str, Any]:
+    try:
+        settings, reason = service().tuning.settings(me()), None
+    except Unavailable as problem:
+        settings, reason = [], problem.message
+    return {**with_warnings(stored), "settings": settings, "settings_reason": reason}

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning on a made-up machine (files of /proc and /sys, ethtool's recorded words), and on a real router."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.agent.rig import Rig, lan, until
+from weir.adapters.netlink import Link
+from weir.adapters.tunables import Tunables, mask_of
+from weir.backends.tuning import Setting, TuningBackend, load
+from weir.model.objects import Tuning
+from weir.model.problem import ApplyFailed, Problem, Unavailable
+
+ROOT = Path(__file__).resolve().parents[2]
+RING = """Ring parameters for eth0:
+Pre-set maximums:
+RX:\t\t4096
+RX Mini:\tn/a
+TX:\t\t4096
+Current hardware settings:
+RX:\t\t{rx}
+RX Mini:\tn/a
+TX:\t\t256
+"""
+PAUSE = "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\t{pause}\nTX:\t\toff\n"
+FEATURES = "Features for eth0:\nrx-checksumming: on\nlarge-receive-offload: off [fixed]\n"
+COALESCE = "Coalesce parameters for eth0:\nAdaptive RX: {adaptive}  TX: n/a\nrx-usecs: 3\n"
+
+
+def link(name: str, kind: str = "physical", tx_queues: int = 4) -> Link:
+    return Link(name, 1, kind, "", 1500, True, True, True, tx_queues, "mq", {})
+
+
+class Links:
+    def __init__(self, *links: Link) -> None:
+        self._links = {item.name: item for item in links}
+
+    def links(self) -> dict[str, Link]:
+        return self._links
+
+
+class Machine(Tunables):
+    """Four processors and a card of two queues; ethtool keeps what it is told."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, self.ethtool)
+        self.root = root
+        self.card_values = {"rx": "256", "pause": "on", "adaptive": "off"}
+        self.refuse = False
+        self.calls: list[list[str]] = []
+        self.file("proc/meminfo", "MemTotal:        4194304 kB\n")
+        self.file("proc/cmdline", "quiet preempt=full preempt=voluntary\n")
+        self.file("sys/devices/system/cpu/online", "0-3\n")
+        self.file("proc/sys/net/core/netdev_budget_usecs", "8000\n")
+        self.file("proc/interrupts", "  1: 5 IO-APIC i8042\n 40: 0 PCI-MSI eth0\n 41: 9 x eth0-TxRx-0\n"
+                  " 42: 9 x eth0-TxRx-1\n 43: 9 x eth01-TxRx-0\n")  # fmt: skip
+        for number in (40, 41, 42, 43):
+            self.file(f"proc/irq/{number}/smp_affinity_list", "0-3\n")
+        for queue in (0, 1):
+            self.file(f"sys/class/net/eth0/queues/tx-{queue}/xps_cpus", "0\n")
+            self.file(f"sys/class/net/eth0/queues/rx-{queue}/rps_cpus", "0\n")
+        self.file("sys/class/net/eth0/threaded", "0\n")
+
+    def file(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def ethtool(self, argv: Sequence[str]) -> str:
+        self.calls.append(list(argv[1:]))
+        if argv[1].isupper() or argv[1][1].isupper():
+            if self.refuse:
+                raise ApplyFailed("ethtool: netlink error: Operation not supported")
+            key = {"-G": "rx", "-A": "pause", "-C": "adaptive"}[argv[1]]
+            self.card_values[key] = argv[4]
+            return ""
+        return {"-g": RING, "-a": PAUSE, "-k": FEATURES, "-c": COALESCE}[argv[1]].format(**self.card_values)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def setting(key: str, value: str, scope: str = "sysctl", **match: str) -> Setting:
+    return Setting("it", scope, key, value, "because", "E1", "no", match)  # type: ignore[arg-type]
+
+
+def backend(machine: Machine, *settings: Setting, links: Links | None = None) -> TuningBackend:
+    return TuningBackend(settings, links or Links(link("eth0"), link("veth0", "veth")), machine)  # type: ignore[arg-type]
+
+
+def apply(tuning: TuningBackend, **overrides: str) -> list[str]:
+    difference = tuning.diff(tuning.read(), overrides)
+    tuning.apply(difference)
+    tuning.verify(difference)
+    return [step.text for step in difference.steps()]
+
+
+def state(tuning: TuningBackend, **overrides: str) -> list[tuple[str, str]]:
+    (shown,) = tuning.to_json(overrides)
+    return [(place["place"], place["state"]) for place in shown["places"]]
+
+
+def test_a_sysctl_is_set_once_and_an_override_wins(machine: Machine) -> None:
+    tuning = backend(machine, setting("net.core.netdev_budget_usecs", "2000"))
+    assert apply(tuning) == ["net.core.netdev_budget_usecs = 2000 (was 8000)"]
+    assert apply(tuning) == []
+    assert apply(tuning, it="4000") == ["net.core.netdev_budget_usecs = 4000 (was 2000)"]
+    assert apply(tuning, it="") == []
+    assert state(tuning, it="") == [("", "left")]
+    assert apply(tuning) == ["net.core.netdev_budget_usecs = 2000 (was 4000)"]
+
+
+def test_what_the_machine_does_not_have_is_told_and_left_out(machine: Machine) -> None:
+    tuning = backend(machine, setting("net.no.such", "1"))
+    assert apply(tuning, it="2") == []
+    assert state(tuning) == [("", "absent")]
+
+
+def test_a_refusal_of_ours_is_told_and_not_tried_again_one_of_the_operators_is_an_error(
+    machine: Machine,
+) -> None:
+    machine.refuse = True
+    tuning = backend(machine, setting("pause", "off", "interface", kind="physical"))
+    assert len(apply(tuning)) == 1
+    assert apply(tuning) == []
+    assert state(tuning) == [("eth0", "refused")]
+    with pytest.raises(Problem, match="not supported"):
+        apply(backend(machine, setting("pause", "on", "interface", kind="physical")), it="off")
+
+
+def test_a_value_that_the_kernel_does_not_keep_is_an_error_only_when_it_was_asked_for(
+    machine: Machine,
+) -> None:
+    machine.set_sysctl = lambda key, value: None  # type: ignore[method-assign]
+    tuning = backend(machine, setting("net.core.netdev_budget_usecs", "2000"))
+    apply(tuning)
+    assert state(tuning) == [("", "refused")]
+    with pytest.raises(ApplyFailed, match="is 8000 and not 5"):
+        apply(tuning, it="5")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        ("ring.rx", "min(maximum,2048)", "2048"),
+        ("ring.rx", "min(maximum,9000)", "4096"),
+        ("coalesce.adaptive-rx", "on", "on"),
+        ("pause", "off", "off"),
+        ("threaded", "1", "1"),
+        ("xps", "one-queue-per-cpu", "5 a"),
+        ("irq", "one-queue-per-cpu", "0 1"),
+        ("rps", "all-but-the-interrupted-cpu", "0 0"),
+    ],
+)
+def test_a_card_is_set_to_what_the_words_mean_on_this_machine(
+    machine: Machine, key: str, value: str, wanted: str
+) -> None:
+    tuning = backend(machine, setting(key, value, "interface", kind="physical"))
+    apply(tuning)
+    assert machine.card(key, "eth0") == wanted
+    assert state(tuning) == [("eth0", "applied")]
+
+
+def test_receive_steering_spares_the_interrupted_processor(machine: Machine) -> None:
+    for number in (41, 42):
+        machine.file(f"proc/irq/{number}/smp_affinity_list", "1\n")
+    apply(backend(machine, setting("rps", "all-but-the-interrupted-cpu", "interface", kind="physical")))
+    assert machine.card("rps", "eth0") == "d d"
+
+
+def test_a_fixed_feature_that_is_as_wanted_needs_nothing(machine: Machine) -> None:
+    assert apply(backend(machine, setting("offload.lro", "off", "interface", kind="physical"))) == []
+
+
+@pytest.mark.parametrize(
+    ("match", "places"),
+    [({"kind": "physical"}, ["eth0", "eth9"]), ({"kind": "physical", "queues": "single"}, ["eth9"]),
+     ({"kind": "virtual"}, ["veth0"]), ({}, ["eth0", "eth9", "veth0"])],
+)  # fmt: skip
+def test_interfaces_are_chosen_by_kind_and_queues(
+    machine: Machine, match: dict[str, str], places: list[str]
+) -> None:
+    links = Links(link("eth0"), link("eth9", tx_queues=1), link("veth0", "veth"), link("lo", "loopback"))
+    tuning = backend(machine, setting("threaded", "0", "interface", **match), links=links)
+    assert [place for place, _ in state(tuning)] == places
+
+
+def test_boot_parameters_and_units_are_compared_and_never_set(machine: Machine) -> None:
+    machine.file("sys/fs/cgroup/system.slice/frr.service/cpu.weight", "100\n")
+    machine.file("sys/fs/cgroup/system.slice/weir-api.service/memory.high", f"{512 << 20}\n")
+    for item, expected in (
+        (setting("preempt", "voluntary", "cmdline"), "applied"),
+        (setting("preempt", "none", "cmdline"), "differs"),
+        (setting("CPUWeight", "1000", "service", unit="frr.service"), "differs"),
+        (setting("MemoryHigh", "512M", "service", unit="weir-api.service"), "applied"),
+    ):
+        tuning = backend(machine, item)
+        assert apply(tuning) == []
+        assert [found for _, found in state(tuning)] == [expected]
+
+
+def test_masks_of_many_processors_are_written_as_the_kernel_does() -> None:
+    assert mask_of([]) == "0"
+    assert mask_of([0, 31]) == "80000001"
+    assert mask_of([33]) == "2,00000000"
+    assert mask_of(range(64)) == "ffffffff,ffffffff"
+
+
+def test_a_value_in_proportion_to_memory(machine: Machine) -> None:
+    machine.file("proc/sys/net/netfilter/nf_conntrack_max", "65536\n")
+    apply(backend(machine, setting("net.netfilter.nf_conntrack_max", "memory/16384")))
+    assert machine.sysctl("net.netfilter.nf_conntrack_max") == "262144"
+
+
+def test_a_file_that_cannot_be_read_is_named_and_none_is_no_error(tmp_path: Path) -> None:
+    assert load(tmp_path / "absent.toml") == ()
+    broken = tmp_path / "tuning.toml"
+    broken.write_text("[[setting]]\nid = 1\nwrong = 2\n")
+    with pytest.raises(Unavailable, match=r"tuning\.toml"):
+        load(broken)
+    assert len(load(ROOT / "board/tuning.toml")) > 20
+
+
+KEY = "net.ipv4.fib_multipath_hash_policy"
+
+
+@pytest.fixture(scope="module")
+def tuned(rig: Rig) -> Rig:
+    rig.stop_agent()
+    rig.start_agent("--tuning", str(ROOT / "board/tuning.toml"))
+    rig.commit(lan())
+    return rig
+
+
+def held(rig: Rig) -> str:
+    return rig.run("sysctl", "-n", KEY).strip()
+
+
+def test_a_router_is_tuned_in_its_own_namespace_only(tuned: Rig) -> None:
+    outside = Path("/proc/sys/net/ipv4/fib_multipath_hash_policy").read_text().strip()
+    until("the product's value", lambda: held(tuned) == "1")
+    tuned.commit(Tuning(overrides=(("multipath-hash", "2"),)))
+    assert held(tuned) == "2"
+    assert Path("/proc/sys/net/ipv4/fib_multipath_hash_policy").read_text().strip() == outside
+    shown = {item["id"]: item for item in tuned.agent.call("tuning")["value"]}
+    assert shown["multipath-hash"]["places"][0] == {
+        "place": "", "wanted": "2", "held": "2", "state": "applied", "why": None
+    }  # fmt: skip
+    assert shown["default-qdisc"]["places"][0]["state"] == "absent"
+
+
+def test_a_value_that_the_kernel_refuses_stops_the_commit(tuned: Rig) -> None:
+    before = held(tuned)
+    with pytest.raises(Problem):
+        tuned.commit(Tuning(overrides=(("multipath-hash", "lots"),)))
+    assert held(tuned) == before
+
+
+def test_somebody_elses_change_is_repaired(tuned: Rig) -> None:
+    wanted = held(tuned)
+    tuned.run("sysctl", "-w", f"{KEY}=0")
+    tuned.agent.call("resync")
+    assert held(tuned) == wanted
+    assert any(KEY in item["text"] for item in tuned.status()["drift"])
