@@ -32,7 +32,10 @@ COALESCE = "Coalesce parameters for eth0:\nAdaptive RX: {adaptive}  TX: n/a\nrx-
 
 
 def link(name: str, kind: str = "physical", tx_queues: int = 4) -> Link:
-    return Link(name, 1, kind, "", 1500, True, True, True, tx_queues, "mq", {})
+    return Link(
+        name=name, index=1, kind=kind, mac="", mtu=1500, up=True, carrier=True, ethernet=True,
+        tx_queues=tx_queues, qdisc="mq", master=0, lower=0, counters={},
+    )  # fmt: skip
 
 
 class Links:
