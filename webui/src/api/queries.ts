@@ -139,6 +139,7 @@ export const KIND_WORD: Record<Kind, readonly [string, string]> = {
   interface: ["interface", "interfaces"],
   "static-route": ["route", "routes"],
   firewall: ["firewall policy", "firewall policies"],
+  tuning: ["tuning", "tunings"],
 };
 export const sessionsQuery = queryOptions({ queryKey: ["accounts", "sessions"], queryFn: () => need(api.GET("/api/v1/auth/sessions")) });
 
