@@ -129,7 +129,7 @@ static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir
 				passage->route.ip_bytes);
 		return weir_send_fast(ctx, passage);
 	}
-	if (line->flags & WEIR_LINE_SUBQUEUES)
+	if (line->flags & WEIR_LINE_STACK)
 		return weir_go_up(passage, WEIR_UP_WAITS);
 	action = weir_conform_fast(passage, index);
 	return action == XDP_REDIRECT ? weir_send_fast(ctx, passage) : action;

@@ -27,6 +27,7 @@
 
 #include "clock.h"
 #include "counters.h"
+#include "far.h"
 #include "hosts.h"
 #include "lookup.h"
 #include "parse.h"
@@ -209,6 +210,22 @@ static __always_inline __u32 weir_classify_egress(struct __sk_buff *skb, const s
 	return slot ? slot * 2 + WEIR_UPLOAD : 0;
 }
 
+/* The class that the packet came to is a fork: look at both of its ends. Returns a line, 0 = none. */
+static __always_inline __u32 weir_classify_far(struct __sk_buff *skb, const struct weir_port *port,
+					       const struct weir_packet *packet)
+{
+	struct weir_ends ends = { .destination = *packet };
+	struct weir_port *from;
+	__u32 place;
+
+	if (weir_parse(skb, port, WEIR_SOURCE, &ends.source) != WEIR_OK)
+		return 0;
+	ends.destination_slot = weir_lookup(port, packet);
+	ends.mark_slot = (skb->mark & WEIR_MARK_SLOT) >> WEIR_MARK_SHIFT;
+	from = weir_port_find(skb->ingress_ifindex, &place);
+	return weir_choose(from, port, &ends);
+}
+
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
@@ -251,6 +268,10 @@ int weir_egress(struct __sk_buff *skb)
 	}
 	index = weir_classify_egress(skb, port, &packet);
 	line = weir_line(index);
+	if (line && line->flags & WEIR_LINE_FORK) {
+		index = weir_classify_far(skb, port, &packet);
+		line = weir_line(index);
+	}
 	if (!index || !line || !line->key) {
 		weir_port_count(place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS, skb->len);
 		return WEIR_NEXT;

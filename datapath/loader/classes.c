@@ -65,8 +65,9 @@ static void line_store(struct weir *weir, struct weir_line *line, const struct w
 		weir_publish(&line->cost, weir_cost_of(from->rate_bps));
 	}
 	weir_publish(&line->guarantee_bps, from->guarantee_bps);
-	weir_publish(&line->flags,
-		     (line->flags & ~WEIR_LINE_PRIORITY) | (from->priority & WEIR_LINE_PRIORITY));
+	weir_publish(&line->flags, (line->flags & ~(WEIR_LINE_PRIORITY | WEIR_LINE_FORK)) |
+					   (from->priority & WEIR_LINE_PRIORITY) |
+					   (spec->fork ? WEIR_LINE_FORK : 0));
 	weir_publish(&line->htb_classid, from->htb_classid);
 	total_store(weir, line, direction, spec->total_slot * 2);
 	weir_publish(&line->parent, spec->parent_slot ? spec->parent_slot * 2 + direction : 0);
@@ -130,6 +131,7 @@ int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t c
 			.slot = slot,
 			.parent_slot = lines[0].parent / 2,
 			.total_slot = lines[0].shared / 2,
+			.fork = !!(lines[0].flags & WEIR_LINE_FORK),
 			.key = lines[0].key,
 		};
 		for (int direction = 0; direction < 2; direction++)

@@ -26,6 +26,7 @@ enum weir_map {
 	WEIR_MAP_FLOWS,
 	WEIR_MAP_SUBQUEUES,
 	WEIR_MAP_HOSTS,
+	WEIR_MAP_FAR,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };

@@ -37,6 +37,7 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_FLOWS] = "weir_flows",
 	[WEIR_MAP_SUBQUEUES] = "weir_subqueues",
 	[WEIR_MAP_HOSTS] = "weir_hosts",
+	[WEIR_MAP_FAR] = "weir_far",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -78,6 +79,8 @@ static uint32_t value_size(enum weir_map map)
 		return sizeof(uint32_t);
 	case WEIR_MAP_HELD:
 		return sizeof(uint64_t);
+	case WEIR_MAP_FAR:
+		return sizeof(struct weir_far);
 	case WEIR_MAP_QUANTA:
 		return sizeof(struct weir_quantum);
 	case WEIR_MAP_WAITS:
@@ -110,6 +113,8 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 	case WEIR_MAP_PREFIX4:
 	case WEIR_MAP_PREFIX6:
 		return meta->prefix_entries;
+	case WEIR_MAP_FAR:
+		return meta->prefixes;
 	case WEIR_MAP_V4:
 		return meta->v4_units;
 	case WEIR_MAP_PORTS:
@@ -129,6 +134,8 @@ static enum bpf_map_type map_type(enum weir_map map)
 {
 	if (map == WEIR_MAP_PORT_COUNTERS || map == WEIR_MAP_QUANTA)
 		return BPF_MAP_TYPE_PERCPU_ARRAY;
+	if (map == WEIR_MAP_FAR)
+		return BPF_MAP_TYPE_LPM_TRIE;
 	return map == WEIR_MAP_DEVICES ? BPF_MAP_TYPE_DEVMAP : BPF_MAP_TYPE_ARRAY;
 }
 
@@ -170,9 +177,13 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 static int create_map(enum weir_map map, const struct weir_meta *meta)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = is_mapped(map) ? BPF_F_MMAPABLE : 0);
-	int fd = bpf_map_create(map_type(map), weir_map_names[map], sizeof(uint32_t), value_size(map),
-				entry_count(map, meta), &options);
+	uint32_t key_size = map == WEIR_MAP_FAR ? sizeof(struct weir_far_key) : sizeof(uint32_t);
+	int fd;
 
+	if (map == WEIR_MAP_FAR)
+		options.map_flags = BPF_F_NO_PREALLOC;
+	fd = bpf_map_create(map_type(map), weir_map_names[map], key_size, value_size(map),
+			    entry_count(map, meta), &options);
 	if (fd < 0)
 		return weir_fail(-fd, "the kernel refuses map %s with %u entries: %s", weir_map_names[map],
 				 entry_count(map, meta), strerror(-fd));

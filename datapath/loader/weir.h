@@ -35,7 +35,7 @@ struct weir_class_spec {
 	uint32_t slot;
 	uint32_t parent_slot;
 	uint32_t total_slot;
-	uint32_t reserved;
+	uint32_t fork; /* 1: far ends decide; parent_slot is who takes the rest */
 	uint64_t key;
 	struct weir_line_spec line[2];
 };
@@ -68,6 +68,15 @@ struct weir_prefix_spec {
 	uint16_t domain;
 	uint8_t family; /* 4 or 6 */
 	uint8_t length;
+};
+
+struct weir_far_spec {
+	uint32_t fork; /* slot */
+	uint32_t family; /* 4, 6, or 0 = an interface */
+	uint8_t end[16]; /* network byte order */
+	uint32_t length;
+	uint32_t slot;
+	uint32_t rank;
 };
 
 struct weir_port_spec {
@@ -130,6 +139,12 @@ int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remov
 int weir_prefixes_read(struct weir *weir, struct weir_prefix_spec *out, uint32_t capacity);
 /* The slot that packets to this address get, read from the tables as the programs read them. */
 int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address);
+
+/* Remove far ends, then set others. They take effect by a class with `fork` and prefixes that lead to it; a
+ * family of 0 is an interface, `end` its name. Removing what is not there is no error. */
+int weir_far_change(struct weir *weir, const struct weir_far_spec *remove, uint32_t removes,
+		    const struct weir_far_spec *add, uint32_t adds);
+int weir_far_read(struct weir *weir, struct weir_far_spec *out, uint32_t capacity);
 
 int weir_usage(struct weir *weir, struct weir_usage *out);
 /* Why ports cannot have WEIR_ROLE_FLOW; empty when they can. Valid until weir_close. */

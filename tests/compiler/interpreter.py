@@ -3,11 +3,14 @@
 
 "The list is ordered and the first match wins"; a parent captures its children's traffic, so a packet that
 a queue matches is tried on that queue's children, in their order, and stays with the deepest that matches.
+A queue with a `dst` matches only packets whose far end it names. Weir cannot say "through this interface and
+with that prefix" in one: such a queue matches nothing.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import dataclass
 from datetime import datetime
 
 from weir.model.objects import Queue
@@ -15,28 +18,46 @@ from weir.model.objects import Queue
 DAY_NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
-def first_match(queues: list[Queue], address: str, now: datetime) -> str | None:
-    """The id of the queue that takes packets of this address, or None."""
-    return _walk(queues, None, ipaddress.ip_address(address), now)
+@dataclass(frozen=True)
+class Packet:
+    """The address that targets are compared with, and the far end: its address, and the interface there."""
+
+    address: str
+    far: str = "192.0.2.1"
+    behind: str = "eth9"
+
+
+def first_match(queues: list[Queue], packet: Packet, now: datetime) -> str | None:
+    """The id of the queue that takes this packet, or None."""
+    return _walk(queues, None, (), packet, now)
 
 
 def _walk(
-    queues: list[Queue],
-    parent: str | None,
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
-    now: datetime,
+    queues: list[Queue], parent: str | None, above: tuple[str, ...], packet: Packet, now: datetime
 ) -> str | None:
     siblings = [queue for queue in queues if queue.parent == parent]
     for queue in sorted(siblings, key=lambda queue: (queue.position, queue.id)):
-        if queue.disabled or queue.dst is not None or not _open(queue, now):
+        dst = above if queue.dst is None else (*above, queue.dst)
+        if queue.disabled or not _open(queue, now) or not _is_there(dst, packet):
             continue
         if not queue.target:
-            below = _walk(queues, queue.id, address, now)
+            below = _walk(queues, queue.id, dst, packet, now)
             if below is not None:
                 return below
-        elif any(address in ipaddress.ip_network(text) for text in queue.target):
-            return _walk(queues, queue.id, address, now) or queue.id
+        elif any(_holds(text, packet.address) for text in queue.target):
+            return _walk(queues, queue.id, dst, packet, now) or queue.id
     return None
+
+
+def _is_there(dst: tuple[str, ...], packet: Packet) -> bool:
+    """Whether the far end is all that these name."""
+    if len({"/" in text for text in dst}) > 1:
+        return False
+    return all(_holds(text, packet.far) if "/" in text else text == packet.behind for text in dst)
+
+
+def _holds(network: str, address: str) -> bool:
+    return ipaddress.ip_address(address) in ipaddress.ip_network(network)
 
 
 def _open(queue: Queue, now: datetime) -> bool:

@@ -3,14 +3,24 @@
 
 from __future__ import annotations
 
+import ipaddress
 from datetime import datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.compiler.interpreter import first_match
+from tests.compiler.interpreter import Packet, first_match
 from tests.model.strategies import addresses, anything, changes_to, patient, valid_changes_to, valid_trees
-from weir.compiler import Compiled, SlotAllocation, compile_document, difference, explain, recompiled, update
+from weir.compiler import (
+    ClassSpec,
+    Compiled,
+    SlotAllocation,
+    compile_document,
+    difference,
+    explain,
+    recompiled,
+    update,
+)
 from weir.model.document import Change, Document
 from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import ConfigObject, Queue
@@ -18,6 +28,12 @@ from weir.model.prefix import WIDTH, parse_prefix
 from weir.model.rules import validate_all
 
 MONDAY_MORNING = datetime(2026, 1, 5, 9, 0)
+packets = st.builds(
+    Packet,
+    addresses,
+    st.sampled_from(("192.0.2.1", "198.51.100.1", "198.51.100.70", "2001:db8:100::1")),
+    st.sampled_from(("eth9", "wan0")),
+)
 TIMES = st.sampled_from((MONDAY_MORNING, datetime(2026, 1, 5, 13, 0), datetime(2026, 1, 10, 12, 0)))
 
 
@@ -32,18 +48,47 @@ def longest_match(table: dict[tuple[int, int, int, int], int], address: str) -> 
     return 0
 
 
-def answer(compiled: Compiled, address: str) -> str | None:
-    slot = longest_match(dict(compiled.shaping.prefixes), address)
-    return compiled.shaping.classes[slot].queue_id if slot else None
+def settled(spec: ClassSpec, packet: Packet) -> int:
+    """What the datapath does with a class it came to (datapath/bpf/far.h)."""
+    if not spec.far:
+        return spec.slot
+    far, name = ipaddress.ip_address(packet.far), packet.behind.encode().ljust(16, b"\0")
+    by_address = [
+        end
+        for end in spec.far
+        if end.family == far.version
+        and far in ipaddress.ip_network((end.end[: 4 if far.version == 4 else 16], end.length))
+    ]
+    found = sorted(by_address, key=lambda end: end.length)[-1:]
+    found += [end for end in spec.far if end.family == 0 and end.end == name]
+    return min(found, key=lambda end: end.rank).slot if found else spec.parent_slot
+
+
+def answer(compiled: Compiled, packet: Packet) -> str | None:
+    slot = longest_match(dict(compiled.shaping.prefixes), packet.address)
+    classes = compiled.shaping.classes
+    slot = settled(classes[slot], packet) if slot else 0
+    return classes[slot].queue_id if slot else None
 
 
 def state(compiled: Compiled) -> dict[str, object]:
     """Everything the kernel would hold, with queue ids for slots."""
     shaping = compiled.shaping
-    name = {slot: spec.id for slot, spec in shaping.classes.items()} | {0: None}
+    name: dict[int, str | None] = {slot: spec.id for slot, spec in shaping.classes.items() if not spec.far}
+    name[0] = None
+    for slot, spec in shaping.classes.items():
+        if spec.far:  # its id names slots, which differ from one compilation to the next
+            ends = [(end.family, end.end, end.length, name[end.slot], end.rank) for end in spec.far]
+            name[slot] = f"{ends} {name[spec.parent_slot]}"
     return {
         "classes": {
-            spec.id: (name[spec.parent_slot], spec.depth, spec.upload, spec.download, name[spec.total_slot])
+            name[spec.slot]: (
+                name[spec.parent_slot],
+                spec.depth,
+                spec.upload,
+                spec.download,
+                name[spec.total_slot],
+            )
             for spec in shaping.classes.values()
         },
         "prefixes": {key: name[slot] for key, slot in shaping.prefixes.items()},
@@ -53,13 +98,13 @@ def state(compiled: Compiled) -> dict[str, object]:
 
 
 @patient
-@given(valid_trees(), st.lists(addresses, min_size=1, max_size=6), TIMES)
+@given(valid_trees(), st.lists(packets, min_size=1, max_size=6), TIMES)
 def test_compiled_lookup_answers_as_the_ordered_walk(
-    tree: list[Queue], hosts: list[str], now: datetime
+    tree: list[Queue], seen: list[Packet], now: datetime
 ) -> None:
     compiled = compile_document(Document(tree), SlotAllocation(), now)
-    for host in hosts:
-        assert answer(compiled, host) == first_match(tree, host, now), host
+    for packet in seen:
+        assert answer(compiled, packet) == first_match(tree, packet, now), packet
 
 
 @patient

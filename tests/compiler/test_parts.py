@@ -236,7 +236,10 @@ def test_explain_says_where_each_prefix_went() -> None:
     ("queue", "why"),
     [
         (Queue("q", "q", ("10.0.0.1/32",), disabled=True), "it is disabled"),
-        (Queue("q", "q", ("10.0.0.1/32",), dst="192.0.2.0/24"), "it has a dst, which is not enforced yet"),
+        (
+            Queue("q", "q", ("10.0.0.1/32",), dst="192.0.2.0/24", parent="far"),
+            "its dst 192.0.2.0/24 has nothing",
+        ),
         (
             Queue("q", "q", ("10.0.0.1/32",), time=TimeWindow(0, 60, ("sun",))),
             "it is outside its time window",
@@ -246,7 +249,7 @@ def test_explain_says_where_each_prefix_went() -> None:
     ],
 )
 def test_explain_says_why_a_queue_takes_nothing(queue: Queue, why: str) -> None:
-    document = Document([Queue("p", "shut", disabled=True), queue])
+    document = Document([Queue("p", "shut", disabled=True), Queue("far", "far", dst="2001:db8::/32"), queue])
     explanation = explain(compile_document(document, SlotAllocation(), NOW), document, "q")
     assert (explanation.inactive_because or "").startswith(why)
 

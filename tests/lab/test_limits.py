@@ -54,6 +54,35 @@ def test_a_customers_two_families_share_one_budget(router: Router, direction: st
     assert over4.rate_bps + over6.rate_bps == pytest.approx(8e6, rel=TOLERANCE)
 
 
+def test_the_far_end_chooses_among_queues_of_one_target(router: Router) -> None:
+    near, cdn = plan.INTERNET_ADDRESSES[:2]
+    router.bulk(
+        upsert=[
+            customer(0, dst=f"{cdn}/32", position=1, max_limit_bps=rate(5, 6)) | {"id": "cdn", "name": "cdn"},
+            customer(0, position=2, max_limit_bps=rate(2, 3)),
+        ]
+    )
+    client = plan.client_v4(0)
+    flows = [Flow(client, far, way, 9 * MEGABIT) for far in (near, cdn) for way in ("upload", "download")]
+    up, down, up_cdn, down_cdn = (flow.rate_bps for flow in measure.measure(flows))
+    assert (up, down) == (pytest.approx(2e6, rel=TOLERANCE), pytest.approx(3e6, rel=TOLERANCE))
+    assert (up_cdn, down_cdn) == (pytest.approx(5e6, rel=TOLERANCE), pytest.approx(6e6, rel=TOLERANCE))
+    assert router.api.call("GET", "/queues/cdn/explain")["agrees"] is True
+
+
+def test_an_interface_as_dst_is_the_way_out(router: Router) -> None:
+    router.bulk(
+        upsert=[
+            customer(0, dst="wan0", position=1, max_limit_bps=rate(2, 3)),
+            customer(1, dst="lan0", position=2, max_limit_bps=rate(2, 3)),
+        ]
+    )
+    up, down, free = measure.measure([flow(0, "upload", 7), flow(0, "download", 7), flow(1, "upload", 7)])
+    assert up.rate_bps == pytest.approx(2e6, rel=TOLERANCE)
+    assert down.rate_bps == pytest.approx(3e6, rel=TOLERANCE)
+    assert free.rate_bps == pytest.approx(7e6, rel=TOLERANCE)
+
+
 def test_upload_and_download_share_a_total(router: Router) -> None:
     router.bulk(upsert=[customer(0, total={"max_limit_bps": 6_000_000})])
     assert router.api.call("GET", "/queues/c0/explain")["agrees"] is True

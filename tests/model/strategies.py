@@ -90,6 +90,9 @@ def queues(
     )
 
 
+DSTS = ("198.51.100.0/24", "198.51.100.64/26", "2001:db8:100::/40", "wan0")
+
+
 def matching_queues(
     ids: st.SearchStrategy[str], parents: st.SearchStrategy[str | None]
 ) -> st.SearchStrategy[Queue]:
@@ -99,7 +102,7 @@ def matching_queues(
         id=ids,
         name=st.just("any"),
         target=targets,
-        dst=st.sampled_from((None, None, None, None, "198.51.100.0/24")),
+        dst=st.sampled_from((None, None, None, None, *DSTS)),
         parent=parents,
         position=st.integers(0, 3),
         max_limit_bps=st.sampled_from((Pair(0, 0), Pair(1_000_000, 2_000_000))),

@@ -53,8 +53,8 @@ def test_every_finding_code_is_listed() -> None:
 def test_a_queue_names_what_it_asks_for_and_does_not_get() -> None:
     plain = Queue("q", "q", ("10.0.0.1/32",), max_limit_bps=Pair(1, 1), bucket_size_ms=Pair(5, 5))
     assert enforcement_of(plain, Document()) == []
-    asking = Queue("q", "q", ("lan0",), dst="::/0")
-    assert not_enforced(asking, Document()) == ["dst"]
+    asking = Queue("q", "q", ("lan0",), dst="::/0", queue_type=Pair("pcq-upload-default", "default-small"))
+    assert not_enforced(asking, Document()) == ["queue_type"]
     assert enforcement_of(asking, Document())[-1].to_json()["field"] == "target"
 
 

@@ -163,11 +163,18 @@ SAID = [
         ("error queue/q1/queue_type.upload queue 'acme' names the queue type 'mine', which does not exist",),
     ),
     (
-        [Queue("q1", "cdn", ("10.0.0.1/32",), dst="198.51.100.0/24")],
+        [
+            Queue("q1", "far", ("10.0.0.1/32",), dst="2001:db8::/32"),
+            Queue("q2", "kid", ("10.0.0.1/32",), parent="q1", dst="wan0"),
+        ],
         (
-            "warning queue/q1/dst queue 'cdn' has dst 198.51.100.0/24, which is not enforced yet: rather "
-            "than limit other traffic, the queue and those below it match nothing",
+            "warning queue/q2/dst queue 'kid' matches nothing by dst wan0: it has nothing in common with dst "
+            "2001:db8::/32 of 'far' above it",
         ),
+    ),
+    (
+        [Queue("q1", "cdn", ("10.0.0.1/32",), dst="wan0"), Queue("q2", "x", ("10.0.0.1/32",), dst="eth9")],
+        (),
     ),
     (
         [Queue("q1", "empty")],

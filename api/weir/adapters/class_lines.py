@@ -22,6 +22,7 @@ from weir.adapters.subqueue_records import QUANTUM_NS, read_row
 _FIELDS = ("burst", "limit", "parent", "shared", "key", "rate_bps", "htb_classid", "flags", "guarantee_bps")
 _FORMATS = {4: "I", 8: "Q"}
 _PRIORITY_MASK = 0xF
+_FORK = 0x20
 _LOWEST_PRIORITY = 8
 
 
@@ -58,11 +59,11 @@ class ClassLines:
         """The class in a slot; None when the slot is free."""
         if not 0 < slot < self.capacity:
             return None
-        key, parent, shared, upload = self._line(slot * 2)
+        key, parent, shared, flags, upload = self._line(slot * 2)
         if not key:
             return None
-        _, _, _, download = self._line(slot * 2 + 1)
-        return ClassRecord(key, parent // 2, upload, download, shared // 2)
+        *_, download = self._line(slot * 2 + 1)
+        return ClassRecord(key, parent // 2, upload, download, shared // 2, bool(flags & _FORK))
 
     def in_use(self) -> Iterator[tuple[int, int]]:
         """(slot, key) of every slot in use, ascending."""
@@ -71,7 +72,7 @@ class ClassLines:
             if key:
                 yield slot, key
 
-    def _line(self, line: int) -> tuple[int, int, int, LineRecord]:
+    def _line(self, line: int) -> tuple[int, int, int, int, LineRecord]:
         row = self._row.unpack_from(self._memory, line * self._stride)
         burst, limit, parent, shared, key, rate, classid, flags, guarantee = self._pick(row)
         priority = (flags & _PRIORITY_MASK) or _LOWEST_PRIORITY
@@ -79,7 +80,7 @@ class ClassLines:
         record = LineRecord(
             rate, burst * QUANTUM_NS, limit * QUANTUM_NS, classid, guarantee, priority, subqueues
         )
-        return key, parent, shared, record
+        return key, parent, shared, flags, record
 
 
 def _row_of(fields: dict[str, list[int]]) -> tuple[struct.Struct, Callable[[Any], Any]]:

@@ -26,9 +26,11 @@ from weir.adapters.datapath_lib import (
 )
 from weir.adapters.datapath_records import (
     CLASS,
+    FAR,
     MODES,
     PREFIX,
     ClassRecord,
+    FarEntry,
     Mode,
     Port,
     PortCounters,
@@ -37,8 +39,10 @@ from weir.adapters.datapath_records import (
     Role,
     Usage,
     pack_classes,
+    pack_far,
     pack_prefixes,
     unpack_classes,
+    unpack_far,
     unpack_prefixes,
 )
 from weir.adapters.subqueue_records import (
@@ -263,6 +267,22 @@ class Datapath:
         removed, removes = pack_prefixes((*key, 0) for key in remove)
         added, adds = pack_prefixes(add)
         self._call("weir_prefixes_change", _buffer(removed), removes, _buffer(added), adds)
+
+    def change_far(self, add: Iterable[FarEntry] = (), remove: Iterable[FarEntry] = ()) -> None:
+        """Remove far ends of forks, then set others; those of a fork that no prefix leads to affect nobody.
+
+        Raises `Invalid`, and `Unavailable` code `datapath-full`: some may have been set then.
+        """
+        removed, removes = pack_far(remove)
+        added, adds = pack_far(add)
+        self._call("weir_far_change", _buffer(removed), removes, _buffer(added), adds)
+
+    def read_far(self) -> list[FarEntry]:
+        """Every far end in the kernel."""
+        size = self.usage().prefixes4[1]
+        packed = ctypes.create_string_buffer(FAR.size * size)
+        count = self._call("weir_far_read", packed, size)
+        return unpack_far(memoryview(packed)[: count * FAR.size])
 
     def lookup(self, domain: int, family: int, address: int) -> int:
         """The slot packets of this address get now, from the tables that the programs read; 0 = none."""

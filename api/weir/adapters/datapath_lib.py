@@ -87,6 +87,8 @@ _PROTOTYPES = {
     "weir_subqueues_state": [c_void_p, c_uint32, c_uint32, POINTER(SubqueuesStateSpec)],
     "weir_prefixes_change": [c_void_p, c_void_p, c_uint32, c_void_p, c_uint32],
     "weir_prefixes_read": [c_void_p, c_void_p, c_uint32],
+    "weir_far_change": [c_void_p, c_void_p, c_uint32, c_void_p, c_uint32],
+    "weir_far_read": [c_void_p, c_void_p, c_uint32],
     "weir_lookup": [c_void_p, c_void_p],
     "weir_usage": [c_void_p, POINTER(UsageSpec)],
     "weir_map_fd": [c_void_p, c_char_p, c_int],

@@ -25,6 +25,7 @@ MAX_SLOT = (1 << 20) - 1
 LINE = struct.Struct("<QQQQII")
 CLASS = struct.Struct("<IIIIQ" + LINE.format[1:] * 2)
 PREFIX = struct.Struct("<QQIHBB")
+FAR = struct.Struct("<II16sIII")
 
 _U64 = (1 << 64) - 1
 
@@ -92,7 +93,8 @@ class ClassRecord:
     """One class: a queue as the kernel holds it. `key` (never 0) tells whose slot it is.
 
     `parent_slot` 0 = no parent. `total_slot` (0 = none) is a class whose upload line both directions
-    of this class are charged to as well (RouterOS `total-*`).
+    of this class are charged to as well (RouterOS `total-*`). A `fork` takes no packets itself: far ends
+    decide, and `parent_slot` is who takes the rest.
     """
 
     key: int
@@ -100,6 +102,7 @@ class ClassRecord:
     upload: LineRecord = UNLIMITED
     download: LineRecord = UNLIMITED
     total_slot: int = 0
+    fork: bool = False
 
     def line(self, way: str) -> LineRecord:
         """The line of "upload" or "download"."""
@@ -108,7 +111,12 @@ class ClassRecord:
     @property
     def quantised(self) -> ClassRecord:
         return ClassRecord(
-            self.key, self.parent_slot, self.upload.quantised, self.download.quantised, self.total_slot
+            self.key,
+            self.parent_slot,
+            self.upload.quantised,
+            self.download.quantised,
+            self.total_slot,
+            self.fork,
         )
 
 
@@ -127,6 +135,20 @@ class PrefixEntry(NamedTuple):
     value: int
     length: int
     slot: int
+
+
+class FarEntry(NamedTuple):
+    """Whose a packet of a fork's target is when its far end lies here; the smaller `rank` wins.
+
+    `end` is an address (family 4 or 6, host bits zero) or, family 0, the name of an interface, as 16 bytes.
+    """
+
+    fork: int
+    family: int
+    end: bytes
+    length: int
+    slot: int
+    rank: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +238,7 @@ def pack_classes(classes: Iterable[tuple[int, ClassRecord]]) -> tuple[bytearray,
             slot,
             record.parent_slot,
             record.total_slot,
-            0,
+            record.fork,
             record.key,
             *_line_fields(up),
             *_line_fields(down),
@@ -230,10 +252,10 @@ def unpack_classes(
     """`subqueues` by slot and direction."""
     classes: dict[int, ClassRecord] = {}
     for row in CLASS.iter_unpack(packed):
-        slot, parent_slot, total_slot, _, key, *lines = row
+        slot, parent_slot, total_slot, fork, key, *lines = row
         up = _line_of(lines[:6], subqueues.get((slot, 0)))
         down = _line_of(lines[6:], subqueues.get((slot, 1)))
-        classes[slot] = ClassRecord(key, parent_slot, up, down, total_slot)
+        classes[slot] = ClassRecord(key, parent_slot, up, down, total_slot, bool(fork))
     return classes
 
 
@@ -249,6 +271,19 @@ def pack_prefixes(entries: Iterable[PrefixEntry | tuple[int, int, int, int, int]
             PREFIX.pack_into(packed, offset, value, 0, slot, domain, family, length)
         offset += PREFIX.size
     return packed, len(items)
+
+
+def pack_far(entries: Iterable[FarEntry]) -> tuple[bytearray, int]:
+    """(packed array, count) for `weir_far_change`."""
+    items = list(entries)
+    packed = bytearray(len(items) * FAR.size)
+    for index, (fork, family, end, length, slot, rank) in enumerate(items):
+        FAR.pack_into(packed, index * FAR.size, fork, family, end, length, slot, rank)
+    return packed, len(items)
+
+
+def unpack_far(packed: bytes | memoryview) -> list[FarEntry]:
+    return [FarEntry(*row) for row in FAR.iter_unpack(packed)]
 
 
 def unpack_prefixes(packed: bytes | memoryview) -> Iterator[tuple[PrefixKey, int]]:

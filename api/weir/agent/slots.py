@@ -32,11 +32,11 @@ class SlotLog:
     def note(self, plan: Plan) -> None:
         """Take over the queues that came, went or moved to another slot."""
         classes = plan.shaping.classes
-        change = {spec.queue_id: NO_SLOT for spec in classes.removed if not spec.is_total}
+        change = {spec.queue_id: NO_SLOT for spec in classes.removed if spec.is_queue}
         change.update(
             (new.queue_id, new.slot)
             for old, new in classes.set
-            if not new.is_total and (old is None or old.slot != new.slot)
+            if new.is_queue and (old is None or old.slot != new.slot)
         )
         if not change:
             return

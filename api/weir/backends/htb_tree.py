@@ -22,8 +22,9 @@ LEAST_BURST_BYTES = 2_000
 
 
 def in_tree(spec: ClassSpec) -> bool:
-    """A total is charged from two ports, and a tree belongs to one: the programs police it instead."""
-    return not spec.is_total
+    """A total is charged from two ports, and a tree belongs to one: the programs police it instead. Forks
+    take no packets."""
+    return spec.is_queue
 
 
 def inner_slots(specs: Mapping[int, ClassSpec]) -> set[int]:

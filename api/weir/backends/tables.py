@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from weir.adapters.class_lines import ClassLines
-from weir.adapters.datapath_records import ClassRecord, LineRecord
+from weir.adapters.datapath_records import ClassRecord, FarEntry, LineRecord
 from weir.adapters.tc import HTB_MAJOR, HTB_OWN, MAX_HTB_SLOT
 from weir.backends.backend import refuse, step
 from weir.compiler import (
@@ -46,6 +46,8 @@ class Tables(Protocol):
         add: Iterable[tuple[int, int, int, int, int]] = (),
         remove: Iterable[tuple[int, int, int, int]] = (),
     ) -> None: ...
+    def change_far(self, add: Iterable[FarEntry] = (), remove: Iterable[FarEntry] = ()) -> None: ...
+    def read_far(self) -> list[FarEntry]: ...
     def lookup(self, domain: int, family: int, address: int) -> int: ...
 
 
@@ -58,7 +60,13 @@ def record_of(spec: ClassSpec) -> ClassRecord:
         _line(spec.upload, classid),
         _line(spec.download, classid),
         spec.total_slot,
+        bool(spec.far),
     )
+
+
+def far_of(spec: ClassSpec) -> list[FarEntry]:
+    """The far ends of a fork as the kernel holds them."""
+    return [FarEntry(spec.slot, *entry) for entry in spec.far]
 
 
 def _line(clock: ClockSpec, classid: int) -> LineRecord:
@@ -85,6 +93,7 @@ class TablesState:
 
     lines: ClassLines
     prefixes: Callable[[], Iterator[tuple[Any, int]]]
+    far: Callable[[], list[FarEntry]]
 
 
 @dataclass(slots=True)
@@ -95,6 +104,9 @@ class TablesDifference:
     set: list[PrefixEntry] = field(default_factory=list)
     unset: list[PrefixKey] = field(default_factory=list)
     clear: list[int] = field(default_factory=list)
+    set_far: list[FarEntry] = field(default_factory=list)
+    unset_far: list[FarEntry] = field(default_factory=list)
+    """Far ends are there before their fork and go after it."""
 
     @classmethod
     def of(cls, delta: ShapingDelta) -> TablesDifference:
@@ -104,10 +116,12 @@ class TablesDifference:
             delta.prefixes.to_set(),
             delta.prefixes.to_remove(),
             [spec.slot for spec in delta.classes.removed],
+            [entry for _, new in delta.classes.set for entry in far_of(new)],
+            [entry for spec in delta.classes.removed for entry in far_of(spec)],
         )
 
     def __bool__(self) -> bool:
-        return bool(self.write or self.set or self.unset or self.clear)
+        return bool(self.write or self.set or self.unset or self.clear or self.set_far or self.unset_far)
 
     def steps(self) -> Sequence[Step]:
         return [
@@ -115,6 +129,8 @@ class TablesDifference:
             *(step("shaping", "change", "prefix", f"{_text(p)} -> slot {p[4]}") for p in self.set),
             *(step("shaping", "remove", "prefix", _text(key)) for key in self.unset),
             *(step("shaping", "remove", "class", f"slot {slot}") for slot in self.clear),
+            *(step("shaping", "change", "far end", _far_text(entry)) for entry in self.set_far),
+            *(step("shaping", "remove", "far end", _far_text(entry)) for entry in self.unset_far),
         ]
 
 
@@ -124,7 +140,7 @@ class TablesBackend:
         self._lines = lines
 
     def read(self) -> TablesState:
-        return TablesState(self._lines, self._datapath.prefixes)
+        return TablesState(self._lines, self._datapath.prefixes, self._datapath.read_far)
 
     def read_keys(self) -> Mapping[int, int]:
         """Slot -> class key of every class in the kernel: what a new agent recovers its slots from."""
@@ -141,6 +157,12 @@ class TablesBackend:
             clear=[slot for slot, _ in held.lines.in_use() if slot not in classes],
         )
         found.write.sort(key=lambda spec: (spec.depth, not spec.is_total))
+        asked_far = {entry for spec in classes.values() for entry in far_of(spec)}
+        held_far = set(held.far())
+        found.set_far = sorted(asked_far - held_far)
+        # An entry that is asked for otherwise is set, and taken away only where nothing is asked for.
+        asked_ends = {entry[:4] for entry in asked_far}
+        found.unset_far = sorted(entry for entry in held_far if entry[:4] not in asked_ends)
         right = 0
         for key, slot in held.prefixes():
             asked = entries.get(key)
@@ -162,6 +184,8 @@ class TablesBackend:
         return True
 
     def apply(self, difference: TablesDifference) -> None:
+        if difference.set_far:
+            self._datapath.change_far(difference.set_far)
         if difference.write:
             self._datapath.write_classes((spec.slot, record_of(spec)) for spec in difference.write)
         if difference.set or difference.unset:
@@ -173,6 +197,8 @@ class TablesBackend:
                 self._datapath.change_prefixes(difference.set, unset)
         for slot in difference.clear:
             self._datapath.clear_class(slot)
+        if difference.unset_far:
+            self._datapath.change_far((), difference.unset_far)
 
     def verify(self, difference: TablesDifference) -> None:
         read = self._lines.read
@@ -183,7 +209,15 @@ class TablesBackend:
         ]
         wrong += [f"slot {slot} is still in use" for slot in difference.clear if read(slot) is not None]
         wrong += self._wrong_prefixes(difference)
+        wrong += self._wrong_far(difference)
         refuse("shaping", wrong)
+
+    def _wrong_far(self, difference: TablesDifference) -> list[str]:
+        if not (difference.set_far or difference.unset_far):
+            return []
+        held = set(self._datapath.read_far())
+        wrong = [f"{_far_text(entry)} is not there" for entry in difference.set_far if entry not in held]
+        return wrong + [f"{_far_text(entry)} is there" for entry in difference.unset_far if entry in held]
 
     def _wrong_prefixes(self, difference: TablesDifference) -> list[str]:
         """By looking up each prefix's first address as a packet would; where a longer prefix may have
@@ -196,6 +230,11 @@ class TablesBackend:
         held = self._datapath.read_prefixes()
         wrong = [f"{_text(p)} is not at slot {p[4]}" for p in difference.set if held.get(p[:4]) != p[4]]
         return wrong + [f"{_text(key)} is still there" for key in difference.unset if key in held]
+
+
+def _far_text(entry: FarEntry) -> str:
+    end = entry.end.rstrip(b"\0").decode() if entry.family == 0 else f"{entry.end.hex()}/{entry.length}"
+    return f"of fork {entry.fork}: {end} -> slot {entry.slot}"
 
 
 def _text(entry: PrefixEntry | PrefixKey) -> str:

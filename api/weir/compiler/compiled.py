@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +16,8 @@ from weir.compiler.types import ClassSpec, FirewallRule, NetworkSpec, PortSpec, 
 from weir.model.claims import PrefixClaims, pack
 from weir.model.prefix import Prefix
 
-V = TypeVar("V", bound=tuple[object, ...])
+K = TypeVar("K", int, str)
+V = TypeVar("V", bound=tuple[object, ...] | str)
 
 
 @dataclass(slots=True)
@@ -28,7 +30,13 @@ class Tables:
     claims: PrefixClaims = field(default_factory=PrefixClaims)
     """Who may have a prefix, the best rank first; the first one gets it unless it is shadowed."""
     shadowed: set[int] = field(default_factory=set)
-    """Prefixes in `claims` that lie in one of a better rank and so are not in the kernel."""
+    """Prefixes in `claims` whose packets go where those of what covers them go: not in the kernel."""
+    forks: dict[int, str] = field(default_factory=dict)
+    """Prefixes that lead to a fork -> its id; every other one leads to the first who claims it."""
+    port_forks: dict[str, str] = field(default_factory=dict)
+    """The same for interfaces as targets."""
+    dst: dict[str, str] = field(default_factory=dict)
+    """The `dst` of queues that have one, their parents' included."""
     claimed: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Prefixes by queue."""
     interface_claims: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -39,8 +47,12 @@ class Tables:
 
     def slot_of(self, packed: int) -> int:
         """The slot that the kernel has for a prefix; 0 if it has no such entry."""
-        queue_id = self.claims.first(packed)
-        return 0 if queue_id is None or packed in self.shadowed else self.by_id[queue_id].slot
+        class_id = self.forks.get(packed) or self.claims.first(packed)
+        return 0 if class_id is None or packed in self.shadowed else self.by_id[class_id].slot
+
+    def fork_uses(self) -> Counter[str]:
+        """How many prefixes and ports lead to each fork."""
+        return Counter(self.forks.values()) + Counter(self.port_forks.values())
 
 
 class PrefixTable(Mapping[PrefixKey, int]):
@@ -109,7 +121,7 @@ class Compiled:
 
     def slots(self) -> dict[str, int]:
         """Queue id -> slot."""
-        return {spec.queue_id: spec.slot for spec in self.tables.by_id.values() if not spec.is_total}
+        return {spec.queue_id: spec.slot for spec in self.tables.by_id.values() if spec.is_queue}
 
     def accept(self, plan: Plan) -> None:
         """Take over a plan made from this very state, after the kernel holds it."""
@@ -153,6 +165,10 @@ class Edits:
     interface_claims: dict[str, tuple[str, ...]] = field(default_factory=dict)
     claimed_interfaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ports: dict[str, PortSpec] | None = None
+    forks: dict[int, str] = field(default_factory=dict)
+    """By prefix; "" = no fork any more."""
+    port_forks: dict[str, str] = field(default_factory=dict)
+    dst: dict[str, str] = field(default_factory=dict)
     matched_timed: frozenset[str] = frozenset()
 
     def apply_to(self, tables: Tables) -> None:
@@ -168,6 +184,9 @@ class Edits:
         for packed, is_shadowed in self.shadowed.items():
             (tables.shadowed.add if is_shadowed else tables.shadowed.discard)(packed)
         _overlay(tables.claimed, self.claimed)
+        _overlay(tables.forks, self.forks)
+        _overlay(tables.port_forks, self.port_forks)
+        _overlay(tables.dst, self.dst)
         _overlay(tables.interface_claims, self.interface_claims)
         _overlay(tables.claimed_interfaces, self.claimed_interfaces)
         if self.ports is not None:
@@ -175,7 +194,7 @@ class Edits:
         tables.matched_timed = self.matched_timed
 
 
-def _overlay(target: dict[str, V], edits: dict[str, V]) -> None:
+def _overlay(target: dict[K, V], edits: dict[K, V]) -> None:
     for key, value in edits.items():
         if value:
             target[key] = value

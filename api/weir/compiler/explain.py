@@ -9,9 +9,11 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
+from weir.compiler.clocks import UNLIMITED
 from weir.compiler.compiled import Compiled
+from weir.compiler.forks import narrower
 from weir.compiler.plan import Plan, prefix_key
-from weir.compiler.types import LAST_PRIORITY, ClockSpec, Waiting, total_id
+from weir.compiler.types import LAST_PRIORITY, NO_SLOT, ClassSpec, ClockSpec, Waiting, total_id
 from weir.model.claims import PrefixClaims, pack
 from weir.model.codec import Json, to_json
 from weir.model.document import Document, interface_targets
@@ -41,6 +43,9 @@ def next_edge(document: Document, now_local: datetime) -> datetime | None:
             if edge is not None:
                 edges.append(edge)
     return min(edges, default=None)
+
+
+_NO_CLASS = ClassSpec(-1, "", NO_SLOT, 0, UNLIMITED, UNLIMITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ def explain(compiled: Compiled, document: Document, queue_id: str) -> Explanatio
     total = compiled.class_of(total_id(queue_id))
     inactive = inactive_because(document, queue, compiled.now_local)
     tables = compiled.tables
-    prefixes = tuple(_fate(compiled, text) for text in queue.target if looks_like_prefix(text))
+    prefixes = tuple(_fate(compiled, text, queue_id) for text in queue.target if looks_like_prefix(text))
     interfaces = tuple(
         ifname
         for ifname in interface_targets(queue)
@@ -136,23 +141,39 @@ def inactive_because(document: Document, queue: Queue, now_local: datetime) -> s
         whose = "it" if item is queue else f"its parent {item.name!r}"
         if item.disabled:
             return f"{whose} is disabled"
-        if item.dst is not None:
-            return f"{whose} has a dst, which is not enforced yet, and so matches nothing"
         if not is_open(item.time, now_local):
             return f"{whose} is outside its time window"
+    if _contradicts(document, queue):
+        return f"its dst {queue.dst} has nothing in common with the dst above it"
     if not queue.target:
         below = document.children_of(queue.id)
         return None if below else "it has no target and no children"
     return None
 
 
-def _fate(compiled: Compiled, text: str) -> PrefixFate:
+def _contradicts(document: Document, queue: Queue) -> bool:
+    dst: str | None = None
+    try:
+        for item in reversed([queue, *ancestors(document, queue)]):
+            dst = narrower(dst, item.dst)
+    except ValueError:
+        return True
+    return False
+
+
+def _fate(compiled: Compiled, text: str, queue_id: str) -> PrefixFate:
+    """The queue itself when its packets with a certain far end are its own."""
     claims: PrefixClaims = compiled.tables.claims
     packed = pack(parse_prefix(text))
     entries = [item for item in [*claims.covering(packed), packed] if compiled.tables.slot_of(item)]
     if not entries:
         return PrefixFate(text, None, None)
-    return PrefixFate(text, claims.first(entries[-1]), prefix_key(entries[-1]).text)
+    through, own_slot = entries[-1], (compiled.class_of(queue_id) or _NO_CLASS).slot
+    fork = compiled.tables.by_id.get(compiled.tables.forks.get(through, ""))
+    taken_by = claims.first(through)
+    if fork is not None and own_slot in (fork.parent_slot, *(end.slot for end in fork.far)):
+        taken_by = queue_id
+    return PrefixFate(text, taken_by, prefix_key(through).text)
 
 
 def _lines(
@@ -179,6 +200,12 @@ def _lines(
         else:
             state = f"its packets go to queue {fate.taken_by} by {fate.through}"
         lines.append(Line("target", fate.prefix, state))
+    if queue.dst is not None:
+        decided = compiled.tables.dst.get(queue.id)
+        state = (
+            f"its targets' packets with {decided}" if decided else f"not in force: {inactive or 'no target'}"
+        )
+        lines.append(Line("dst", queue.dst, state))
     for ifname in interface_targets(queue):
         state = (
             "takes what no prefix claims" if ifname in interfaces else f"not in force: {inactive or 'taken'}"

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from weir.compiler.allocation import SlotAllocation
 from weir.compiler.classes import TOP, Place, classes_of, place_below
 from weir.compiler.compiled import Compiled, Replacement, Tables
-from weir.compiler.matching import EVERYTHING, Scope, is_matched, narrowed, shadowed_flags
+from weir.compiler.forks import NOBODY, Answer, Ranking, answers, fork_of
+from weir.compiler.matching import EVERYTHING, NO_CLAIM, Scope, claim_of, is_matched
 from weir.compiler.plan import Plan, PrefixDelta, ShapingDelta, delta_of
 from weir.compiler.site import Site, ports_of, site_of
 from weir.compiler.types import NO_SLOT
@@ -46,7 +47,7 @@ def recompiled(compiled: Compiled, document: Document, now_local: datetime) -> P
     slots = compiled.allocation.draft()
     before = compiled.tables.by_id
     for spec in before.values():
-        if document.queue(spec.queue_id) is None:
+        if not spec.far and document.queue(spec.queue_id) is None:
             slots.release(spec.slot)
 
     def slot_for(class_id: str) -> int:
@@ -55,7 +56,7 @@ def recompiled(compiled: Compiled, document: Document, now_local: datetime) -> P
 
     tables = _compile_tables(document, slot_for, now_local)
     for class_id, spec in before.items():
-        if class_id not in tables.by_id and document.queue(spec.queue_id) is not None:
+        if class_id not in tables.by_id and (spec.far or document.queue(spec.queue_id) is not None):
             slots.release(spec.slot)
     site = site_of(document)
     plan = _difference(compiled.tables, compiled.site, tables, site)
@@ -105,16 +106,48 @@ def _compile_tables(document: Document, slot_for: Callable[[str], int], now_loca
     tables.claims.replace_all(walk.claims)
     ranks = walk.ranks
 
-    def rank_of(packed: int) -> int:
+    def claimants(packed: int) -> Sequence[str]:
         ids = walk.claims[packed]
-        return ranks[ids if isinstance(ids, str) else next(iter(ids))]
+        return (ids,) if isinstance(ids, str) else tuple(ids)
 
-    flags = shadowed_flags(tables.claims, rank_of, None)
-    tables.shadowed = {packed for packed, shadowed in flags if shadowed}
-    winners = {ifname: tables.by_id[ids[0]].slot for ifname, ids in tables.interface_claims.items()}
+    ranking = Ranking(ranks.__getitem__, tables.dst)
+    forks = Forks(tables, slot_for)
+    for packed, answer in answers(tables.claims, claimants, ranking, NOBODY):
+        if answer is None:
+            tables.shadowed.add(packed)
+        elif ranking.is_fork(answer):
+            tables.forks[packed] = forks.id_of(answer)
+    winners = {}
+    for ifname, ids in tables.interface_claims.items():
+        answer = ranking.merged(ids, NOBODY)
+        if ranking.is_fork(answer):
+            tables.port_forks[ifname] = forks.id_of(answer)
+        winners[ifname] = tables.by_id[tables.port_forks.get(ifname, ids[0])].slot
     tables.ports = ports_of(document, winners)
     tables.matched_timed = open_timed_queues(document, now_local)
     return tables
+
+
+class Forks:
+    """Forks of one compilation, each made once."""
+
+    def __init__(self, tables: Tables, slot_for: Callable[[str], int]) -> None:
+        self._tables = tables
+        self._slot_for = slot_for
+        self._known: dict[Answer, str] = {}
+
+    def id_of(self, answer: Answer) -> str:
+        known = self._known.get(answer)
+        if known is None:
+            by_id = self._tables.by_id
+            spec = fork_of(answer, self._tables.dst, lambda queue_id: by_id[queue_id].slot, self._slot_once)
+            known = self._known[answer] = spec.id
+            by_id[known] = self._tables.by_slot[spec.slot] = spec
+        return known
+
+    def _slot_once(self, class_id: str) -> int:
+        made = self._tables.by_id.get(class_id)
+        return self._slot_for(class_id) if made is None else made.slot
 
 
 def open_timed_queues(document: Document, now_local: datetime) -> frozenset[str]:
@@ -141,20 +174,20 @@ class _Walk:
         specs = classes_of(queue, self._document, above, self._slot_for)
         for spec in specs:
             self.tables.by_id[spec.id] = self.tables.by_slot[spec.slot] = spec
-        prefixes: tuple[int, ...] = ()
-        interfaces: tuple[str, ...] = ()
-        below: Scope | None = None
+        claim = NO_CLAIM
         if within is not None and is_matched(queue, self._now_local):
-            prefixes, interfaces, below = narrowed(queue, within)
+            claim = claim_of(queue, within)
+        if claim.dst is not None:
+            self.tables.dst[queue.id] = claim.dst
         if queue.id in self._document.children:
             for child in children_in_order(self._document, queue.id):
-                self.visit(child, below, place_below(specs, above))
+                self.visit(child, claim.below, place_below(specs, above))
         self.ranks[queue.id] = len(self.ranks)
-        if prefixes:
-            self._claim(queue.id, prefixes)
-        if interfaces:
-            self.tables.claimed_interfaces[queue.id] = interfaces
-            for ifname in interfaces:
+        if claim.prefixes:
+            self._claim(queue.id, claim.prefixes)
+        if claim.interfaces:
+            self.tables.claimed_interfaces[queue.id] = claim.interfaces
+            for ifname in claim.interfaces:
                 claimants = self.tables.interface_claims.get(ifname, ())
                 self.tables.interface_claims[ifname] = (*claimants, queue.id)
 

@@ -8,14 +8,17 @@ those that lie in them. Everything else keeps its entry, its class and its clock
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from weir.compiler.classes import Place, classes_of
 from weir.compiler.clocks import has_total
 from weir.compiler.compiled import Compiled, Edits
+from weir.compiler.forks import NOBODY, Answer, Ranking, answers, fork_of
 from weir.compiler.full import open_timed_queues, recompiled
-from weir.compiler.matching import Matcher, shadowed_flags
+from weir.compiler.matching import NO_CLAIM, Matcher
 from weir.compiler.plan import Plan, delta_of
 from weir.compiler.site import ports_of, site_of
 from weir.compiler.types import NO_SLOT, ClassSpec, total_id
@@ -26,6 +29,7 @@ from weir.model.objects import Queue
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
 
 _FEW = 256
+K = TypeVar("K", int, str)
 
 
 def update(
@@ -53,6 +57,8 @@ class _Update:
         self._edits = Edits(compiled.generation, compiled.site, compiled.allocation.draft(), now_local)
         self._matcher = Matcher(document, now_local)
         self._ranks: dict[str, RankKey] = {}
+        self._forks: dict[Answer, str] = {}
+        self._ranking = Ranking(self._rank, self._before.dst)
         self._edits.matched_timed = self._open_timed(now_local)
         self.touched = self._touched_queues()
         """Queue ids whose class or claims may differ -> whether their rank may, too."""
@@ -63,6 +69,7 @@ class _Update:
         self._change_classes(plan)
         self._change_prefixes(plan)
         self._change_ports(plan)
+        self._change_forks(plan)
         if any(change.kind != "queue" for change in self._changes):
             self._change_site(plan)
         return plan
@@ -146,15 +153,19 @@ class _Update:
         interfaces: dict[str, set[str]] = {}
         for queue_id, moved in self.touched.items():
             queue = self._document.queue(queue_id) if self._depths[queue_id] >= 0 else None
-            after = ((), ()) if queue is None else self._matcher.claims(queue)
+            after = NO_CLAIM if queue is None else self._matcher.claim(queue)
+            moved = self._note_dst(queue_id, after.dst) or moved
             before = self._before.claimed.get(queue_id, ())
-            if after[0] != before:
-                self._edits.claimed[queue_id] = after[0]
-            _note_claims(prefixes, queue_id, before, after[0], moved)
+            if after.prefixes != before:
+                self._edits.claimed[queue_id] = after.prefixes
+            _note_claims(prefixes, queue_id, before, after.prefixes, moved)
             before_interfaces = self._before.claimed_interfaces.get(queue_id, ())
-            if after[1] != before_interfaces:
-                self._edits.claimed_interfaces[queue_id] = after[1]
-            _note_claims(interfaces, queue_id, before_interfaces, after[1], moved)
+            if after.interfaces != before_interfaces:
+                self._edits.claimed_interfaces[queue_id] = after.interfaces
+            _note_claims(interfaces, queue_id, before_interfaces, after.interfaces, moved)
+        if self._edits.dst:
+            dst = {**self._before.dst, **self._edits.dst}
+            self._ranking = Ranking(self._rank, {queue_id: end for queue_id, end in dst.items() if end})
         for packed, queue_ids in prefixes.items():
             self._edits.claims[packed] = self._claimants(
                 packed, self._before.claims.get(packed), queue_ids, self._edits.claimed, self._before.claimed
@@ -168,6 +179,13 @@ class _Update:
                 self._before.claimed_interfaces,
             )
         self._settle_prefixes(plan, sorted(prefixes))
+
+    def _note_dst(self, queue_id: str, after: str | None) -> bool:
+        """True when the queue asks for another far end than before."""
+        differs = after != self._before.dst.get(queue_id)
+        if differs:
+            self._edits.dst[queue_id] = after or ""
+        return differs
 
     def _claimants(
         self,
@@ -192,16 +210,9 @@ class _Update:
             key = self._ranks[queue_id] = rank_key(self._document, queue)
         return key
 
-    def _rank_of_prefix(self, packed: int) -> RankKey:
-        winner = self._winner_after(packed)
-        assert winner is not None
-        return self._rank(winner)
-
-    def _winner_after(self, packed: int) -> str | None:
+    def _claimants_after(self, packed: int) -> Sequence[str]:
         edited = self._edits.claims.get(packed)
-        if edited is None:
-            return self._before.claims.first(packed)
-        return edited[0] if edited else None
+        return tuple(self._before.claims.get(packed)) if edited is None else edited
 
     def _settle_prefixes(self, plan: Plan, touched: list[int]) -> None:
         """Decide anew about every touched prefix and all that lies inside it."""
@@ -219,19 +230,63 @@ class _Update:
 
     def _settle_range(self, plan: Plan, outermost: int, inside: list[int]) -> None:
         # None of what covers it is touched, or this prefix would have been settled inside that one.
-        covering = self._before.claims.covering(outermost)
-        outer_best = min(map(self._rank_of_prefix, covering), default=None)
-        present = [packed for packed in inside if self._winner_after(packed) is not None]
-        flags = dict(shadowed_flags(present, self._rank_of_prefix, outer_best))
+        outer = NOBODY
+        for covering in self._before.claims.covering(outermost):
+            outer = self._ranking.merged(self._claimants_after(covering), outer)
+        present = [packed for packed in inside if self._claimants_after(packed)]
+        found = dict(answers(present, self._claimants_after, self._ranking, outer))
         for packed in inside:
-            shadowed = flags.get(packed, False)
+            answer = found.get(packed)
             before = self._before.slot_of(packed)
-            winner = None if shadowed else self._winner_after(packed)
-            after = NO_SLOT if winner is None else self._slot_after(winner)
+            self._note_fork(self._edits.forks, self._before.forks, packed, answer)
+            after = NO_SLOT if answer is None else self._slot_after(self._class_of(answer))
             if before != after:
                 plan.shaping.prefixes.changes.append((packed, before, after))
+            shadowed = packed in found and answer is None
             if shadowed != (packed in self._before.shadowed):
                 self._edits.shadowed[packed] = shadowed
+
+    def _note_fork(self, edits: dict[K, str], before: Mapping[K, str], key: K, answer: Answer | None) -> None:
+        """Remember which fork a prefix or a port leads to now, if that differs."""
+        is_fork = answer is not None and self._ranking.is_fork(answer)
+        fork = self._class_of(answer) if is_fork and answer is not None else ""
+        if fork != before.get(key, ""):
+            edits[key] = fork
+
+    def _class_of(self, answer: Answer) -> str:
+        """The id of the class that an answer leads to; a fork is made when it is needed first."""
+        if not self._ranking.is_fork(answer):
+            return answer[0]
+        known = self._forks.get(answer)
+        if known is None:
+            spec = fork_of(answer, self._ranking.dst, self._slot_after, self._slot_for_fork)
+            known = self._forks[answer] = spec.id
+            if spec.id not in self._before.by_id:
+                self._edits.classes[spec.id] = spec
+        return known
+
+    def _slot_for_fork(self, class_id: str) -> int:
+        made = self._edits.classes.get(class_id)
+        return self._slot_for(class_id) if made is None else made.slot
+
+    def _change_forks(self, plan: Plan) -> None:
+        """Classes of forks that came, and of those that nothing leads to any more."""
+        if not (self._edits.forks or self._edits.port_forks):
+            return
+        uses = self._before.fork_uses()
+        _move_uses(uses, self._before.forks, self._edits.forks)
+        _move_uses(uses, self._before.port_forks, self._edits.port_forks)
+        del uses[""]
+        for fork in uses:
+            spec = self._before.by_id.get(fork)
+            if uses[fork] > 0 and spec is None:
+                made = self._edits.classes[fork]
+                assert made is not None
+                plan.shaping.classes.set.append((None, made))
+            elif uses[fork] <= 0 and spec is not None:
+                self._edits.classes[fork] = None
+                plan.shaping.classes.removed.insert(0, spec)
+                self._edits.slots.release(spec.slot)
 
     def _change_ports(self, plan: Plan) -> None:
         if not self._edits.interface_claims and all(change.kind != "interface" for change in self._changes):
@@ -239,7 +294,12 @@ class _Update:
             if not moved_slots:
                 return
         claims = {**self._before.interface_claims, **self._edits.interface_claims}
-        winners = {ifname: self._slot_after(ids[0]) for ifname, ids in claims.items() if ids}
+        winners = {}
+        for ifname, ids in claims.items():
+            answer = self._ranking.merged(ids, NOBODY) if ids else None
+            self._note_fork(self._edits.port_forks, self._before.port_forks, ifname, answer)
+            if answer is not None:
+                winners[ifname] = self._slot_after(self._class_of(answer))
         ports = ports_of(self._document, winners)
         plan.shaping.ports = delta_of(self._before.ports, ports)
         self._edits.ports = ports
@@ -253,6 +313,12 @@ class _Update:
             plan.firewall = (before.firewall, site.firewall)
         if before.tuning != site.tuning:
             plan.tuning = (before.tuning, site.tuning)
+
+
+def _move_uses(uses: Counter[str], before: Mapping[K, str], edits: Mapping[K, str]) -> None:
+    for key, fork in edits.items():
+        uses[before.get(key, "")] -= 1
+        uses[fork] += 1
 
 
 def _note_claims(

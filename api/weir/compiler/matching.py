@@ -3,35 +3,40 @@
 
 A packet walks the list: among siblings the first queue whose target holds its address takes it, then
 that queue's children are tried inside it. So queues are ranked children before parent, siblings by
-position, and the best rank wins. Prefixes are nested or disjoint: once every prefix is dropped that lies
-in one of a better rank, ranks improve with length along every chain, and the longest match is the first.
+position, and the best rank wins. Prefixes are nested or disjoint: who may take the packets of one is
+whoever claims it or what covers it (`forks.answers`), and where that is what the covering one gives anyway,
+the prefix is dropped. So the longest match is the first in the list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple
 
-from weir.model.claims import PrefixClaims, last_inside
+from weir.compiler.forks import narrower
+from weir.model.claims import PrefixClaims
 from weir.model.document import Document, interface_targets, packed_targets
 from weir.model.objects import Queue
 from weir.model.schedule import is_open
-
-R = TypeVar("R", int, tuple[tuple[float, str], ...])
 
 
 class Scope:
     """What a queue matches, and so the most that its children can match."""
 
-    __slots__ = ("_index", "everything", "interfaces", "prefixes")
+    __slots__ = ("_index", "dst", "everything", "interfaces", "prefixes")
 
     def __init__(
-        self, prefixes: tuple[int, ...] = (), interfaces: tuple[str, ...] = (), everything: bool = False
+        self,
+        prefixes: tuple[int, ...] = (),
+        interfaces: tuple[str, ...] = (),
+        everything: bool = False,
+        dst: str | None = None,
     ) -> None:
         self.prefixes = prefixes
         self.interfaces = interfaces
         self.everything = everything
+        self.dst = dst
         self._index: PrefixClaims | None = None
 
     def part_of(self, packed: int) -> Iterable[int]:
@@ -53,13 +58,32 @@ class Scope:
 EVERYTHING = Scope(everything=True)
 
 
-def narrowed(queue: Queue, within: Scope) -> tuple[tuple[int, ...], tuple[str, ...], Scope]:
-    """A queue's own prefixes and interfaces inside its parent's scope, and the scope of its children.
+class Claim(NamedTuple):
+    """The prefixes and interfaces that a queue takes, with what `dst` names; and its children's scope."""
 
-    A queue without target is an aggregate: it matches nothing itself, and its children as if it were absent.
+    prefixes: tuple[int, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    dst: str | None = None
+    below: Scope | None = None
+
+
+NO_CLAIM = Claim()
+
+
+def claim_of(queue: Queue, within: Scope) -> Claim:
+    """A queue inside its parent's scope.
+
+    A queue without target is an aggregate: it matches nothing itself, and its children as if it were absent
+    but for its `dst`. Two `dst` that one entry cannot say match nothing.
     """
+    try:
+        dst = narrower(within.dst, queue.dst)
+    except ValueError:
+        return NO_CLAIM
     if not queue.target:
-        return (), (), within
+        same = dst == within.dst
+        scope = Scope(within.prefixes, within.interfaces, within.everything, dst)
+        return Claim(below=within if same else scope)
     prefixes: list[int] = []
     for packed in packed_targets(queue):
         prefixes.extend(within.part_of(packed))
@@ -67,15 +91,12 @@ def narrowed(queue: Queue, within: Scope) -> tuple[tuple[int, ...], tuple[str, .
     own_interfaces = tuple(
         ifname for ifname in interface_targets(queue) if within.everything or ifname in within.interfaces
     )
-    return own_prefixes, own_interfaces, Scope(own_prefixes, own_interfaces)
+    return Claim(own_prefixes, own_interfaces, dst, Scope(own_prefixes, own_interfaces, dst=dst))
 
 
 def is_matched(queue: Queue, now_local: datetime) -> bool:
-    """Whether this queue, apart from its ancestors, takes packets now.
-
-    `dst` is not enforced yet, and a queue that asks for it must not take other traffic instead.
-    """
-    return not queue.disabled and queue.dst is None and is_open(queue.time, now_local)
+    """Whether this queue, apart from its ancestors, takes packets now."""
+    return not queue.disabled and is_open(queue.time, now_local)
 
 
 class Matcher:
@@ -86,13 +107,12 @@ class Matcher:
         self._now_local = now_local
         self._scopes: dict[str, Scope | None] = {}
 
-    def claims(self, queue: Queue) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """The prefixes and interfaces that the queue takes now."""
+    def claim(self, queue: Queue) -> Claim:
+        """What the queue takes now."""
         within = self._scope_above(queue)
         if within is None or not is_matched(queue, self._now_local):
-            return (), ()
-        prefixes, interfaces, _ = narrowed(queue, within)
-        return prefixes, interfaces
+            return NO_CLAIM
+        return claim_of(queue, within)
 
     def _scope_above(self, queue: Queue) -> Scope | None:
         if queue.parent is None:
@@ -105,25 +125,4 @@ class Matcher:
         if queue is None or not is_matched(queue, self._now_local):
             return None
         within = self._scope_above(queue)
-        return None if within is None else narrowed(queue, within)[2]
-
-
-def shadowed_flags(
-    in_order: Iterable[int], rank_of: Callable[[int], R], outer_best: R | None
-) -> Iterator[tuple[int, bool]]:
-    """For prefixes in address order: whether one that covers it has a rank at least as good.
-
-    `outer_best` is the best rank among prefixes that cover all of them. The same rank shadows too: a queue
-    that names a prefix and a part of it needs only the former.
-    """
-    open_around: list[tuple[int, R]] = []
-    for packed in in_order:
-        while open_around and open_around[-1][0] < packed:
-            open_around.pop()
-        best = open_around[-1][1] if open_around else outer_best
-        own = rank_of(packed)
-        shadowed = best is not None and best <= own
-        end = last_inside(packed)
-        if end != packed:
-            open_around.append((end, best if shadowed and best is not None else own))
-        yield packed, shadowed
+        return None if within is None else claim_of(queue, within).below

@@ -256,6 +256,8 @@ def _clock_text(clock: ClockSpec) -> str:
 
 
 def _class_text(old: ClassSpec | None, new: ClassSpec) -> str:
+    if new.far:
+        return f"slot {new.slot} fork: {new.queue_id}"
     parts = [f"slot {new.slot} {'total of ' if new.is_total else ''}queue {new.queue_id}"]
     if old is None or old.parent_slot != new.parent_slot:
         parts.append(f"under slot {new.parent_slot}" if new.parent_slot else "at the top")

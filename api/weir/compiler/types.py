@@ -68,6 +68,25 @@ class ClockSpec:
     waiting: Waiting = OWN_WAITING
 
 
+class FarEntry(NamedTuple):
+    """One end of a fork: an address prefix, or (family 0) an interface, its name as 16 bytes.
+
+    The better `rank`, 0 first, wins between an address and an interface.
+    """
+
+    family: int
+    end: bytes
+    length: int
+    slot: int
+    rank: int
+
+
+def fork_id(default_slot: int, far: tuple[FarEntry, ...]) -> str:
+    """The id of a fork's class: all that it is, so that the kernel's key tells one fork from another."""
+    ends = (f"{e.family}:{e.end.hex()}/{e.length}>{e.slot}@{e.rank}" for e in far)
+    return f"fork {' '.join(ends)} else {default_slot}"
+
+
 @dataclass(frozen=True, slots=True)
 class ClassSpec:
     """One queue in the kernel. `parent_slot` 0 = none; `depth` counts its ancestors.
@@ -84,10 +103,19 @@ class ClassSpec:
     download: ClockSpec
     total_slot: int = NO_SLOT
     is_total: bool = False
+    far: tuple[FarEntry, ...] = ()
+    """Of a fork (docs/adr/0014): whose packets are by their far end; `parent_slot` takes the rest, `queue_id`
+    says it in words. A fork never changes: another choice is another fork."""
 
     @property
     def id(self) -> str:
+        if self.far:
+            return fork_id(self.parent_slot, self.far)
         return total_id(self.queue_id) if self.is_total else self.queue_id
+
+    @property
+    def is_queue(self) -> bool:
+        return not self.is_total and not self.far
 
     @property
     def key(self) -> int:

@@ -29,7 +29,7 @@ _BURST = "measured every 50 ms"
 ENFORCEMENT: tuple[FieldEnforcement, ...] = (
     FieldEnforcement("name", True),
     FieldEnforcement("target", True),
-    FieldEnforcement("dst", False, "the queue and those below it match nothing, rather than other traffic"),
+    FieldEnforcement("dst", True, "looked at where a packet leaves, so after DNAT"),
     FieldEnforcement("parent", True),
     FieldEnforcement("position", True),
     FieldEnforcement("max_limit_bps", True),

@@ -74,6 +74,28 @@ struct weir_quantum {
 	__u64 taken_tk; /* when it was last refilled */
 };
 
+/* A fork: `dst` decides among several queues (bpf/far.h). `parent` leads to whoever takes the rest. */
+#define WEIR_LINE_FORK 0x20U
+#define WEIR_LINE_STACK (WEIR_LINE_SUBQUEUES | WEIR_LINE_FORK) /* not for the fast path */
+
+#define WEIR_FAR_INTERFACE 0U /* family of a far end that is an interface's name */
+#define WEIR_FAR_FIXED_BITS 64 /* of a key: fork and family, before what is matched in part */
+
+struct weir_far_key {
+	__u32 bits; /* that count, from `fork` on */
+	__u32 fork; /* slot */
+	__u32 family; /* 4, 6 or WEIR_FAR_INTERFACE */
+	union {
+		__u8 end[16]; /* network byte order; the name of an interface, padded with zeros */
+		__u32 word[4];
+	};
+};
+
+struct weir_far {
+	__u32 slot;
+	__u32 rank; /* the smaller one of an address and an interface wins */
+};
+
 struct weir_counters {
 	__u64 packets; /* sent on, counted as segments */
 	__u64 bytes; /* IP bytes sent on */

@@ -205,15 +205,31 @@ def _users_of_type(view: View, change: Change) -> Iterator[str]:
         yield from view.document.queue_ids_by_type.get(change.id, ())
 
 
-def dst_not_enforced(_view: View, queue: Queue) -> Iterator[Finding]:
-    if queue.dst is not None:
+def dst_not_enforced(view: View, queue: Queue) -> Iterator[Finding]:
+    """A `dst` narrows targets; alone it does not say which way is up."""
+    if queue.dst is None:
+        return
+    why = ""
+    if not queue.target and not view.document.children_of(queue.id):
+        why = "without a target nothing says which direction is upload"
+    for above in ancestors(view.document, queue):
+        if above.dst is not None and not _have_common(queue.dst, above.dst):
+            why = f"it has nothing in common with dst {above.dst} of {above.name!r} above it"
+    if why:
         yield warning(
             "dst-not-enforced",
             queue,
             "dst",
-            f"queue {queue.name!r} has dst {queue.dst}, which is not enforced yet: "
-            "rather than limit other traffic, the queue and those below it match nothing",
+            f"queue {queue.name!r} matches nothing by dst {queue.dst}: {why}",
         )
+
+
+def _have_common(one: str, other: str) -> bool:
+    """Whether one entry can say both: the same interface, or prefixes of which one holds the other."""
+    if one == other or not (looks_like_prefix(one) and looks_like_prefix(other)):
+        return one == other
+    first, second = parse_prefix(one), parse_prefix(other)
+    return first.family == second.family and (first.covers(second) or second.covers(first))
 
 
 RULES = (
@@ -222,5 +238,5 @@ RULES = (
     Rule("interface-target", "queue", interface_target, _users_of_interface, False),
     Rule("unknown-queue-type", "queue", unknown_queue_type, _users_of_type, True),
     Rule("queue-type-option", "queue-type", queue_type_option, own("queue-type"), False),
-    Rule("dst-not-enforced", "queue", dst_not_enforced, own("queue"), False),
+    Rule("dst-not-enforced", "queue", dst_not_enforced, below_if("dst", "parent", "name"), False),
 )
