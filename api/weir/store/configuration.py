@@ -14,6 +14,7 @@ from weir.model.problem import NotFound, Unavailable
 from weir.store import reading
 from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database
 from weir.store.listing import Listing, Page, Totals, page
+from weir.store.retention import require_complete
 from weir.store.rows import Event, Pending, Revision, Stored
 from weir.store.transaction import WriteTransaction
 
@@ -56,6 +57,7 @@ class ConfigStore:
         with self._database.reading() as connection:
             if revision is not None:
                 reading.revision(connection, revision)
+                require_complete(connection, revision)
             yield from reading.objects(connection, revision)
 
     def get(self, kind: Kind, object_id: str) -> Stored:

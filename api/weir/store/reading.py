@@ -10,6 +10,7 @@ from typing import Any, cast
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound
+from weir.store.retention import require_complete
 from weir.store.rows import Event, Pending, Revision, Stored, decode, etag_of
 
 REVISION_COLUMNS = (
@@ -107,8 +108,9 @@ def version_now(connection: sqlite3.Connection, kind: Kind, object_id: str) -> i
 
 
 def changes_between(connection: sqlite3.Connection, a: int, b: int) -> list[Change]:
-    revision(connection, a)
-    revision(connection, b)
+    for number in (a, b):
+        revision(connection, number)
+        require_complete(connection, number)
     rows = connection.execute(CHANGES_BETWEEN, {"low": min(a, b), "high": max(a, b), "a": a, "b": b})
     return [_change(*row) for row in rows]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict
-from weir.store import reading
+from weir.store import reading, retention
 from weir.store.clock import wall_ms
 from weir.store.prefixes import change_targets
 from weir.store.rows import Pending, RevisionKind, Stored, columns, encode
@@ -82,6 +82,7 @@ class WriteTransaction:
         )
         change_targets(self.connection, ((change.id, change.old, change.new) for change in changes))
         self.head = number
+        retention.prune(self.connection, number)
         return number
 
     def set_pending(self, pending: Pending) -> None:
