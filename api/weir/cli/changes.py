@@ -30,7 +30,8 @@ def show_candidate(session: Session) -> None:
     else:
         found = answer["candidate"]
         kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items()) or "nothing"
-        click.echo(f"{found['change_count']} changes ({kinds}) on revision {found['base_revision']}.")
+        changes = output.counted(found["change_count"], "change")
+        click.echo(f"{changes} ({kinds}) on revision {found['base_revision']}.")
         for conflict in found["conflicts"]:
             click.echo(f"conflict: somebody else changed {conflict['kind']} {conflict['id']}", err=True)
 

@@ -66,7 +66,13 @@ def committed(answer: Json) -> None:
 
 def staged(answer: Json) -> None:
     candidate = answer["candidate"]
-    click.echo(f"Staged; your candidate has {candidate['change_count']} changes. See weir diff, weir commit.")
+    changes = counted(candidate["change_count"], "change")
+    click.echo(f"Staged; your candidate has {changes}. See weir diff, weir commit.")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 change`, `2 changes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _changes(counts: Json) -> str:

@@ -82,7 +82,7 @@ def doctor(session: Session) -> None:
 def show_health(answer: Json) -> None:
     click.echo(
         f"Weir {answer['version']} on {answer['hostname'] or '?'}, kernel {answer['kernel'] or '?'}, "
-        f"revision {answer['revision']}, {answer['queue_count']} queues."
+        f"revision {answer['revision']}, {output.counted(answer['queue_count'], 'queue')}."
     )
     colours = {"ok": "green", "warning": "yellow", "failed": "red"}
     for check in answer["checks"]:

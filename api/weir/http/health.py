@@ -3,25 +3,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import weir
 from weir.http.context import Context
 from weir.http.rendering import moment
+from weir.model.problem import Unavailable
 from weir.service import Listing, Principal
 
 Json = dict[str, Any]
 MAX_LISTED = 1000
+STATUS_TIMEOUT_S = 2.0
 
 
 def system_json(context: Context, by: Principal) -> Json:
     """The body of `GET /system`."""
     router = context.stats.router
-    status: Json = router.status or {}
+    status = _status(context, by)
     system = router.system_answer
     config = context.service.config
     warned = _warning_count(context, by)
-    checks = [*_agent_checks(context, by), *_shaping_checks(status, warned)]
+    checks = [*_agent_checks(context, by, status), *_shaping_checks(status, warned)]
     states = {check["state"] for check in checks}
     return {
         "version": weir.__version__,
@@ -95,14 +98,23 @@ def _check(name: str, state: str, message: str) -> Json:
     return {"id": name, "state": state, "message": message}
 
 
-def _agent_checks(context: Context, by: Principal) -> list[Json]:
+def _status(context: Context, by: Principal) -> Json:
+    """What the agent said within the last second; asked again when a change has been made since."""
+    status: Json = context.stats.router.status or {}
+    behind = status.get("revision") != context.service.config.revision(by)
+    if context.stats.router.lost_at is None and (behind or status.get("state") == "applying"):
+        with suppress(Unavailable):
+            return context.service.agent.call("status", timeout_s=STATUS_TIMEOUT_S)
+    return status
+
+
+def _agent_checks(context: Context, by: Principal, status: Json) -> list[Json]:
     router = context.stats.router
     if router.lost_at is not None or router.status is None:
         reason = router.lost_reason or "it was not asked yet"
         return [
             _check("agent", "failed", f"The agent does not answer: {reason}. Forwarding and shaping go on.")
         ]
-    status = router.status
     state = str(status.get("state", "ok"))
     head = context.service.config.revision(by)
     checks = [_check("agent", *_AGENT_STATES.get(state, ("warning", f"The agent says {state!r}.")))]
