@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: measure every figure, write build/bench/*.json and docs/benchmarks.md, name what misses.
 
-python -m bench [GROUP...]      groups: paced, tables, control, police, vm; all without arguments
+python -m bench [GROUP...]      groups: see GROUPS; all of them without arguments
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from bench import control, paced, rates, rows
+from bench import control, imports, paced, rates, rows
 from bench.rows import OUT, TABLE, Row
 from lab import netns, plan
 from lab.netns import LabError
+from weir.model.problem import Problem
+
+VM_TIMEOUT_S = "900"
 
 PREAMBLE = """# Benchmarks
 
@@ -34,7 +38,16 @@ def in_virtual_machine() -> list[Row]:
     folder = OUT / "vm"
     command = f"{sys.executable} -m bench.rates edt $WEIR_RUN"
     subprocess.run(
-        [str(plan.ROOT / "lab" / "vm" / "run"), "--keep", str(folder), "bash", "-c", command],
+        [
+            str(plan.ROOT / "lab" / "vm" / "run"),
+            "--timeout",
+            VM_TIMEOUT_S,
+            "--keep",
+            str(folder),
+            "bash",
+            "-c",
+            command,
+        ],
         check=True,
         cwd=plan.ROOT,
     )
@@ -55,6 +68,7 @@ def tables() -> list[Row]:
 GROUPS: dict[str, Callable[[], list[Row]]] = {
     "paced": paced.run,
     "tables": tables,
+    "imports": imports.run,
     "control": control.run,
     "police": lambda: rates.run("police"),
     "vm": in_virtual_machine,
@@ -69,12 +83,15 @@ def main() -> None:
     failed = []
     for name in wanted:
         print(f"bench: measuring {name}", flush=True)
+        begun_s = time.monotonic()
         try:
             found = GROUPS[name]()
-        except (LabError, subprocess.CalledProcessError) as error:
-            print(f"bench: {name}: {error}", flush=True)
+        except (LabError, Problem, OSError, subprocess.SubprocessError, AssertionError, ValueError) as error:
+            reason = str(error) or type(error).__name__
+            print(f"bench: {name} could not be measured: {reason}", flush=True)
             failed.append(name)
             continue
+        print(f"bench: {name} took {time.monotonic() - begun_s:.0f} s", flush=True)
         rows.write(name, found)
         print(rows.table(found), flush=True)
     every = [
@@ -84,6 +101,8 @@ def main() -> None:
     missed = [row for row in every if not row.reaches_must]
     for row in missed:
         print(f"misses its must: {row.id} = {row.median:g} {row.unit} (must {row.must:g})")
+    if failed:
+        print(f"not measured: {', '.join(failed)}; their rows in the table are of an earlier run")
     if not missed:
         print(f"all {len(every)} rows reach their must")
     sys.exit(1 if failed else 0)

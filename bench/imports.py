@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the importers take for 10,000 and 100,000 queues: from bytes to the report, in one process.
-
-build/venv/bin/python -m bench.imports [--rounds 5]     writes build/bench/imports.json
-"""
+"""How long the importers take for 10,000 and 100,000 queues: from bytes to the report, in one process."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 
-from bench.rows import OUT, Row
+from bench.rows import Row
 from weir.formats import csv, read, routeros
 from weir.model.document import Document
 
@@ -64,10 +58,7 @@ def measured(name: str, what: str, rounds: int, work: Callable[[], object], must
     return Row.of(name, what, "s", seconds, must=must, aim=must / 2, better="lower")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+def run(rounds: int = 3) -> list[Row]:
     rows: list[Row] = []
     for queues, short, must in ((10_000, "10k", 1.5), (100_000, "100k", 15.0)):
         export = routeros_export(queues)
@@ -86,12 +77,4 @@ def main() -> None:
         rows.append(measured(f"reread-routeros-{short}", "the same export again", rounds, again, must))
         writing = partial(routeros.write, document)
         rows.append(measured(f"write-routeros-{short}", "export to RouterOS", rounds, writing, must))
-    OUT.mkdir(parents=True, exist_ok=True)
-    target = OUT / "imports.json"
-    target.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
-    for row in rows:
-        print(f"{row.id:28} {row.median:8.3f} s  ({row.min:.3f} to {row.max:.3f})")
-
-
-if __name__ == "__main__":
-    main()
+    return rows
