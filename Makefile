@@ -8,7 +8,6 @@ MAKEFLAGS += --no-print-directory
 
 PORT ?= 8080
 LAB ?= namespaces
-GUEST := 10.0.2.15
 PYTHON := build/venv/bin/python
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
@@ -18,17 +17,11 @@ WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-run: build ## Start the lab and print its URL and password; Ctrl-C removes it (PORT=8080, LAB=vm for the virtual machine)
-ifeq ($(LAB),vm)
-	@$(MAKE) vm-image
-	@echo "starting the virtual machine; its processors are emulated, so the lab takes a minute"
-	@lab/vm/run --port $(PORT) $(PYTHON) -m lab run --port $(PORT) --address $(GUEST) --url http://127.0.0.1:$(PORT) || [ $$? -eq 130 ]
-else
-	@exec $(PYTHON) -m lab run --port $(PORT)
-endif
+run: build $(if $(filter vm,$(LAB)),vm-image) ## Start the lab and print its URL and password; Ctrl-C removes it (PORT=8080, LAB=vm for the virtual machine)
+	@exec $(PYTHON) -m lab run --port $(PORT) $(if $(filter vm,$(LAB)),--vm)
 
-lab: build ## The same in the background; writes build/lab.json (url, token, namespaces, addresses)
-	@$(PYTHON) -m lab up --port $(PORT)
+lab: build $(if $(filter vm,$(LAB)),vm-image) ## The same in the background; writes build/lab.json (url, token, namespaces, addresses)
+	@$(PYTHON) -m lab up --port $(PORT) $(if $(filter vm,$(LAB)),--vm)
 
 lab-down: ## Remove the lab, whoever started it
 	@$(PYTHON) -m lab down

@@ -12,7 +12,7 @@ import sys
 import threading
 from dataclasses import asdict
 
-from lab import lifecycle, plan, screenshots
+from lab import lifecycle, machine, plan, screenshots
 from lab.netns import LabError
 
 
@@ -34,6 +34,8 @@ def _parser() -> argparse.ArgumentParser:
     up.set_defaults(command=_up)
     pictures = commands.add_parser("screenshots", help="take pictures of every page of a lab of its own")
     pictures.set_defaults(command=_screenshots)
+    for command in (run, up):
+        command.add_argument("--vm", action="store_true", help="inside the virtual machine of lab/vm")
     for command in (run, up, pictures):
         command.add_argument("--port", type=int, default=plan.DEFAULT_PORT)
         command.add_argument("--address", default="127.0.0.1", help="where the API listens")
@@ -50,7 +52,8 @@ def _run(arguments: argparse.Namespace) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: told.set() if started.is_set() else sys.exit("lab: stopped"))
     started = threading.Event()
-    lab = lifecycle.Lab(_options(arguments))
+    make = machine.MachineLab if arguments.vm else lifecycle.Lab
+    lab = make(_options(arguments), lambda words: print(words, flush=True))
     access = lab.start()
     started.set()
     try:

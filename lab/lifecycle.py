@@ -45,8 +45,10 @@ class Access:
 class Lab:
     """One lab, from the first namespace to the last. `stop` may be called at any time."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, tell: Callable[[str], None] = lambda _: None) -> None:
+        """`tell` gets a few words on each thing that is done next."""
         self.options = options
+        self._tell = tell
         self._sweeper: subprocess.Popen[bytes] | None = None
         self._services: dict[str, tuple[process.Child, Callable[[], process.Child]]] = {}
 
@@ -55,14 +57,17 @@ class Lab:
         self._must_be_possible()
         self._take_over()
         try:
-            return self._make()
+            plan.RUN.mkdir(mode=0o755)
+            process.remember("lab", os.getpid())
+            access = self._make()
+            _write_description(access)
+            return access
         except BaseException:
             self.stop()
             raise
 
     def _must_be_possible(self) -> None:
-        if os.geteuid() != 0:
-            raise LabError("the lab needs root, because it makes network namespaces; run it as root")
+        require_root()
         router.must_have_programs()
         if not Path("/proc/self/ns/net").exists():
             raise LabError("this kernel has no network namespaces (CONFIG_NET_NS), which the lab is made of")
@@ -88,26 +93,32 @@ class Lab:
 
     def _make(self) -> Access:
         options = self.options
-        plan.RUN.mkdir(mode=0o755)
-        process.remember("lab", os.getpid())
+        self._tell("making three network namespaces")
         topology.build()
         router.prepare_folders()
+        self._tell("starting FRR")
         for child in router.start_frr():
             self._services[child.name] = (child, _never)
+        self._tell("making the database and its first accounts")
         password, token = router.create_accounts()
-        self._serve("agent", router.start_agent)
-        self._serve("api", lambda: router.start_api(f"{options.address}:{options.port}"))
-        api = seed.Api(f"http://{options.address}:{options.port}", token)
+        self._tell("starting the agent and the API")
+        listen = f"{options.address}:{options.port}"
+        agent = self._serve("agent", router.start_agent)
+        api_process = self._serve("api", lambda: router.start_api(listen))
+        router.wait_for_agent(agent)
+        router.wait_for_api(api_process, listen)
+        api = seed.Api(f"http://{listen}", token)
+        self._tell("configuring the router")
         seed.configure(api, with_queues=options.queues)
         if options.traffic:
             for side in ("internet", "client"):
                 self._serve(f"traffic-{side}", partial(_start_traffic, side))
-        access = Access(options.url or api.url, "admin", password, token)
-        _write_description(access)
-        return access
+        return Access(options.url or api.url, "admin", password, token)
 
-    def _serve(self, name: str, start: Callable[[], process.Child]) -> None:
-        self._services[name] = (start(), start)
+    def _serve(self, name: str, start: Callable[[], process.Child]) -> process.Child:
+        child = start()
+        self._services[name] = (child, start)
+        return child
 
     def keep_running(self, until: Callable[[], bool]) -> None:
         """Start services again that ended, as the appliance's init does, until told to end."""
@@ -129,6 +140,11 @@ class Lab:
             self._sweeper.stdin.close()
             self._sweeper.wait()
             self._sweeper = None
+
+
+def require_root() -> None:
+    if os.geteuid() != 0:
+        raise LabError("the lab needs root, because it makes network namespaces; run it as root")
 
 
 def take_down(within_s: float = 30.0) -> bool:

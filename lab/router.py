@@ -79,9 +79,11 @@ def start_agent() -> process.Child:
         *("--pin-dir", str(PIN_FOLDER), "--library", str(LIBRARY), "--frr-run-dir", str(FRR_RUN)),
         *("--tuning", str(TUNING)),
     ]
-    child = process.start("agent", command, prepare=netns.entering(plan.ROUTER))
+    return process.start("agent", command, prepare=netns.entering(plan.ROUTER))
+
+
+def wait_for_agent(child: process.Child) -> None:
     process.wait_for("the agent's socket", AGENT_SOCKET.exists, [child])
-    return child
 
 
 def create_accounts() -> tuple[str, str]:
@@ -91,7 +93,7 @@ def create_accounts() -> tuple[str, str]:
 
 
 def start_api(listen: str) -> process.Child:
-    """The API on the host's loopback, outside the router's namespace; LabError when it does not answer."""
+    """The API on the host's loopback, outside the router's namespace, on its way up."""
     environment = {
         "PATH": "/usr/bin:/bin",
         "WEIR_DATABASE": str(DATABASE),
@@ -100,9 +102,11 @@ def start_api(listen: str) -> process.Child:
         "WEIR_LISTEN": listen,
     }
     command = _unprivileged([sys.executable, "-m", "weir.http.main"])
-    child = process.start("api", command, environment=environment)
+    return process.start("api", command, environment=environment)
+
+
+def wait_for_api(child: process.Child, listen: str) -> None:
     process.wait_for("the API to answer", lambda: answers(f"http://{listen}"), [child])
-    return child
 
 
 def answers(url: str) -> bool:

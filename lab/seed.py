@@ -115,9 +115,10 @@ def queues() -> list[dict[str, Any]]:
 
 
 def configure(api: Api, *, with_queues: bool = True) -> None:
-    """Bring a fresh router to the lab's configuration."""
-    for kind, objects in (("interfaces", interfaces()), ("static-routes", routes())):
-        for item in objects:
-            api.call("PUT", f"/{kind}/{item['id']}", item)
+    """Bring a fresh router to the lab's configuration, as one revision."""
+    wanted = [("interface", interfaces()), ("static-route", routes())]
     if with_queues:
-        api.call("POST", "/queues/bulk", {"upsert": queues(), "delete": []})
+        wanted.append(("queue", queues()))
+    changes = [{"kind": kind, "id": item["id"], "new": item} for kind, items in wanted for item in items]
+    api.call("PUT", "/candidate/changes", {"changes": changes})
+    api.call("POST", "/candidate/commit", {"message": "the lab's interfaces, routes and customers"})
