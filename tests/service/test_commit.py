@@ -367,3 +367,37 @@ def test_many_changes_are_validated_like_few(router: Router) -> None:
     low = [replace(item, max_limit_bps=Pair(400, 400)) for item in many]
     router.put(*low)
     assert len(router.service.config.warned_ids(ANNA)) == len(low)
+
+
+@pytest.mark.parametrize("flagged_before", (False, True))
+def test_many_changes_leave_the_copy_that_they_were_tried_on(
+    router: Router, monkeypatch: pytest.MonkeyPatch, flagged_before: bool
+) -> None:
+    monkeypatch.setattr(running, "MANY", 1)
+    router.put(queue("q1"))
+    if flagged_before:
+        assert router.service.config.warned_ids(ANNA) == []
+    slow = Pair(400, 400)
+    router.put(queue("q2", target=(), max_limit_bps=slow), queue("q3"), queue("q1", parent="q2"))
+    router.agree()
+    assert "q2" in router.service.config.warned_ids(ANNA)
+    assert "q3" not in router.service.config.warned_ids(ANNA)
+    with router.service.config.document(ANNA) as document:
+        assert document.children_of("q2") == {"q1"}
+    router.put(queue("q4"))
+    router.agree()
+
+
+def test_a_document_made_anew_is_the_same_and_goes_on(router: Router) -> None:
+    router.put(queue("q1", max_limit_bps=Pair(400, 400)), queue("q2"))
+    assert router.service.config.warned_ids(ANNA) == ["q1"]
+    with router.service.config.document(ANNA) as document:
+        before = document
+    before_objects = router.running
+    router.service.config._running._compact()
+    with router.service.config.document(ANNA) as document:
+        assert document is not before
+    assert router.running == before_objects
+    router.put(queue("q1"))
+    assert router.service.config.warned_ids(ANNA) == []
+    router.agree()

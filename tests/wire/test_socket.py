@@ -9,6 +9,7 @@ import socket
 import stat
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -395,3 +396,21 @@ def test_a_client_that_speaks_out_of_turn_to_us_is_not_believed(tmp_path: Path) 
             AgentClient(path).call("status")
         assert caught.value.code == "bad-answer"
         thread.join()
+
+
+def test_a_connection_keeps_nothing_of_a_request_that_was_answered(tmp_path: Path) -> None:
+    """100,000 lines of an import stayed in the agent until the connection was used again."""
+    seen: list[weakref.ref[object]] = []
+
+    def look(params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        seen.append(weakref.ref(params["changes"]))
+        return {}
+
+    with serving(tmp_path, {"look": look}) as path:
+        client = AgentClient(path)
+        client.call("look", {}, lines=("changes", [b"1", b"2"]))
+        deadline = time.monotonic() + 5
+        while seen[0]() is not None:
+            assert time.monotonic() < deadline, "the lines are still held"
+            threading.Event().wait(0.005)
+        client.close()

@@ -20,10 +20,17 @@ from typing import Any
 
 from weir.agent.drift import DriftLog
 from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
-from weir.agent.memory import give_back_memory
 from weir.agent.sharing import Sharing
 from weir.agent.slots import SlotLog
-from weir.compiler import Plan, SlotAllocation, compile_document, nothing_compiled, update
+from weir.compiler import (
+    Plan,
+    SlotAllocation,
+    compile_document,
+    compile_tables,
+    nothing_compiled,
+    update,
+)
+from weir.memory import give_back_memory, give_back_soon, unhurried
 from weir.model.document import Change, Document
 from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
 from weir.model.rules import validate
@@ -37,6 +44,8 @@ SLICE = 500
 PAUSE_S = 0.002
 """Between two holds; a lock is not fair, and whoever waits must get it."""
 MANY_CHANGES = 5000
+VERY_MANY_CHANGES = 20_000
+"""After more changes than this, document and compiled state are made anew in memory that lies together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +132,6 @@ class Engine:
             plan, timing = self._advance(changes, strict=True)
             self.revision = revision
             self._unsettled = Unsettled(revision, changes)
-            if len(changes) > MANY_CHANGES:
-                give_back_memory()
             return {
                 "revision": revision,
                 "steps": steps_json(plan),
@@ -139,8 +146,11 @@ class Engine:
             if self.revision != revision:
                 self.resync()
                 return
+            count = len(self._unsettled.changes) if self._unsettled is not None else 0
             self._unsettled = None
             self._settled_revision = revision
+        if count > MANY_CHANGES:
+            give_back_soon(self._compact if count > VERY_MANY_CHANGES else None)
 
     def abandoned(self, revision: int) -> None:
         """The connection that applied `revision` is gone: only if the store has it does it stay."""
@@ -237,20 +247,37 @@ class Engine:
     # -- looking -----------------------------------------------------------------------------------------
 
     def preview(self, changes: Sequence[Change]) -> dict[str, Any]:
-        """What changes would do: steps, counts and findings; nothing is done."""
+        """What changes would do: steps, counts and errors; nothing is done."""
         with self.lock:
             changes = self._completed(changes)
             self.document.apply(changes)
             try:
-                findings = validate(self.document, changes)
+                errors = validate(self.document, changes, errors_only=True)
                 plan = update(self.compiled, self.document, changes, datetime.now())
             finally:
                 self.document.revert(changes)
+            if len(changes) > MANY_CHANGES:
+                give_back_soon()
             return {
                 "steps": steps_json(plan),
                 "counts": plan.counts()._asdict(),
-                "findings": [finding.to_json() for finding in findings],
+                "findings": [finding.to_json() for finding in errors],
             }
+
+    def _compact(self) -> None:
+        """The same document and compiled state as new objects; a change meanwhile makes it void."""
+        revision = self.revision
+        document = Document(unhurried(self._require_store().objects(revision)))
+        with self.lock:
+            state = (revision, self.compiled.generation)
+            slots, now_local = self.compiled.class_slots(), self.compiled.now_local
+            if self.revision != revision:
+                return
+        tables = compile_tables(document, slots.__getitem__, now_local)
+        with self.lock:
+            if (self.revision, self.compiled.generation) == state:
+                self.document = document
+                self.compiled.renew(tables)
 
     # -- inside ------------------------------------------------------------------------------------------
 

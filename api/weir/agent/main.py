@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from weir import memory
 from weir.adapters import rauc
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
@@ -31,7 +32,7 @@ from weir.adapters.modules import load_flow_tables
 from weir.adapters.netlink import Links
 from weir.adapters.share_controller import ShareController
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, logs, memory
+from weir.agent import capabilities, logs
 from weir.agent.engine import Engine
 from weir.agent.handlers import Handlers
 from weir.agent.keeper import Keeper

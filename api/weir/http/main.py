@@ -15,14 +15,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from weir.http.app import create_app
+from weir import memory
 from weir.http.settings import Settings
 from weir.model.problem import Problem
+
+if TYPE_CHECKING:
+    from flask import Flask
 
 log = logging.getLogger("weir.http")
 MAX_HEADER_BYTES = 16_384
@@ -63,6 +65,9 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
                 self.cfg.set(name, value)
 
     def load(self) -> Flask:
+        # In the worker only: its parent waits for signals, and needs none of what this imports.
+        from weir.http.app import create_app
+
         app = create_app(self._settings)
         Server.loaded = app
         return app
@@ -81,6 +86,7 @@ def _close(_server: object, _worker: object) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run until a signal ends it; a reason not to start is one sentence on standard error."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    memory.prepare()
     try:
         settings = read_settings(arguments)
         check(settings)

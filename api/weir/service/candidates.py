@@ -126,23 +126,20 @@ class CandidateService:
         when validation finds errors.
         """
         rows = self._rows(by)
-        with self._running.document() as document:
-            changes = _changes(rows, document.get)
-            findings = self._running.try_changes(changes)
+        trial = self._running.try_changes(lambda document: _changes(rows, document.get))
         preview = None
-        if not any(finding.severity == "error" for finding in findings):
+        if not any(finding.severity == "error" for finding in trial.findings):
             try:
-                preview = ask_preview(self._agent, changes)
+                preview = ask_preview(self._agent, trial.changes)
             except Unavailable:
                 preview = None
-        return Diff([ObjectDiff(change) for change in changes], preview, findings)
+        return Diff([ObjectDiff(change) for change in trial.changes], preview, trial.findings)
 
     @requires("config.read")
     def validate(self, by: Principal) -> list[Finding]:
         """What validation says about the configuration with the candidate's changes."""
         rows = self._rows(by)
-        with self._running.document() as document:
-            return self._running.try_changes(_changes(rows, document.get))
+        return self._running.try_changes(lambda document: _changes(rows, document.get)).findings
 
     @requires("config.write")
     def resolve(self, by: Principal, keep: Literal["mine", "theirs"]) -> CandidateView:

@@ -162,8 +162,7 @@ class ConfigService:
     @requires("config.read")
     def check(self, _by: Principal, edits: Sequence[Edit]) -> list[Finding]:
         """What validation would say after the edits; nothing is changed."""
-        with self._running.document():
-            return self._running.try_changes(self.changes(edits))
+        return self._running.try_changes(lambda _: self.changes(edits)).findings
 
     @requires("config.read")
     def preview(self, _by: Principal, edits: Sequence[Edit]) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from typing import Any
 from weir.model.document import Change
 from weir.model.problem import (
     Conflict,
-    Finding,
     Invalid,
     NotFound,
     PreconditionFailed,
@@ -37,7 +36,7 @@ from weir.model.problem import (
     Unavailable,
 )
 from weir.service.audit import AuditService, entry_of
-from weir.service.running import Running, require_valid
+from weir.service.running import Running, Trial, require_valid
 from weir.service.values import ABSENT, ANYTHING, Committed, Confirmation, Edit, Principal
 from weir.store import ConfigStore, Pending, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
@@ -86,8 +85,7 @@ class _Timing:
 class _Written:
     base: int
     revision: int
-    changes: Sequence[Change]
-    findings: Sequence[Finding]
+    trial: Trial
     applied: dict[str, Any]
     confirm: Confirmation | None
 
@@ -114,7 +112,7 @@ class Engine:
                 written = self._write(by, request, transaction, link, timing)
             timing.mark("commit")
             if written.revision != written.base:
-                self._running.moved(written.base, written.revision, written.changes)
+                self._running.moved(written.base, written.revision, written.trial)
                 written.applied["settled"] = _settle(link, written.revision)
                 timing.mark("settle")
         if written.revision != written.base:
@@ -122,8 +120,8 @@ class Engine:
             timing.mark("audit")
         return Committed(
             revision=written.revision,
-            changes=written.changes,
-            findings=written.findings,
+            changes=written.trial.changes,
+            findings=written.trial.findings,
             applied=written.applied,
             confirm=written.confirm,
             timing_ms=timing.spent_ms,
@@ -140,7 +138,8 @@ class Engine:
             self._turn.release()
 
     def _record(self, by: Principal, request: Request, written: _Written) -> None:
-        detail = f"{len(written.changes)} changes"
+        count = len(written.trial.changes)
+        detail = "1 change" if count == 1 else f"{count} changes"
         if request.confirm_within_s is not None:
             detail += f", to be confirmed within {request.confirm_within_s} s"
         subject = f"revision {written.revision}"
@@ -163,12 +162,14 @@ class Engine:
                 code="outdated",
             )
         changes = request.produce(transaction)
-        findings = self._validate(changes, must_hold=request.kind != "rollback")
+        trial = self._running.try_changes(lambda _: changes)
+        if request.kind != "rollback":
+            require_valid(trial.findings)
         timing.mark("validate")
         if request.also is not None:
             request.also(transaction)
         if not changes and not request.answers_pending:
-            return _Written(base, base, (), findings, {}, None)
+            return _Written(base, base, trial, {}, None)
         revision = transaction.append(
             kind=request.kind,
             author=by.username,
@@ -186,14 +187,7 @@ class Engine:
             timeout_s=APPLY_TIMEOUT_S + APPLY_TIMEOUT_PER_CHANGE_S * len(changes),
         )
         timing.mark("apply")
-        return _Written(base, revision, changes, findings, applied, confirm)
-
-    def _validate(self, changes: Sequence[Change], *, must_hold: bool) -> Sequence[Finding]:
-        with self._running.document():
-            findings = self._running.try_changes(changes)
-        if must_hold:
-            require_valid(findings)
-        return findings
+        return _Written(base, revision, trial, applied, confirm)
 
     def changes_of(self, edits: Sequence[Edit], transaction: WriteTransaction) -> list[Change]:
         """What the edits come down to at the head; edits that change nothing are left out.

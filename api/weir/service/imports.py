@@ -19,6 +19,7 @@ from weir import formats
 from weir.formats import Line
 from weir.formats import csv as weir_csv
 from weir.formats import routeros as weir_routeros
+from weir.memory import give_back_soon
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import Conflict, Finding, Invalid, NotFound, Unavailable
@@ -30,6 +31,8 @@ MAX_REPORTS = 8
 MAX_WEIGHT = 250_000
 """Lines and edits of all reports together; the newest one is always kept."""
 MAX_FINDINGS = 1000
+MANY = 2000
+"""A report of more lines and edits leaves memory behind that is worth giving back."""
 Json = dict[str, Any]
 
 
@@ -151,6 +154,8 @@ class ImportService:
             ):
                 del self._reports[kept.pop(0).id]
             self._reports[report.id] = report
+        if report.weight > MANY:
+            give_back_soon()
 
     def _expire(self) -> None:
         now_ms = time.time() * 1000
@@ -170,7 +175,9 @@ class ImportService:
     def discard(self, by: Principal, report_id: str) -> None:
         self.get(by, report_id)
         with self._lock:
-            self._reports.pop(report_id, None)
+            gone = self._reports.pop(report_id, None)
+        if gone is not None and gone.weight > MANY:
+            give_back_soon()
 
     def commit(self, by: Principal, report_id: str, message: str, confirm_within_s: int | None) -> Committed:
         """One revision. Raises Conflict when the configuration changed since the report was made."""

@@ -4,17 +4,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+from weir.memory import give_back_memory, give_back_soon, unhurried
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Finding, Invalid
-from weir.model.rules import FlaggedObjects, findings_of, validate
+from weir.model.rules import FlaggedObjects, findings_of, is_much, validate, validate_many
 from weir.store import ConfigStore
 
 MANY = 2000
 """More changes than this are looked at on a copy of the document."""
+VERY_MANY = 20_000
+"""After more changes than this the document is copied once more, into memory that lies together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Changes and what validation says about them; of many also the document that they lead to."""
+
+    changes: Sequence[Change]
+    findings: list[Finding]
+    successor: Document | None = None
+    flagged: FlaggedObjects | None = None
 
 
 class Running:
@@ -29,6 +43,8 @@ class Running:
         self._lock = threading.RLock()
         self._flagging = threading.Lock()
         self._revision, self._document = store.load()
+        self._document.targets()  # else the first who asks for a finding waits for it
+        give_back_memory()
         self._flagged: FlaggedObjects | None = None
 
     @contextmanager
@@ -45,33 +61,56 @@ class Running:
             self._follow()
             yield self._revision, self._document
 
-    def try_changes(self, changes: Sequence[Change]) -> list[Finding]:
-        """What validation says about the document after `changes`; the document stays as it is.
+    def try_changes(self, make: Callable[[Document], Sequence[Change]]) -> Trial:
+        """What validation says about the document after the changes that `make` returns for it; the
+        document stays as it is.
 
         Many changes are tried on a copy: that takes seconds, and nobody else waits for it.
         """
-        if len(changes) > MANY:
-            copy = self._copy()
-            copy.apply(changes)
-            return validate(copy, changes)
-        with self._lock:
-            self._document.apply(changes)
-            try:
-                return validate(self._document, changes)
-            finally:
-                self._document.revert(changes)
+        with self.document() as document:
+            changes = make(document)
+            if len(changes) <= MANY:
+                document.apply(changes)
+                try:
+                    return Trial(changes, validate(document, changes))
+                finally:
+                    document.revert(changes)
+            objects = list(document)
+        successor = Document(objects)
+        successor.apply(changes)
+        if not is_much(successor, changes):
+            return Trial(changes, validate(successor, changes), successor)
+        findings, flagged = validate_many(successor, changes)
+        return Trial(changes, findings, successor, flagged)
 
-    def _copy(self) -> Document:
+    def moved(self, base: int, revision: int, trial: Trial) -> None:
+        """The trial's changes are committed: go on from `base` to `revision` without asking the store.
+
+        After many the copy takes the place of the document: it has all indexes already.
+        """
+        with self._lock:
+            if self._revision != base:
+                return
+            if trial.successor is None:
+                self._apply(revision, trial.changes)
+                return
+            self._document, self._flagged, self._revision = trial.successor, trial.flagged, revision
+        give_back_soon(self._compact if len(trial.changes) > VERY_MANY else None)
+
+    def _compact(self) -> None:
+        """Go on with a copy from the store: objects made by an import lie among what it left behind."""
         with self._lock:
             self._follow()
-            objects = list(self._document)
-        return Document(objects)
-
-    def moved(self, base: int, revision: int, changes: Sequence[Change]) -> None:
-        """`changes` are committed: go on from `base` to `revision` without asking the store again."""
+            revision = self._revision
+        copy = Document()
+        copy.targets()
+        for item in unhurried(self._store.objects(revision)):
+            copy.put(item)
         with self._lock:
-            if self._revision == base:
-                self._apply(revision, changes)
+            if self._revision == revision:
+                self._document = copy
+                if self._flagged is not None:
+                    self._flagged.move_to(copy)
 
     def findings(self, kind: Kind, object_id: str) -> tuple[Finding, ...]:
         with self.document() as document:

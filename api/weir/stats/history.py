@@ -29,6 +29,8 @@ class Ring:
         self.length = length
         self.columns = columns
         self.position = 0
+        self._used = 0
+        """Rows that ever held a sample; the kernel gives memory to the others when they do."""
         self.rates: Codes = np.zeros((length, columns), np.uint16)
         self.drops: Codes = np.zeros((length, columns), np.uint8)
 
@@ -39,25 +41,29 @@ class Ring:
         for name in ("rates", "drops"):
             old: Codes = getattr(self, name)
             new = np.zeros((self.length, columns), old.dtype)
-            new[:, :common] = old[:, :common]
+            new[: self._used, :common] = old[: self._used, :common]
             setattr(self, name, new)
         self.columns = columns
 
     def push(self, rates: Codes, drops: Codes) -> None:
         self.rates[self.position] = rates
         self.drops[self.position] = drops
-        self.position = (self.position + 1) % self.length
+        self._advance()
 
     def skip(self, samples: int) -> None:
         """Time passed without a sample."""
         for _ in range(min(samples, self.length)):
             self.rates[self.position] = 0
             self.drops[self.position] = 0
-            self.position = (self.position + 1) % self.length
+            self._advance()
+
+    def _advance(self) -> None:
+        self._used = max(self._used, self.position + 1)
+        self.position = (self.position + 1) % self.length
 
     def clear(self, columns: npt.NDArray[np.bool_] | I64) -> None:
-        self.rates[:, columns] = 0
-        self.drops[:, columns] = 0
+        self.rates[: self._used, columns] = 0
+        self.drops[: self._used, columns] = 0
 
     def column(self, column: int) -> tuple[Codes, Codes]:
         """Rates and drops, the oldest first."""

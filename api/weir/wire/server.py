@@ -153,16 +153,7 @@ class AgentServer:
     def _serve(self, connection: socket.socket, peer: Peer) -> None:
         inbox = _Inbox(connection, self)
         try:
-            while True:
-                request_id: Json = None
-                try:
-                    head = decode_line(inbox.line(first=True))
-                    request_id = head.get("id")
-                    method, params = self._request(head, inbox)
-                except Problem as problem:  # out of step with this peer: tell it and hang up
-                    self._send(connection, {"id": _plain_id(request_id), "problem": problem_to_json(problem)})
-                    return
-                self._answer(connection, _plain_id(request_id), method, params, peer)
+            while self._exchange(connection, inbox, peer):
                 inbox.release()
         except (Closed, TimeoutError, OSError) as error:
             log.debug("connection %d: %s", peer.connection_id, error)
@@ -172,6 +163,19 @@ class AgentServer:
                 self._connections.pop(peer.connection_id, None)
             connection.close()
             self._closed(peer)
+
+    def _exchange(self, connection: socket.socket, inbox: _Inbox, peer: Peer) -> bool:
+        """One request and its answer, of which nothing is kept; False to hang up."""
+        request_id: Json = None
+        try:
+            head = decode_line(inbox.line(first=True))
+            request_id = head.get("id")
+            method, params = self._request(head, inbox)
+        except Problem as problem:  # out of step with this peer: tell it and hang up
+            self._send(connection, {"id": _plain_id(request_id), "problem": problem_to_json(problem)})
+            return False
+        self._answer(connection, _plain_id(request_id), method, params, peer)
+        return True
 
     def _closed(self, peer: Peer) -> None:
         if self._on_close is None:

@@ -29,10 +29,18 @@ def validate(
     With `errors_only` rules that only warn are left out: what the agent needs before it applies.
     """
     view = View(document_after)
-    findings = [found for change in changes for found in removal_findings(document_after, change)]
+    findings = _removals(document_after, changes)
     for rule, ids in affected(document_after, changes, errors_only=errors_only):
         findings.extend(_check(view, rule, ids))
     return [item for item in findings if item.severity == "error"] if errors_only else findings
+
+
+def validate_many(
+    document_after: Document, changes: Sequence[Change]
+) -> tuple[list[Finding], FlaggedObjects]:
+    """As `validate` for changes of much of a document, with what there is to say about all of it."""
+    findings = _removals(document_after, changes)
+    return findings, FlaggedObjects(document_after, findings)
 
 
 def validate_all(document: Document, *, errors_only: bool = False) -> list[Finding]:
@@ -64,7 +72,7 @@ def affected(
     document: Document, changes: Sequence[Change], *, errors_only: bool = False
 ) -> Iterable[tuple[Rule, Iterable[str]]]:
     """Every rule with the ids of the objects that it must look at again."""
-    many = len(changes) > max(_FEW_CHANGES, len(document) // 4)
+    many = is_much(document, changes)
     for rule in RULES:
         if errors_only and not rule.gives_errors:
             continue
@@ -73,6 +81,15 @@ def affected(
         else:
             view = View(document)
             yield rule, dict.fromkeys(item for change in changes for item in rule.reach(view, change))
+
+
+def is_much(document: Document, changes: Sequence[Change]) -> bool:
+    """So many changes that looking at every object is faster than asking what each one concerns."""
+    return len(changes) > max(_FEW_CHANGES, len(document) // 4)
+
+
+def _removals(document: Document, changes: Sequence[Change]) -> list[Finding]:
+    return [found for change in changes for found in removal_findings(document, change)]
 
 
 def _check(view: View, rule: Rule, ids: Iterable[str]) -> Iterable[Finding]:
@@ -86,12 +103,18 @@ def _check(view: View, rule: Rule, ids: Iterable[str]) -> Iterable[Finding]:
 class FlaggedObjects:
     """Which objects have findings, kept up to date from change to change; the texts are made when asked."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, findings: list[Finding] | None = None) -> None:
+        """Looks at every object; what it finds is also added to `findings`."""
         self._document = document
         self._ids: dict[str, set[str]] = {rule.name: set() for rule in RULES}
         view = View(document)
         for rule in RULES:
-            self._look(view, rule, document.of_kind(rule.kind))
+            if findings is None:
+                self._look(view, rule, document.of_kind(rule.kind))
+            else:
+                found = list(_check(view, rule, document.of_kind(rule.kind)))
+                self._ids[rule.name].update(finding.id for finding in found)
+                findings += found
 
     def update(self, changes: Sequence[Change]) -> None:
         """After the changes were applied to the document."""
