@@ -15,8 +15,9 @@ from weir.compiler.forks import narrower
 from weir.compiler.plan import Plan, prefix_key
 from weir.compiler.types import LAST_PRIORITY, NO_SLOT, ClassSpec, ClockSpec, Waiting, total_id
 from weir.model.claims import PrefixClaims, pack
-from weir.model.codec import Json, to_json
+from weir.model.codec import to_json
 from weir.model.document import Document, interface_targets
+from weir.model.fields import Json
 from weir.model.objects import Queue
 from weir.model.prefix import looks_like_prefix, parse_prefix
 from weir.model.problem import NotFound
