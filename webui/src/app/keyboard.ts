@@ -22,6 +22,9 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable;
 }
 
+/** Enter and Space on a button or a link are that button's, not the page's. */
+const presses = (target: EventTarget | null, key: string): boolean => (key === "Enter" || key === " ") && target instanceof Element && target.closest("button, a[href], summary, input, [role^=menuitem], [role=option]") !== null;
+
 function nameOf(event: KeyboardEvent): string {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   return event.ctrlKey || event.metaKey ? `ctrl+${key}` : key;
@@ -31,7 +34,7 @@ function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.altKey) return;
   const key = nameOf(event);
   const modified = key.startsWith("ctrl+");
-  if (isTyping(event.target) && !modified) return;
+  if ((isTyping(event.target) && !modified) || presses(event.target, key)) return;
   if (document.querySelector("[aria-modal=true]") && !modified) return;
   const wanted = prefix ? `${prefix} ${key}` : key;
   const bindings = activeBindings().reverse();
