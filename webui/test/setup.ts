@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { cleanup, configure } from "@testing-library/react";
+import { createElement } from "react";
 import { afterEach, vi } from "vitest";
 
 /** Pages are fetched lazily, and the machine may be busy. */
@@ -20,6 +21,7 @@ class NoObserver {
     return [];
   }
 }
+vi.mock("@/ui/Graph", () => ({ Graph: ({ label }: { label: string }) => createElement("div", { role: "img", "aria-label": label }) }));
 vi.stubGlobal("ResizeObserver", NoObserver);
 vi.stubGlobal("IntersectionObserver", NoObserver);
 window.matchMedia = (query: string) => Object.assign(new EventTarget(), { matches: false, media: query, onchange: null }) as unknown as MediaQueryList;
