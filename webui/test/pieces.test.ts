@@ -10,8 +10,8 @@ import { parseRatePair } from "@/pages/queues/InlineLimits";
 import { nextSort } from "@/pages/queues/TableHead";
 import { loadLevel } from "@/table/RateBar";
 import { agoText, bytesText, delayText, spanText } from "@/ui/format";
-import { valueText } from "@/ui/DiffView";
-import { mockQueue } from "./mock/state";
+import { tellingFields, valueText } from "@/ui/fieldText";
+import { mockQueue, NO_TOTAL } from "./mock/state";
 
 describe("bursts (vectors of the public manual)", () => {
   it.each([[16_000, 6], [8_000, 3]])("threshold 1500k, burst 4M, time %d ms lasts %d s", (timeMs, seconds) => {
@@ -63,7 +63,14 @@ describe("small pieces", () => {
   it("print numbers for people", () => {
     expect([bytesText(999), bytesText(1_240_000_000), delayText(450), delayText(4_200), spanText(90_000)]).toEqual(["999 B", "1.24 GB", "450 µs", "4.2 ms", "1 d 1 h"]);
     expect(agoText("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:05:00Z"))).toBe("2 h ago");
+  });
+  it("say of a field what its zero means, and leave out what nobody asked for", () => {
     expect(valueText("max_limit_bps", { upload: 0, download: 10_000_000 })).toBe("upload unlimited, download 10 Mbit/s");
+    expect(valueText("limit_at_bps", { upload: 0, download: 1_000_000 })).toBe("upload none, download 1 Mbit/s");
+    expect(valueText("total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("max limit 5 Mbit/s");
+    const { etag: _etag, path: _path, child_count: _count, enforcement: _enforcement, warnings: _warnings, ...input } = mockQueue("q1", { name: "acme", target: ["10.0.0.1/32"] });
+    const fields = Object.entries(input).map(([field, value]) => ({ field, old: null, new: value }));
+    expect(tellingFields(fields as Parameters<typeof tellingFields>[0], "add", "acme").map((field) => field.field)).toEqual(["id", "target", "position"]);
   });
   it("put an error at its field", () => {
     const problem = new ApiProblem({ status: 422, code: "invalid", detail: "no", path: null, findings: [{ severity: "error", code: "x", message: "unknown parent", kind: "queue", id: "q1", field: "parent" }] });

@@ -18,7 +18,7 @@ const importRoute = createRoute({ getParentRoute: () => frame, path: "/import", 
 const interfaces = createRoute({ getParentRoute: () => frame, path: "/interfaces", validateSearch: search.edit, component: lazyRouteComponent(() => import("@/pages/InterfacesPage")) });
 const routes = createRoute({ getParentRoute: () => frame, path: "/routes", validateSearch: search.edit, component: lazyRouteComponent(() => import("@/pages/RoutesPage")) });
 const firewall = createRoute({ getParentRoute: () => frame, path: "/firewall", component: lazyRouteComponent(() => import("@/pages/FirewallPage")) });
-const history = createRoute({ getParentRoute: () => frame, path: "/history", validateSearch: search.history, component: lazyRouteComponent(() => import("@/pages/HistoryPage")) });
+const history = createRoute({ getParentRoute: () => frame, path: "/history", validateSearch: search.history, component: lazyRouteComponent(() => import("@/pages/history/HistoryPage")) });
 const users = createRoute({ getParentRoute: () => frame, path: "/users", validateSearch: search.users, component: lazyRouteComponent(() => import("@/pages/users/UsersPage")) });
 const diagnostics = createRoute({ getParentRoute: () => frame, path: "/diagnostics", component: lazyRouteComponent(() => import("@/pages/DiagnosticsPage")) });
 const about = createRoute({ getParentRoute: () => frame, path: "/about", component: lazyRouteComponent(() => import("@/pages/AboutPage")) });

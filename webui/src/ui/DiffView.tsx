@@ -5,8 +5,8 @@ import { KIND_WORD } from "@/api/queries";
 import type { Change, Counts, FieldChange, Finding, KernelEffect } from "@/api/types";
 import { Note } from "./blocks";
 import classes from "./DiffView.module.css";
+import { fieldWords, tellingFields, valueText } from "./fieldText";
 import { plural } from "./format";
-import { durationText, limitWords } from "./rates";
 
 const ACTION = {
   add: { icon: IconPlus, word: "added", tone: "ok" },
@@ -14,26 +14,9 @@ const ACTION = {
   remove: { icon: IconMinus, word: "removed", tone: "warn" },
 } as const;
 
-/** A field's value as an operator reads it; the field's name says the unit. */
-export function valueText(field: string, value: unknown): string {
-  if (value === null || value === undefined || value === "") return "none";
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "number") {
-    if (field.includes("_bps")) return limitWords(value);
-    if (field.includes("_ms")) return durationText(value);
-    return String(value);
-  }
-  if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map((item) => valueText(field, item)).join(", ");
-  return Object.entries(value)
-    .map(([name, inner]) => `${name} ${valueText(`${field}.${name}`, inner)}`)
-    .join(", ");
-}
-
-export const fieldWords = (field: string): string => field.replace(/_bps|_ms/g, "").replaceAll("_", " ").replaceAll(".", " ");
-
-export function FieldChanges({ fields, action }: { fields: readonly FieldChange[]; action: Change["action"] }) {
-  const shown = action === "change" ? fields : fields.filter((field) => valueText(field.field, action === "add" ? field.new : field.old) !== "none");
+/** Old and new of each field; what an added or removed object has by default is left out. */
+export function FieldChanges({ fields, action, name }: { fields: readonly FieldChange[]; action: Change["action"]; name: string }) {
+  const shown = tellingFields(fields, action, name);
   return (
     <dl className={classes.fields}>
       {shown.map((field) => (
@@ -111,7 +94,7 @@ export function DiffView({ changes, total, kernel, findings = [], action }: Diff
                 </span>
                 {action?.(change)}
               </div>
-              <FieldChanges fields={change.fields} action={change.action} />
+              <FieldChanges fields={change.fields} action={change.action} name={change.name || change.id} />
             </li>
           );
         })}

@@ -5,7 +5,7 @@ import { explainQuery } from "@/api/queries";
 import type { Explain } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Note, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
-import { fieldWords } from "@/ui/DiffView";
+import { fieldWords } from "@/ui/fieldText";
 
 type Line = Explain["lines"][number];
 

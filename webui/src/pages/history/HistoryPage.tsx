@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Button } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
 import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
-import { CONFIG, revisionDiffQuery } from "@/api/queries";
+import { CONFIG } from "@/api/queries";
 import type { Revision } from "@/api/types";
-import { useRestore } from "@/api/writes";
-import { WINDOWS } from "@/app/CommitDialog";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
-import { countsText, DiffView, Findings } from "@/ui/DiffView";
-import { agoText, plural, stampText } from "@/ui/format";
+import { agoText, stampText } from "@/ui/format";
+import { Comparison } from "./Comparison";
+import classes from "./History.module.css";
+import { RestoreDialog } from "./RestoreDialog";
 
 const useRevisions = () =>
   useInfiniteQuery({
@@ -71,63 +70,26 @@ export default function HistoryPage() {
   return (
     <Page title="History">
       {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
-      <Section title="Revisions" flush>
-        {query.isPending ? <Skeleton /> : revisions.length === 0 ? (
-          <Empty title="Nothing was committed yet">
-            <p className="dim">Every commit is kept here with its author and reason, and can be compared and restored.</p>
-          </Empty>
-        ) : (
-          <SimpleTable caption="Revisions" columns={columns} rows={revisions} rowKey={(revision) => String(revision.revision)} rowCurrent={({ revision }) => revision === to} />
-        )}
-      </Section>
-      {query.hasNextPage ? (
-        <div className="row">
-          <Button loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Older revisions</Button>
+      <div className={classes.sides}>
+        <div className="stack">
+          <Section title="Revisions" flush>
+            {query.isPending ? <Skeleton /> : revisions.length === 0 ? (
+              <Empty title="Nothing was committed yet">
+                <p className="dim">Every commit is kept here with its author and reason, and can be compared and restored.</p>
+              </Empty>
+            ) : (
+              <SimpleTable caption="Revisions" columns={columns} rows={revisions} rowKey={(revision) => String(revision.revision)} rowCurrent={({ revision }) => revision === to} />
+            )}
+          </Section>
+          {query.hasNextPage ? (
+            <div className="row">
+              <Button loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Older revisions</Button>
+            </div>
+          ) : null}
         </div>
-      ) : null}
-      {head > 0 ? <Comparison from={from} to={to} /> : null}
+        {head > 0 ? <div className={classes.comparison}><Comparison from={from} to={to} /></div> : null}
+      </div>
       {search.restore !== undefined && head > 0 ? <RestoreDialog revision={search.restore} head={head} onClose={() => go({ restore: undefined })} /> : null}
     </Page>
-  );
-}
-
-function Comparison({ from, to }: { from: number; to: number }) {
-  const diff = useQuery({ ...revisionDiffQuery(from, to), enabled: from !== to });
-  return (
-    <Section title={`From revision ${from} to ${to}`} aside={diff.data ? <span className="dim">{plural(diff.data.total, "object")}: {countsText(diff.data.counts)}</span> : null}>
-      {from === to ? <p className="dim">Choose two different revisions.</p> : diff.data ? <DiffView changes={diff.data.changes} total={diff.data.total} /> : diff.isError ? <Note severity="error">{asProblem(diff.error).message}</Note> : <Skeleton />}
-    </Section>
-  );
-}
-
-function RestoreDialog({ revision, head, onClose }: { revision: number; head: number; onClose: () => void }) {
-  const diff = useQuery(revisionDiffQuery(head, revision));
-  const restore = useRestore();
-  const [message, setMessage] = useState(`Restore of revision ${revision}`);
-  const [window, setWindow] = useState("60");
-  const problem = restore.error ? asProblem(restore.error) : null;
-  const run = () => restore.mutate({ revision, message, confirm_within_s: window === "0" ? null : Number(window) }, { onSuccess: onClose });
-  return (
-    <Modal opened onClose={onClose} title={`Restore revision ${revision}`} size="xl">
-      <div className="stack">
-        <form
-          className="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            run();
-          }}
-        >
-          <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
-          <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
-          {problem ? <Note severity="error" live>{problem.findings.length > 0 ? "Not restored:" : problem.message} Nothing was changed.</Note> : null}
-          {problem ? <Findings findings={problem.findings} /> : null}
-          <div className="row">
-            <Button type="submit" variant="filled" loading={restore.isPending} disabled={!diff.data || diff.data.total === 0}>Restore</Button>
-            <Button onClick={onClose}>Cancel</Button>
-          </div>
-        </form>
-        {diff.data ? <DiffView changes={diff.data.changes} total={diff.data.total} /> : diff.isError ? <Note severity="error">{asProblem(diff.error).message}</Note> : <Skeleton />}
-      </div>
-    </Modal>
   );
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { asProblem } from "@/api/problem";
+import { revisionDiffQuery } from "@/api/queries";
+import { useRestore } from "@/api/writes";
+import { WINDOWS } from "@/app/CommitDialog";
+import { Note, Skeleton } from "@/ui/blocks";
+import { countsText, DiffView, Findings } from "@/ui/DiffView";
+import { plural } from "@/ui/format";
+
+/** A restore shows its difference before it is one. */
+export function RestoreDialog({ revision, head, onClose }: { revision: number; head: number; onClose: () => void }) {
+  const diff = useQuery(revisionDiffQuery(head, revision));
+  const restore = useRestore();
+  const [message, setMessage] = useState(`Restore of revision ${revision}`);
+  const [window, setWindow] = useState("60");
+  const problem = restore.error ? asProblem(restore.error) : null;
+  const run = () => restore.mutate({ revision, message, confirm_within_s: window === "0" ? null : Number(window) }, { onSuccess: onClose });
+  return (
+    <Modal opened onClose={onClose} title={`Restore revision ${revision}`} size="xl">
+      <div className="stack">
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            run();
+          }}
+        >
+          <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
+          <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
+          {problem ? <Note severity="error" live>{problem.findings.length > 0 ? "Not restored:" : problem.message} Nothing was changed.</Note> : null}
+          {problem ? <Findings findings={problem.findings} /> : null}
+          <div className="row">
+            <Button type="submit" variant="filled" loading={restore.isPending} disabled={!diff.data || diff.data.total === 0}>Restore</Button>
+            <Button onClick={onClose}>Cancel</Button>
+          </div>
+        </form>
+        {diff.data ? <p>{plural(diff.data.total, "object")}: <strong>{countsText(diff.data.counts)}</strong>, against what runs now.</p> : null}
+        {diff.data ? <DiffView changes={diff.data.changes} total={diff.data.total} /> : diff.isError ? <Note severity="error">{asProblem(diff.error).message}</Note> : <Skeleton />}
+      </div>
+    </Modal>
+  );
+}
