@@ -66,11 +66,11 @@ describe("a commit with a timer", () => {
     const user = userEvent.setup();
     renderAt("/about");
     await screen.findByRole("heading", { name: "About" });
-    router.state.pending = { revision: 2, base_revision: 1, author: "eve", message: "night work", started_at: "", deadline_at: new Date(Date.now() + 60_000).toISOString(), window_s: 60, seconds_left: 60, token: null, undo: new Map() };
+    router.state.pending = { revision: 2, base_revision: 1, author: "eve", message: "night work", started_at: new Date().toISOString(), deadline_at: new Date(Date.now() + 60_000).toISOString(), window_s: 60, seconds_left: 60, token: null, undo: new Map() };
     act(() => FakeEventSource.last?.send("config", { revision: 1, pending: null }));
     act(() => FakeEventSource.last?.send("config", { revision: 2, pending: router.state.pending }));
     const confirm = await screen.findByRole("region", { name: "Confirmation" });
-    expect(confirm.textContent).toMatch(/eve: night work/);
+    expect(confirm.textContent).toMatch(/begun by eve at .*: night work/);
     await user.click(within(confirm).getByRole("button", { name: "Keep" }));
     await waitFor(() => expect(screen.queryByRole("region", { name: "Confirmation" })).toBeNull());
   });

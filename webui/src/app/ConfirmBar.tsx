@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { IconClockExclamation } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
-import { refreshConfig, type PendingHere } from "@/api/queries";
+import { refreshConfig, revisionDiffQuery, type PendingHere } from "@/api/queries";
 import { useConfirm, useRevert } from "@/api/writes";
+import { countsText } from "@/ui/DiffView";
+import { clockText } from "@/ui/format";
 import { say } from "@/ui/toast";
 import classes from "./PendingBar.module.css";
 
@@ -27,6 +31,16 @@ function useOutcome(pending: PendingHere | null, left: number, decided: boolean)
     if (before && !pending && !decided && before.left < 3) say("warning", `Revision ${before.pending.revision} was not kept in time: the router rolled back to revision ${before.pending.base_revision}.`);
     last.current = pending ? { pending, left } : null;
   }, [pending, left, decided]);
+}
+
+/** What the running confirmation holds, in numbers. */
+function Held({ pending }: { pending: PendingHere }) {
+  const counts = useQuery(revisionDiffQuery(pending.base_revision, pending.revision)).data?.counts;
+  return (
+    <Link to="/history" search={{ from: pending.base_revision, to: pending.revision }}>
+      {counts ? countsText(counts) : "what it holds"}
+    </Link>
+  );
 }
 
 export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
@@ -56,10 +70,9 @@ export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
         {clock(left)}
       </span>
       <span className={classes.text}>
-        <strong>Revision {pending.revision}</strong> {expired ? "is being rolled back" : "rolls back by itself unless it is kept"}
+        <strong>Revision {pending.revision}</strong> {expired ? "is being rolled back" : "rolls back by itself unless it is kept"}{" "}
         <span className="dim">
-          {" "}
-          by {pending.author}
+          <Held pending={pending} />, begun by {pending.author} at {clockText(pending.started_at)}
           {pending.message ? `: ${pending.message}` : ""}
         </span>
       </span>

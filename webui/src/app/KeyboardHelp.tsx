@@ -3,8 +3,12 @@ import { Kbd, Modal } from "@mantine/core";
 import { useState } from "react";
 import { activeBindings } from "./keyboard";
 
+const EVERYWHERE = new Set(["ctrl+k", "/", "?", "c"]);
+const rank = (keys: string): number => (keys.startsWith("g ") ? 2 : EVERYWHERE.has(keys) ? 1 : 0);
+
 export function KeyboardHelp({ onClose }: { onClose: () => void }) {
-  const [bindings] = useState(activeBindings);
+  // What the page adds first, then what holds everywhere, then the pages.
+  const [bindings] = useState(() => activeBindings().sort((a, b) => rank(a.keys) - rank(b.keys)));
   return (
     <Modal opened onClose={onClose} title="Keys on this page" size="md">
       <dl style={{ display: "grid", gridTemplateColumns: "max-content 1fr", gap: "6px 16px", margin: 0 }}>

@@ -6,6 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type KeyboardEvent } from "react";
 import { interfacesQuery, queueSearchQuery } from "@/api/queries";
+import { targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
 import { ALL_NAV } from "./nav";
 import classes from "./SearchDialog.module.css";
@@ -36,7 +37,7 @@ function useHits(text: string): { hits: Hit[]; loading: boolean } {
     { title: "Dark colours", go: () => setColorScheme("dark") },
   ].filter((action) => includes(action.title, text)).map((action) => ({ ...action, key: `do ${action.title}`, group: "Actions", detail: "" }));
   const found: Hit[] = words === "" ? [] : (queues.data?.items ?? []).map((queue) => ({
-    key: `queue ${queue.id}`, group: "Queues", title: queue.name, detail: `${queue.target[0] ?? ""}  ↑ ${limitText(queue.max_limit_bps.upload)} ↓ ${limitText(queue.max_limit_bps.download)}`,
+    key: `queue ${queue.id}`, group: "Queues", title: queue.name, detail: `${targetText(queue.target[0] ?? "")}  ↑ ${limitText(queue.max_limit_bps.upload)} ↓ ${limitText(queue.max_limit_bps.download)}`,
     go: () => void navigate({ to: "/queues/$id", params: { id: queue.id } }),
   }));
   const total = queues.data?.total ?? 0;

@@ -11,10 +11,28 @@ type Capability = System["capabilities"][number];
 type Shaper = System["shapers"][number];
 type Check = System["checks"][number];
 
+/** What each capability is for, and what happens without it (docs/datapath.md). */
+const USE: Record<string, readonly [string, string]> = {
+  "qdisc-fq": ["paces packets to their limit", "limits are policed: what is above the rate is dropped instead of delayed"],
+  "qdisc-fq_codel": ["short queues below HTB", "a plain fifo is used there"],
+  "qdisc-cake": ["queue types named cake", "such a queue uses the default type"],
+  "qdisc-htb": ["the classic tree, where it is asked for", "interfaces cannot choose HTB"],
+  "edt-pacing": ["departure times kept by fq", "limits are policed"],
+  tcx: ["attaching the shaper", "clsact is used"],
+  clsact: ["attaching the shaper on older kernels", "nothing, where tcx works"],
+  "xdp-native": ["the fast path inside the driver", "generic XDP or the kernel's own path"],
+  "xdp-generic": ["the fast path on any driver", "the kernel's own path"],
+  "xdp-flow-lookup": ["the fast path for filtered and translated traffic", "such traffic takes the kernel's own path"],
+  vlan: ["VLAN interfaces", "none can be made"],
+  frr: ["static and dynamic routes", "no routes but those of the interfaces"],
+};
+
 const CAPABILITY_COLUMNS: readonly Column<Capability>[] = [
-  { id: "id", title: "What", render: (item) => item.id },
+  { id: "id", title: "What", render: (item) => <span className="mono">{item.id}</span> },
   { id: "available", title: "Available", render: (item) => (item.available ? <Tag tone="ok">✓ yes</Tag> : <Tag tone="warn">no</Tag>) },
-  { id: "reason", title: "Why, and what is used instead", wide: true, render: (item) => item.reason },
+  { id: "use", title: "For", render: (item) => USE[item.id]?.[0] },
+  { id: "instead", title: "Without it", render: (item) => (item.available ? null : USE[item.id]?.[1]) },
+  { id: "reason", title: "What the kernel said", render: (item) => <span className="dim">{item.reason}</span> },
 ];
 
 const SHAPER_COLUMNS: readonly Column<Shaper>[] = [

@@ -66,6 +66,12 @@ function LiveCells({ id }: { id: string }) {
   return <span title={`received ${longRate(stats.rx_bps)}, sent ${longRate(stats.tx_bps)}`}>{shortRate(stats.rx_bps)} / {shortRate(stats.tx_bps)}</span>;
 }
 
+const Addresses = ({ list }: { list: readonly string[] }) => (
+  <span className="mono nowrap">
+    {list.length === 0 ? "–" : list.map((address) => <div key={address}>{address}</div>)}
+  </span>
+);
+
 const stateTag = (item: Interface) => {
   if (!item.state) return <Tag tone="bad">✕ missing</Tag>;
   if (item.disabled) return <Tag>off</Tag>;
@@ -85,8 +91,8 @@ export default function InterfacesPage() {
     { id: "state", title: "State", render: stateTag },
     { id: "role", title: "Role", render: (item) => (item.role === "none" ? <span className="dim">none</span> : item.role.toUpperCase()) },
     { id: "rate", title: "Received / sent", numeric: true, render: (item) => <LiveCells id={item.id} /> },
-    { id: "addresses", title: "Addresses", render: (item) => <span className="mono">{(item.addresses.length > 0 ? item.addresses : (item.state?.addresses ?? [])).join(" ") || "–"}</span> },
-    { id: "shaper", title: "Shaper", render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state?.shaper ?? "none"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
+    { id: "addresses", title: "Addresses", render: (item) => <Addresses list={item.addresses.length > 0 ? item.addresses : (item.state?.addresses ?? [])} /> },
+    { id: "shaper", title: "Shaper", wide: true, render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state?.shaper ?? "none"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
     { id: "fast-path", title: "Fast path", render: (item) => <span title={item.state?.fast_path_reason ?? ""}>{FAST_PATH_STATES[item.state?.fast_path ?? "off"]}{item.state?.fast_path === "off" && item.state.fast_path_reason ? <span className="dim"> {item.state.fast_path_reason}</span> : null}</span> },
     { id: "mtu", title: "MTU", numeric: true, render: (item) => item.state?.mtu ?? item.mtu ?? "–" },
     { id: "description", title: "Description", render: (item) => <span className="dim">{item.description}</span> },

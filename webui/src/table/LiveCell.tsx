@@ -16,6 +16,9 @@ export function LiveRate({ queueId, direction, limitBps }: { queueId: string; di
 
 export type LiveText = (stats: QueueStats) => string;
 
+/** What is nothing is printed paler, so that the rest is found at a glance. */
+const NOTHING = /^(0( .*)?|–)$/;
+
 /** Writes text of the latest measurement straight into its cell. */
 export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }) {
   const cell = useRef<HTMLSpanElement>(null);
@@ -23,11 +26,17 @@ export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }
     () =>
       live.watch(queueId, (stats) => {
         const shown = stats ? text(stats) : "–";
-        if (cell.current && cell.current.textContent !== shown) cell.current.textContent = shown;
+        if (!cell.current || cell.current.textContent === shown) return;
+        cell.current.textContent = shown;
+        cell.current.dataset["zero"] = String(NOTHING.test(shown));
       }),
     [queueId, text],
   );
-  return <span ref={cell}>–</span>;
+  return (
+    <span ref={cell} data-zero="true">
+      –
+    </span>
+  );
 }
 
 const perSecond = (value: number): string => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));

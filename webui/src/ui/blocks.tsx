@@ -98,6 +98,13 @@ export function Tag({ tone, children, title }: { tone?: "ok" | "warn" | "bad" | 
   );
 }
 
+/** Upload and download always have the same arrow and hue. */
+export const Arrow = ({ direction }: { direction: "upload" | "download" }) => (
+  <span className={direction === "upload" ? "up" : "down"} role="img" aria-label={direction}>
+    {direction === "upload" ? "↑" : "↓"}
+  </span>
+);
+
 /** Grey lines that appear after 300 ms, so that a fast answer never flickers. */
 export function Skeleton({ lines = 4 }: { lines?: number }) {
   return (

@@ -24,8 +24,12 @@ export function percentText(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
+/** A target as a table shows it: one host needs no prefix length. */
+export const targetText = (target: string): string => target.replace(/(?<=^[\d.]+)\/32$|(?<=:.*)\/128$/, "");
+
 /** Microseconds as `0.4 ms`, `12 ms`, `1.2 s`. */
 export function delayText(delayUs: number): string {
+  if (delayUs < 0.5) return "0";
   if (delayUs < 1_000) return `${Math.round(delayUs)} µs`;
   if (delayUs < 10_000) return `${(delayUs / 1_000).toFixed(1)} ms`;
   if (delayUs < 1_000_000) return `${Math.round(delayUs / 1_000)} ms`;

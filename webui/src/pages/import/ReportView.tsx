@@ -35,7 +35,7 @@ export function ReportView({ report }: { report: ImportReport }) {
       <div className={classes.summary}>
         <span className="grow">
           <strong>{report.file_names.join(", ")}</strong>{" "}
-          <span className="dim">{nothing ? "changes nothing: everything in it is already so" : `${countsText(report.counts)} of the configuration's objects`}</span>
+          <span className="dim">{nothing ? "changes nothing: everything in it is already so" : `${countsText(report.counts)} when committed; nothing is written yet`}</span>
         </span>
         <Button variant="filled" disabled={!report.can_commit || nothing} onClick={() => setAsking(true)}>
           Commit this import

@@ -5,7 +5,7 @@ import { lazy, Suspense, useMemo, useSyncExternalStore } from "react";
 import { live } from "@/api/live";
 import { interfacesQuery } from "@/api/queries";
 import type { InterfaceStats } from "@/api/types";
-import { Section, Tag } from "@/ui/blocks";
+import { Arrow, Section, Tag } from "@/ui/blocks";
 import type { GraphData } from "@/ui/Graph";
 import { longRate } from "@/ui/rates";
 import classes from "./Overview.module.css";
@@ -51,9 +51,9 @@ function extended(before: Trace | undefined, item: InterfaceStats, at: number): 
   };
 }
 
-const Arrows = ({ upload, download }: { upload: number; download: number }) => (
+const Rates = ({ upload, download }: { upload: number; download: number }) => (
   <>
-    <span className="up" role="img" aria-label="upload">↑</span> {longRate(upload)} <span className="down" role="img" aria-label="download">↓</span> {longRate(download)}
+    <Arrow direction="upload" /> {longRate(upload)} <Arrow direction="download" /> {longRate(download)}
   </>
 );
 
@@ -79,7 +79,7 @@ export function InterfaceSection() {
                 <span className="dim">{roles.get(id)?.description}</span>
               </span>
               <span className="num">
-                <Arrows upload={data.upload.at(-1) ?? 0} download={data.download.at(-1) ?? 0} />
+                <Rates upload={data.upload.at(-1) ?? 0} download={data.download.at(-1) ?? 0} />
               </span>
             </div>
             <Suspense fallback={null}>

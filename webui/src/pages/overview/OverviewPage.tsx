@@ -68,7 +68,7 @@ function Health({ system }: { system: System }) {
       </div>
       {bad.map((check) => (
         <Note key={check.id} severity={check.state === "failed" ? "error" : "warning"}>
-          {check.message}
+          {check.message} <Link to="/diagnostics">Diagnostics</Link>
         </Note>
       ))}
     </>

@@ -5,7 +5,8 @@ import type { ReactNode } from "react";
 import { queuesByIdQuery, topQueuesQuery, type TopBy } from "@/api/queries";
 import type { Queue, QueueStats } from "@/api/types";
 import { StaticBar } from "@/table/RateBar";
-import { Section } from "@/ui/blocks";
+import { Arrow, Section } from "@/ui/blocks";
+import { percentText } from "@/ui/format";
 import classes from "./Overview.module.css";
 
 interface Entry {
@@ -28,7 +29,7 @@ function useTop(by: TopBy, top: number): { entries: Entry[]; ready: boolean } {
 }
 
 const Name = ({ queue }: { queue: Queue }) => (
-  <Link to="/queues/$id" params={{ id: queue.id }} title={queue.name}>
+  <Link to="/queues/$id" params={{ id: queue.id }} title={queue.name} className={classes.name}>
     {queue.name}
   </Link>
 );
@@ -68,6 +69,11 @@ export function loadOf(queue: Queue, stats: QueueStats): number {
 const FULL = 0.75;
 const LOOKED_AT = 100;
 const SHOWN = 8;
+/** More than are shown are asked for, because parents are among them. */
+const ASKED = 3 * SHOWN;
+
+/** Customers are the queues without children; a parent's figures are the sum of theirs. */
+const customers = (entries: readonly Entry[]): Entry[] => entries.filter((entry) => entry.queue.child_count === 0).slice(0, SHOWN);
 
 const upDown = <span className="dim"><span className="up">↑</span> <span className="down">↓</span> rate / limit</span>;
 
@@ -79,14 +85,26 @@ export function FullSection() {
 }
 
 export function BusiestSection() {
-  const { entries, ready } = useTop("rate_download", SHOWN);
-  const busy = entries.filter((entry) => entry.stats.rate_bps.download + entry.stats.rate_bps.upload > 0);
+  const { entries, ready } = useTop("rate_download", ASKED);
+  const busy = customers(entries).filter((entry) => entry.stats.rate_bps.download + entry.stats.rate_bps.upload > 0);
   return <List title="Who uses it" aside={<Link to="/queues" search={{ sort: "-rate_download" }}>All by download</Link>} entries={busy} ready={ready} none="No traffic in any queue." render={(entry) => <Bars entry={entry} />} />;
 }
 
+/** Drops per second of the direction that loses more, and which share of its packets that is. */
+function Loss({ stats }: { stats: QueueStats }) {
+  const direction = stats.drops_ps.upload > stats.drops_ps.download ? "upload" : "download";
+  const drops = stats.drops_ps[direction];
+  const seen = drops + stats.packets_ps[direction];
+  return (
+    <span className="num">
+      <Arrow direction={direction} /> {Math.round(drops)} drops/s <span className={classes.share}>{percentText(seen > 0 ? drops / seen : 0)} lost</span>
+    </span>
+  );
+}
+
 export function SufferingSection() {
-  const { entries, ready } = useTop("drops", SHOWN);
-  const suffering = entries.filter((entry) => entry.stats.drops_ps.upload + entry.stats.drops_ps.download > 0);
+  const { entries, ready } = useTop("drops", ASKED);
+  const suffering = customers(entries).filter((entry) => entry.stats.drops_ps.upload + entry.stats.drops_ps.download > 0);
   return (
     <List
       title="Who suffers"
@@ -95,7 +113,7 @@ export function SufferingSection() {
       ready={ready}
       none="Nothing is being dropped."
       two
-      render={(entry) => <span className="num">{Math.round(entry.stats.drops_ps.upload + entry.stats.drops_ps.download)} drops/s</span>}
+      render={(entry) => <Loss stats={entry.stats} />}
     />
   );
 }

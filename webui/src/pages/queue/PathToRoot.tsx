@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { queuesByIdQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
 import { LiveRate } from "@/table/LiveCell";
-import { Section } from "@/ui/blocks";
+import { Arrow, Section } from "@/ui/blocks";
 import { limitText } from "@/ui/rates";
 import classes from "./Queue.module.css";
 
@@ -26,7 +26,7 @@ export function PathToRoot({ queue }: { queue: Queue }) {
             </span>
             {(["upload", "download"] as const).map((direction) => (
               <span key={direction} className={classes.rate}>
-                <span className={direction === "upload" ? "up" : "down"} role="img" aria-label={direction}>{direction === "upload" ? "↑" : "↓"}</span>
+                <Arrow direction={direction} />
                 <LiveRate queueId={step.id} direction={direction} limitBps={step.limits[direction]} />
                 <span className="num dim">{limitText(step.limits[direction])}</span>
               </span>

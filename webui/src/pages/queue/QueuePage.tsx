@@ -9,7 +9,7 @@ import type { Queue } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
 import { useKeys } from "@/app/keyboard";
 import { QueueDrawer } from "@/forms/QueueDrawer";
-import { Columns, Empty, Facts, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
+import { Arrow, Columns, Empty, Facts, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { durationText, limitWords } from "@/ui/rates";
 import { useGraphData, type Window } from "./graphData";
 import { ExplainTable } from "./ExplainTable";
@@ -67,7 +67,7 @@ function Missing({ error }: { error: unknown }) {
 
 const pair = (values: { upload: number; download: number }, text: (value: number) => string) => (
   <span>
-    <span className="up" aria-label="upload">↑</span> {text(values.upload)} <span className="down" aria-label="download">↓</span> {text(values.download)}
+    <Arrow direction="upload" /> {text(values.upload)} <Arrow direction="download" /> {text(values.download)}
   </span>
 );
 

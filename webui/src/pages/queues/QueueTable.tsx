@@ -5,7 +5,9 @@ import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import type { Queue } from "@/api/types";
 import { LiveRate } from "@/table/LiveCell";
+import { Arrow } from "@/ui/blocks";
 import { VirtualGrid } from "@/table/VirtualGrid";
+import { targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
 import { chosenColumns, QueueName, type CellContext, type QueueColumn } from "./columns";
 import classes from "./Queues.module.css";
@@ -113,13 +115,11 @@ function QueueCard({ row, check, onToggle }: { row: QueueRow; check: React.React
       <span className={classes.cardName}>
         <QueueName row={row} onToggle={onToggle} />
       </span>
-      <span className={`${classes.cardTarget} mono`}>{queue.target.join(" ") || "–"}</span>
+      <span className={`${classes.cardTarget} mono`}>{queue.target.map(targetText).join(" ") || "–"}</span>
       <span className={classes.cardRates}>
         {(["upload", "download"] as const).map((direction) => (
           <span key={direction} className={classes.cardRate}>
-            <span className={direction === "upload" ? "up" : "down"} aria-label={direction} role="img">
-              {direction === "upload" ? "↑" : "↓"}
-            </span>
+            <Arrow direction={direction} />
             <LiveRate queueId={queue.id} direction={direction} limitBps={queue.max_limit_bps[direction]} />
             <span className="dim">{limitText(queue.max_limit_bps[direction])}</span>
           </span>

@@ -89,7 +89,7 @@ export default function QueuesPage() {
   return (
     <div className={classes.layout}>
       <div className={classes.list}>
-        <Toolbar search={search} onSearch={onSearch} cards={cards} />
+        <Toolbar search={search} onSearch={onSearch} cards={cards} status={<Status rows={rows} search={search} hold={hold} tree={tree} />} />
         {selection.queues.length > 0 ? (
           <div className={classes.bulk} role="status">
             <strong>{plural(selection.queues.length, "queue")} selected</strong>
@@ -102,7 +102,6 @@ export default function QueuesPage() {
         <Body rows={rows} filtered={Boolean(search.q ?? search.parent ?? search.warnings ?? search.disabled)} onClear={() => onSearch({ q: undefined, parent: undefined, warnings: undefined, disabled: undefined })}>
           <QueueTable rows={rows} search={search} onSearch={onSearch} selection={selection} onToggle={toggle} onHold={setHold} cards={cards} />
         </Body>
-        <Status rows={rows} search={search} hold={hold} tree={tree} />
       </div>
       {search.edit !== undefined && !bulk ? <QueueDrawer id={search.edit} staged={staged} parent={search.parent ?? null} onClose={() => onSearch({ edit: undefined })} /> : null}
       {bulk ? (
@@ -147,9 +146,9 @@ function Body({ rows, filtered, onClear, children }: { rows: Rows; filtered: boo
 function Status({ rows, search, hold, tree }: { rows: Rows; search: QueuesSearch; hold: boolean; tree: boolean }) {
   const liveSort = /rate|drops/.test(search.sort ?? "");
   return (
-    <div className={classes.status}>
+    <span className={classes.status}>
       <span role="status">{tree ? `${countText(rows.count)} rows` : rows.total === null ? "" : plural(rows.total, "queue")}</span>
-      <span>{liveSort ? (hold ? "order held while the pointer is here" : "order settles every 4 s") : "? shows the keys"}</span>
-    </div>
+      {liveSort ? <span>{hold ? "order held" : "order settles every 4 s"}</span> : null}
+    </span>
   );
 }

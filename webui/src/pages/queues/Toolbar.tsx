@@ -2,7 +2,7 @@
 import { Button, Checkbox, Menu, NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconColumns3, IconPlus, IconSearch, IconX } from "@tabler/icons-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { QueuesSearch } from "@/app/search";
 import { COLUMNS, chosenColumns, DEFAULT_COLUMNS } from "./columns";
 import classes from "./Queues.module.css";
@@ -12,9 +12,11 @@ interface ToolbarProps {
   onSearch: (change: Partial<QueuesSearch>) => void;
   /** Shown instead of sortable column heads on a phone. */
   cards: boolean;
+  /** How many there are, and what happens to their order. */
+  status: ReactNode;
 }
 
-function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards">) {
+function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">) {
   const [text, setText] = useState(search.q ?? "");
   const sent = useRef(search.q ?? "");
   const send = useDebouncedCallback((q: string) => {
@@ -43,7 +45,7 @@ function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards">) {
   );
 }
 
-function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards">) {
+function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">) {
   const shown = chosenColumns(search.cols).map((column) => column.id);
   const toggle = (id: string, on: boolean) => {
     const next = COLUMNS.map((column) => column.id).filter((column) => (column === id ? on : shown.includes(column)));
@@ -62,7 +64,7 @@ function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards">) {
           </Menu.Item>
         ))}
         <Menu.Divider />
-        <Menu.Item onClick={() => onSearch({ cols: undefined })}>As it was at first</Menu.Item>
+        <Menu.Item onClick={() => onSearch({ cols: undefined })}>Standard columns</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );
@@ -79,7 +81,7 @@ const SORTS = [
 
 const stateOf = (search: QueuesSearch): string => (search.warnings ? "warnings" : search.disabled === true ? "disabled" : search.disabled === false ? "enabled" : "all");
 
-export function Toolbar({ search, onSearch, cards }: ToolbarProps) {
+export function Toolbar({ search, onSearch, cards, status }: ToolbarProps) {
   return (
     <div className={classes.toolbar}>
       <h1>Queues</h1>
@@ -100,7 +102,8 @@ export function Toolbar({ search, onSearch, cards }: ToolbarProps) {
       ) : null}
       <SegmentedControl aria-label="View" data={[{ value: "flat", label: "List" }, { value: "tree", label: "Tree" }]} value={search.view ?? "flat"} onChange={(view) => onSearch({ view: view === "tree" ? "tree" : undefined })} />
       {cards ? <NativeSelect aria-label="Sort by" data={SORTS} value={search.sort ?? "position"} onChange={(event) => onSearch({ sort: event.currentTarget.value as QueuesSearch["sort"] })} /> : <ColumnMenu search={search} onSearch={onSearch} />}
-      <Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => onSearch({ edit: "new" })}>
+      {status}
+      <Button className={classes.make} variant="filled" leftSection={<IconPlus size={15} />} onClick={() => onSearch({ edit: "new" })}>
         New queue
       </Button>
     </div>

@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import type { QueueSort } from "@/api/queries";
 import { delayOf, dropsOf, fastShareOf, LiveRate, LiveValue } from "@/table/LiveCell";
 import { Tag } from "@/ui/blocks";
+import { targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
 import { InlineLimits } from "./InlineLimits";
 import classes from "./Queues.module.css";
@@ -27,18 +28,15 @@ export interface QueueColumn {
   render: (row: QueueRow, context: CellContext) => ReactNode;
 }
 
-export const Arrow = ({ direction }: { direction: "upload" | "download" }) => (
-  <span className={direction === "upload" ? "up" : "down"} role="img" aria-label={direction}>
-    {direction === "upload" ? "↑" : "↓"}
-  </span>
-);
-
+const INDENT_PX = 14;
+/** A child without a sign to unfold it stands where its parent's name stands, and a little further in. */
+const TWIST_PX = 20;
 const STAGED_WORD = { add: "new", change: "changed", remove: "removed" } as const;
 
 export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: string) => void }) {
   const { queue, depth, expanded, staged } = row;
   return (
-    <span className={classes.name} style={{ paddingLeft: depth * 16 }}>
+    <span className={classes.name} style={{ paddingLeft: depth * INDENT_PX + (expanded === null && depth > 0 ? TWIST_PX : 0) }}>
       {expanded === null ? null : (
         <button type="button" className={classes.twist} aria-expanded={expanded} aria-label={`${expanded ? "Fold" : "Unfold"} ${queue.name}`} tabIndex={-1} onClick={() => onToggle(queue.id)}>
           {expanded ? <IconChevronDown size={14} /> : <IconChevronRight size={14} />}
@@ -74,7 +72,7 @@ export function Limits({ row, context }: { row: QueueRow; context: CellContext }
 
 export const COLUMNS: readonly QueueColumn[] = [
   { id: "name", title: "Name", width: "minmax(170px, 2.2fr)", sorts: [{ key: "name", label: "name" }], render: (row, context) => <QueueName row={row} onToggle={context.onToggle} /> },
-  { id: "target", title: "Target", width: "minmax(130px, 1.6fr)", render: ({ queue }) => <span className="mono" title={queue.target.join("\n")}>{queue.target.join(" ") || (queue.dst ? `to ${queue.dst}` : "–")}</span> },
+  { id: "target", title: "Target", width: "minmax(140px, 2fr)", render: ({ queue }) => <span className="mono" title={queue.target.join("\n")}>{queue.target.map(targetText).join(" ") || (queue.dst ? `to ${queue.dst}` : "–")}</span> },
   {
     id: "limits", title: "Limit", width: "136px", numeric: true,
     sorts: [{ key: "max_limit_upload", label: "upload limit", mark: "↑", tone: "up" }, { key: "max_limit_download", label: "download limit", mark: "↓", tone: "down" }],

@@ -8,6 +8,7 @@ import type { Change, Queue } from "@/api/types";
 export interface QueueRow {
   queue: Queue;
   depth: number;
+  /** null: nothing to unfold. */
   expanded: boolean | null;
   staged: Change["action"] | null;
 }
