@@ -1,24 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make screenshots`: every page of a lab of its own, with few and with many queues, to build/screenshots."""
+"""`make screenshots`: every screen of a lab of its own, to build/screenshots.
+
+With few queues, with many, without any, and with a dead agent.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 
-from lab import lifecycle, plan, seed
+from lab import lifecycle, plan, process, seed
 from lab.netns import LabError
 
 MANY = 10_000
+AREAS = 40
 OWN_PASSWORD = "a quiet weir by the mill"
 """What webui/scripts/screenshots.mjs replaces the one-time password with."""
 
 
 def take(access: lifecycle.Access) -> None:
-    """Take all pictures of this lab; leaves it with `MANY` queues more."""
+    """Take all pictures of this lab; leaves it with a dead agent."""
+    api = seed.Api(access.url, access.token)
     _pictures(access, "few", access.password)
-    _add_queues(seed.Api(access.url, access.token))
+    many = _many_queues()
+    api.call("POST", "/queues/bulk", {"upsert": many, "delete": []})
     _pictures(access, str(MANY), OWN_PASSWORD)
+    seeded = seed.queues()
+    every = [str(queue["id"]) for queue in (*many, *seeded)]
+    api.call("POST", "/queues/bulk", {"upsert": [], "delete": every})
+    _pictures(access, "none", OWN_PASSWORD)
+    api.call("POST", "/queues/bulk", {"upsert": seeded, "delete": []})
+    _kill("agent")
+    _pictures(access, "agent-away", OWN_PASSWORD)
 
 
 def _pictures(access: lifecycle.Access, size: str, password: str) -> None:
@@ -27,22 +41,41 @@ def _pictures(access: lifecycle.Access, size: str, password: str) -> None:
         "WEIR_URL": access.url,
         "WEIR_ADMIN_USER": access.username,
         "WEIR_ADMIN_PASSWORD": password,
+        "WEIR_API_PID": str(process.remembered("api") or ""),
         "SIZE": size,
     }
     done = subprocess.run(
         ["npm", "run", "--silent", "screenshots"], cwd=plan.ROOT / "webui", env=environment, check=False
     )
     if done.returncode != 0:
-        raise LabError(f"the pictures with {size} queues were not taken")
+        raise LabError(f"not every picture of size {size} was taken")
 
 
-def _add_queues(api: seed.Api) -> None:
-    def queue(number: int) -> dict[str, object]:
-        return {
-            "id": f"many-{number}",
+def _kill(service: str) -> None:
+    pid = process.remembered(service)
+    if pid is None:
+        raise LabError(f"{service} is not running")
+    os.kill(pid, signal.SIGKILL)
+
+
+def _many_queues() -> list[dict[str, object]]:
+    """`MANY` subscribers below forty areas, as a regional provider has them."""
+    areas: list[dict[str, object]] = [
+        {
+            "id": f"area-{number}",
+            "name": f"Area {number + 1:02d}",
+            "max_limit_bps": {"upload": 2 * 10**9, "download": 5 * 10**9},
+        }
+        for number in range(AREAS)
+    ]
+    subscribers: list[dict[str, object]] = [
+        {
+            "id": f"subscriber-{number}",
             "name": f"subscriber {number:05d}",
             "target": [f"100.{64 + number // 65536}.{number // 256 % 256}.{number % 256}/32"],
+            "parent": f"area-{number % AREAS}",
             "max_limit_bps": {"upload": (1 + number % 5) * 10**7, "download": (1 + number % 5) * 5 * 10**7},
         }
-
-    api.call("POST", "/queues/bulk", {"upsert": [queue(number) for number in range(MANY)], "delete": []})
+        for number in range(MANY - AREAS)
+    ]
+    return areas + subscribers

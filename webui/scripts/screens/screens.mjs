@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which screens there are and how each is brought up.
+//   at      the address, or a function of the router that gives it
+//   before  "sign-in": nobody is signed in; "password": the one-time password is not replaced yet
+//   show    what is done on the page before the picture; after: what takes it back
+import { readFileSync } from "node:fs";
+import path from "node:path";
+
+const EXPORT = path.resolve(import.meta.dirname, "../../../tests/formats/fixtures/routeros/facts_fixture/export.rsc");
+
+const pages = {
+  queues: { at: "/queues" },
+  "queues-busiest": { at: "/queues?sort=-rate_download" },
+  tree: {
+    at: "/queues?view=tree",
+    show: async (page) => {
+      const folded = page.getByRole("button", { name: /^Unfold/ });
+      for (let most = 2; most > 0 && (await folded.count()) > 0; most--) await folded.first().click();
+    },
+  },
+  queue: { at: async (router) => `/queues/${(await router.busyQueue()).id}` },
+  "queue-parent": { at: async (router) => `/queues/${(await router.parentQueue()).id}?window=1h` },
+  "queue-form": { at: "/queues?edit=new" },
+  "queue-edit": { at: async (router) => `/queues?edit=${(await router.busyQueue()).id}` },
+  "queue-types": { at: "/queue-types" },
+  import: { at: "/import" },
+  interfaces: { at: "/interfaces" },
+  routes: { at: "/routes" },
+  firewall: { at: "/firewall" },
+  history: { at: "/history" },
+  users: { at: "/users" },
+  tokens: { at: "/users?tab=tokens" },
+  audit: { at: "/users?tab=audit" },
+  diagnostics: { at: "/diagnostics" },
+  about: { at: "/about" },
+  account: { at: "/account" },
+  // Last: by now the graphs of this browser have a past.
+  overview: { at: "/" },
+};
+
+const select = async (page, count) => {
+  const boxes = page.getByRole("checkbox", { name: /^Select / });
+  for (let index = 1; index <= count; index++) await boxes.nth(index).check();
+};
+
+const first = {
+  "sign-in": { at: "/sign-in", before: "sign-in" },
+  "sign-in-refused": {
+    at: "/sign-in",
+    before: "sign-in",
+    show: async (page) => {
+      await page.getByLabel("User name").fill("nobody");
+      await page.getByRole("textbox", { name: "Password" }).fill("not the password");
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("alert").waitFor();
+    },
+  },
+  "password-change": { at: "/", before: "password" },
+};
+
+const states = {
+  "queue-form-errors": {
+    at: "/queues?edit=new",
+    show: async (page) => {
+      await page.getByRole("textbox", { name: "Name", exact: true }).fill("customer-01");
+      await page.getByRole("textbox", { name: /^Target/ }).fill("10.64.1.300");
+      await page.getByRole("textbox", { name: "Limit, upload" }).fill("10MB");
+      await page.getByRole("textbox", { name: "Limit, download" }).fill("1.5g");
+      await page.getByRole("button", { name: "Stage the queue" }).click();
+    },
+    after: (page) => page.evaluate(() => sessionStorage.clear()),
+  },
+  "queues-selected": { at: "/queues?sort=name", show: async (page) => { await select(page, 3); await page.getByRole("button", { name: "Edit all" }).click(); await page.getByLabel("Limits times").fill("x1.2"); }, after: (page) => page.evaluate(() => sessionStorage.clear()) },
+  "queues-columns": { at: "/queues", show: (page) => page.getByRole("button", { name: "Columns" }).click() },
+  "queues-inline": { at: "/queues?sort=name", show: async (page) => { await page.getByRole("grid", { name: "Queues" }).focus(); await page.keyboard.press("j"); await page.keyboard.press("j"); await page.keyboard.press("Enter"); } },
+  "queues-none-match": { at: "/queues?q=nothing-like-this" },
+  "queue-missing": { at: "/queues/no-such-queue" },
+  "no-page": { at: "/nowhere" },
+  "queue-type-form": { at: "/queue-types?edit=new" },
+  "interface-form": { at: "/interfaces?edit=lan0" },
+  "route-form": { at: "/routes?edit=new" },
+  search: { at: "/", show: async (page) => { await page.keyboard.press("Control+k"); await page.getByRole("dialog").getByRole("combobox").fill("10.64"); await page.waitForTimeout(600); } },
+  help: { at: "/queues", show: (page) => page.keyboard.press("?") },
+  lamp: { at: "/queues", show: (page) => page.getByRole("button", { name: /^Router state/ }).click() },
+  menu: { at: "/queues", show: (page) => page.getByRole("button", { name: /^Account:/ }).click() },
+  "import-report": { at: async (router) => `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}` },
+  "import-warnings": { at: async (router) => `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}&fate=warning`, show: (page) => page.getByRole("row").nth(1).click() },
+  "import-commit": { at: async (router) => `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}`, show: (page) => page.getByRole("button", { name: "Commit this import" }).click() },
+  pending: { at: async (router) => { await router.stageSome(); return "/queues?sort=name"; } },
+  diff: { at: "/queues?sort=name", show: (page) => page.getByRole("button", { name: "Diff" }).click() },
+  discard: { at: "/queues?sort=name", show: (page) => page.getByRole("button", { name: "Discard" }).click() },
+  confirm: { at: async (router) => { await router.call("POST", "/candidate/commit", { message: "new plan for customer 1, hotel added", confirm_within_s: 300 }); return "/queues?sort=name"; } },
+  "history-compare": { at: async (router) => { await router.call("POST", "/config/revert").catch(() => undefined); await router.discard(); return "/history?from=1&to=4"; } },
+  "history-restore": { at: "/history?restore=4" },
+  "token-secret": {
+    at: "/users?tab=tokens",
+    show: async (page) => { await page.getByRole("textbox", { name: "What for" }).fill("billing"); await page.getByRole("button", { name: "Create" }).click(); await page.getByTestId("secret").waitFor(); },
+  },
+  "session-lost": {
+    at: "/queues?edit=new",
+    show: async (page) => {
+      await page.route("**/api/v1/**", (route) => route.fulfill({ status: 401, contentType: "application/problem+json", body: JSON.stringify({ type: "about:blank", title: "Sign in", status: 401, code: "unauthenticated", detail: "Your session has ended.", path: null, findings: [] }) }));
+      await page.getByRole("textbox", { name: "Name", exact: true }).fill("half typed");
+      await page.getByText("Your session has ended").waitFor({ timeout: 20_000 });
+    },
+    after: (page) => page.evaluate(() => sessionStorage.clear()),
+  },
+};
+
+const silenced = async (page, router) => {
+  router.silence();
+  await page.getByText(/No live data since/).waitFor({ timeout: 20_000 });
+};
+const heard = (_page, router) => router.wake();
+
+/** The API process is stopped under a page that is open, as when it hangs or the network is gone. */
+const silent = {
+  "api-away-queues": { at: "/queues?sort=-rate_download", show: silenced, after: heard },
+  "api-away-overview": { at: "/", show: silenced, after: heard },
+  "api-away-queue": { at: async (router) => `/queues/${(await router.busyQueue()).id}`, show: silenced, after: heard },
+};
+
+const commitRefused = {
+  at: async (router) => { await router.stageSome(); return "/queues?sort=name"; },
+  show: async (page) => {
+    await page.getByRole("button", { name: "Commit", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Commit", exact: true }).click();
+    await page.getByRole("dialog").getByRole("alert").waitFor({ timeout: 30_000 });
+  },
+  after: (_page, router) => router.discard(),
+};
+
+const some = (...names) => names.map((name) => [name, pages[name]]);
+
+/** The screens of a router in a state, in the order in which they have to be taken. */
+export function screensFor(size) {
+  if (size === "none") return some("queues", "tree", "queue-types", "import", "history", "overview");
+  if (size === "agent-away") return [...some("queues", "queue", "diagnostics", "overview"), ["commit-refused", commitRefused]];
+  if (size === "few") return [...Object.entries(first), ...Object.entries(pages), ...Object.entries(states), ...(process.env.WEIR_API_PID ? Object.entries(silent) : [])];
+  return Object.entries(pages);
+}
