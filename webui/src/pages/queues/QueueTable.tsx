@@ -18,6 +18,7 @@ const ROW_PX = 28;
 const CARD_PX = 86;
 
 export interface Selection {
+  count: number;
   has: (id: string) => boolean;
   toggle: (queue: Queue) => void;
   toggleAll: () => void;
@@ -46,7 +47,9 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     { keys: "j", label: "Next row", run: () => step(1) },
     { keys: "k", label: "Row before", run: () => step(-1) },
     { keys: "x", label: "Select the row", run: () => at && selection.toggle(at.queue) },
-    { keys: "e", label: "Edit the row", run: () => at && onSearch({ edit: at.queue.id }) },
+    selection.count > 0
+      ? { keys: "e", label: "Edit the selected queues", run: () => onSearch({ edit: "selected" }) }
+      : { keys: "e", label: "Edit the row", run: () => at && onSearch({ edit: at.queue.id }) },
     { keys: "Enter", label: "Edit the limit in place", run: () => at && setEditing(at.queue.id) },
     { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
     { keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) },

@@ -8,7 +8,6 @@ import { asProblem } from "@/api/problem";
 import type { QueueFilter } from "@/api/queries";
 import type { Queue } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
-import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Empty, Note, Skeleton } from "@/ui/blocks";
@@ -49,7 +48,7 @@ function useSelection(filter: QueueFilter, count: number): Selection & { queues:
       (error: unknown) => say("error", asProblem(error).message),
     );
   };
-  return { has: (id) => chosen.has(id), toggle, toggleAll, all, clear, queues: useMemo(() => [...chosen.values()], [chosen]) };
+  return { count: chosen.size, has: (id) => chosen.has(id), toggle, toggleAll, all, clear, queues: useMemo(() => [...chosen.values()], [chosen]) };
 }
 
 const EXPANDED_KEY = "weir.tree";
@@ -85,7 +84,6 @@ export default function QueuesPage() {
   useEffect(() => {
     document.title = "Queues · Weir";
   }, []);
-  useKeys(selection.queues.length > 0 ? [{ keys: "e", label: "Edit the selected queues", run: () => onSearch({ edit: "selected" }) }] : []);
   return (
     <div className={classes.layout}>
       <div className={classes.list}>

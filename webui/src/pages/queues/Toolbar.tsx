@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Checkbox, Menu, NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
+import { Button, Checkbox, NativeSelect, Popover, SegmentedControl, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconColumns3, IconPlus, IconSearch, IconX } from "@tabler/icons-react";
 import { useEffect, useRef, useState, type ReactNode } from "react";
@@ -45,6 +45,8 @@ function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">
   );
 }
 
+const COLUMN_WORD: Record<string, string> = { rate_upload: "Rate ↑", rate_download: "Rate ↓" };
+
 function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">) {
   const shown = chosenColumns(search.cols).map((column) => column.id);
   const toggle = (id: string, on: boolean) => {
@@ -53,20 +55,22 @@ function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">
     onSearch({ cols: isDefault ? undefined : next.join(".") });
   };
   return (
-    <Menu closeOnItemClick={false} position="bottom-end">
-      <Menu.Target>
+    <Popover position="bottom-end" width={200}>
+      <Popover.Target>
         <Button leftSection={<IconColumns3 size={15} />}>Columns</Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {COLUMNS.filter((column) => column.id !== "name").map((column) => (
-          <Menu.Item key={column.id} component="label" role="menuitemcheckbox" aria-checked={shown.includes(column.id)}>
-            <Checkbox tabIndex={-1} label={column.id === "rate_upload" ? "Rate ↑" : column.id === "rate_download" ? "Rate ↓" : column.title} checked={shown.includes(column.id)} onChange={(event) => toggle(column.id, event.currentTarget.checked)} />
-          </Menu.Item>
-        ))}
-        <Menu.Divider />
-        <Menu.Item onClick={() => onSearch({ cols: undefined })}>Standard columns</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <fieldset className={classes.columns}>
+          <legend className="hidden-text">Columns shown</legend>
+          {COLUMNS.filter((column) => column.id !== "name").map((column) => (
+            <Checkbox key={column.id} label={COLUMN_WORD[column.id] ?? column.title} checked={shown.includes(column.id)} onChange={(event) => toggle(column.id, event.currentTarget.checked)} />
+          ))}
+        </fieldset>
+        <Button mt="sm" size="compact-xs" disabled={search.cols === undefined} onClick={() => onSearch({ cols: undefined })}>
+          Standard columns
+        </Button>
+      </Popover.Dropdown>
+    </Popover>
   );
 }
 
