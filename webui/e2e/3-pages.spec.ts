@@ -5,7 +5,7 @@ import type { Page } from "@playwright/test";
 import { apiToken, expect, signIn, test } from "./router";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const PAGES = ["/", "/queues", "/queues?view=tree", "/queues?edit=new", "/queue-types", "/queue-types?edit=new", "/import", "/interfaces", "/routes?edit=new", "/firewall", "/history", "/users", "/users?tab=tokens", "/users?tab=audit", "/diagnostics", "/about", "/account"];
+const PAGES = ["/", "/queues", "/queues?view=tree", "/queues?edit=new", "/queue-types", "/queue-types?edit=new", "/import", "/interfaces", "/routes?edit=new", "/firewall", "/history", "/users", "/users?tab=tokens", "/users?tab=audit", "/update", "/diagnostics", "/about", "/account"];
 
 interface AxeResult {
   violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];

@@ -128,6 +128,9 @@ export const pendingQuery = queryOptions({ queryKey: [...CONFIG, "pending"], que
 export const revisionDiffQuery = (from: number, to: number) =>
   queryOptions({ queryKey: [...CONFIG, "revisions", "diff", from, to], queryFn: () => need(api.GET("/api/v1/revisions/{from_number}/diff/{to_number}", { params: { path: { from_number: from, to_number: to }, query: { limit: 200 } } })), staleTime: Infinity });
 
+/** Asked each second while a bundle is being installed. */
+export const updatesQuery = queryOptions({ queryKey: ["updates"], queryFn: () => need(api.GET("/api/v1/system/update")), refetchInterval: (query) => (query.state.data?.job.state === "installing" ? 1_000 : 15_000) });
+
 export const usersQuery = queryOptions({ queryKey: ["accounts", "users"], queryFn: () => need(api.GET("/api/v1/users", { params: { query: { limit: 1000 } } })) });
 export const tokensQuery = queryOptions({ queryKey: ["accounts", "tokens"], queryFn: () => need(api.GET("/api/v1/tokens", { params: { query: { limit: 1000 } } })) });
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { IconActivity, IconAdjustments, IconFileImport, IconFlame, IconGauge, IconHistory, IconInfoCircle, IconPlugConnected, IconRoute, IconStack2, IconUsers, type Icon } from "@tabler/icons-react";
+import { IconActivity, IconAdjustments, IconFileImport, IconFlame, IconGauge, IconHistory, IconInfoCircle, IconPlugConnected, IconRoute, IconRefresh, IconStack2, IconUsers, type Icon } from "@tabler/icons-react";
 
 export interface NavItem {
-  to: "/" | "/queues" | "/queue-types" | "/import" | "/interfaces" | "/routes" | "/firewall" | "/history" | "/users" | "/diagnostics" | "/about";
+  to: "/" | "/queues" | "/queue-types" | "/import" | "/interfaces" | "/routes" | "/firewall" | "/history" | "/users" | "/update" | "/diagnostics" | "/about";
   label: string;
   icon: Icon;
   keys: string;
@@ -31,6 +31,7 @@ export const NAV: readonly { title: string | null; items: readonly NavItem[] }[]
     items: [
       { to: "/history", label: "History", icon: IconHistory, keys: "g h" },
       { to: "/users", label: "Users and tokens", icon: IconUsers, keys: "g u" },
+      { to: "/update", label: "Update", icon: IconRefresh, keys: "g p" },
       { to: "/diagnostics", label: "Diagnostics", icon: IconActivity, keys: "g d" },
       { to: "/about", label: "About", icon: IconInfoCircle, keys: "g a" },
     ],
