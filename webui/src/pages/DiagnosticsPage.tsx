@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
+import { useLiveInterfaces } from "@/api/live";
 import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
-import type { System } from "@/api/types";
+import type { InterfaceStats, System } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
-import { agoText } from "@/ui/format";
+import { agoText, countText } from "@/ui/format";
 
 type Capability = System["capabilities"][number];
 type Shaper = System["shapers"][number];
@@ -38,8 +39,49 @@ const CAPABILITY_COLUMNS: readonly Column<Capability>[] = [
 const SHAPER_COLUMNS: readonly Column<Shaper>[] = [
   { id: "interface", title: "Interface", render: (item) => <span className="mono">{item.interface}</span> },
   { id: "mode", title: "Shaper", render: (item) => item.mode },
-  { id: "reason", title: "Why", wide: true, render: (item) => item.reason },
+  { id: "reason", title: "Why", render: (item) => item.reason },
+  { id: "fast", title: "Fast path", render: (item) => (item.fast_path ? <Tag tone="ok">✓ on</Tag> : <Tag>off</Tag>) },
+  { id: "fast-reason", title: "Why", render: (item) => item.fast_path_reason },
 ];
+
+/** Reasons of the datapath (docs/datapath.md) in words. */
+const UNSHAPED: Record<string, string> = {
+  "no-class": "IP, but in no queue", "not-ip": "not IP (ARP, LLDP, PPP control)", short: "header cut off", "bad-header": "wrong version or header length", "deep-tags": "more than two VLAN tags", "stale-class": "its queue was removed at that moment",
+};
+const PASSED_UP: Record<string, string> = {
+  unusual: "not plain unicast IP for this router", route: "for the router itself, no neighbour yet, or larger than the MTU", port: "leaves through a port without fast path", "no-flow": "in no established flow", waits: "its queue is at its limit", order: "behind a packet of its flow that waits",
+};
+
+interface Uncounted {
+  key: string;
+  port: string;
+  what: string;
+  why: string;
+  packets: number;
+}
+
+function uncounted(ports: readonly InterfaceStats[]): Uncounted[] {
+  const rows = (port: string, what: string, words: Record<string, string>, counts: Record<string, number>) =>
+    Object.entries(counts).filter(([, packets]) => packets > 0).map(([reason, packets]) => ({ key: `${port} ${what} ${reason}`, port, what, why: words[reason] ?? reason, packets }));
+  return ports.flatMap((port) => [...rows(port.id, "left unshaped", UNSHAPED, port.unshaped_packets), ...rows(port.id, "left to the stack", PASSED_UP, port.passed_up_packets)]);
+}
+
+const UNCOUNTED_COLUMNS: readonly Column<Uncounted>[] = [
+  { id: "port", title: "Interface", render: (row) => <span className="mono">{row.port}</span> },
+  { id: "what", title: "What", render: (row) => row.what },
+  { id: "why", title: "Why", wide: true, render: (row) => row.why },
+  { id: "packets", title: "Packets", numeric: true, render: (row) => <span data-live>{countText(row.packets)}</span> },
+];
+
+/** Nothing is silently unshaped: every packet that no queue holds is counted with its reason. */
+function Unshaped() {
+  const rows = uncounted(useLiveInterfaces()?.items ?? []);
+  return (
+    <Section title="Packets outside of the queues and of the fast path" flush aside={<span className="dim">since the port is shaped</span>}>
+      {rows.length > 0 ? <SimpleTable caption="Packets outside of the queues" columns={UNCOUNTED_COLUMNS} rows={rows} rowKey={(row) => row.key} /> : <p className="dim pad">None was counted.</p>}
+    </Section>
+  );
+}
 
 const CHECK_SEVERITY = { ok: "ok", warning: "warning", failed: "error" } as const;
 const CHECK_COLUMNS: readonly Column<Check>[] = [
@@ -97,6 +139,7 @@ function Report({ system }: { system: System }) {
       <Section title="Shaper of each interface" flush>
         <SimpleTable caption="Shapers" columns={SHAPER_COLUMNS} rows={system.shapers} rowKey={(item) => item.interface} />
       </Section>
+      <Unshaped />
     </>
   );
 }
