@@ -4,17 +4,16 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, need } from "@/api/client";
 import { asProblem, messagesByField } from "@/api/problem";
-import { queryClient, tokensQuery } from "@/api/queries";
+import { tokensQuery } from "@/api/queries";
 import type { Scope, Token } from "@/api/types";
 import { AskOnce } from "@/app/AskOnce";
 import { useDraft } from "@/forms/draft";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Section, Skeleton } from "@/ui/blocks";
 import { agoText, stampText } from "@/ui/format";
+import { CreateForm, refreshAccounts } from "./CreateForm";
 import { Secret } from "./Secret";
-import { SCOPES } from "./UsersTab";
 
-const refresh = () => queryClient.invalidateQueries({ queryKey: ["accounts"] });
 const DAY_S = 86_400;
 const LIFETIMES = [
   { value: String(30 * DAY_S), label: "30 days" },
@@ -29,7 +28,7 @@ export function TokensTab() {
   const revoke = useMutation({
     mutationFn: async (id: string) => {
       await need(api.DELETE("/api/v1/tokens/{token_id}", { params: { path: { token_id: id } } }));
-      await refresh();
+      await refreshAccounts();
     },
   });
   const columns: readonly Column<Token>[] = [
@@ -70,26 +69,21 @@ function NewToken({ onCreated }: { onCreated: (name: string, secret: string) => 
     onSuccess: (token) => {
       forget();
       onCreated(token.name, token.secret);
-      void refresh();
+      void refreshAccounts();
     },
     meta: { inline: true },
   });
   const messages = create.error ? messagesByField(asProblem(create.error)) : {};
   return (
-    <Section title="New token">
-      <form
-        className="row"
-        style={{ alignItems: "flex-end" }}
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate();
-        }}
-      >
-        <TextInput label="What for" required value={values.name} error={messages["name"] ?? messages["scope"] ?? messages[""]} onChange={(event) => setValues({ ...values, name: event.currentTarget.value })} />
-        <NativeSelect label="May" data={[...SCOPES]} value={values.scope} onChange={(event) => setValues({ ...values, scope: event.currentTarget.value as Scope })} />
-        <NativeSelect label="Valid for" data={LIFETIMES} value={values.lifetime} onChange={(event) => setValues({ ...values, lifetime: event.currentTarget.value })} />
-        <Button type="submit" variant="filled" loading={create.isPending}>Create</Button>
-      </form>
-    </Section>
+    <CreateForm
+      title="New token"
+      action="Create"
+      busy={create.isPending}
+      scope={values.scope}
+      onScope={(scope) => setValues({ ...values, scope })}
+      onCreate={() => create.mutate()}
+      name={<TextInput label="What for" required value={values.name} error={messages["name"] ?? messages["scope"] ?? messages[""]} onChange={(event) => setValues({ ...values, name: event.currentTarget.value })} />}
+      more={<NativeSelect label="Valid for" data={LIFETIMES} value={values.lifetime} onChange={(event) => setValues({ ...values, lifetime: event.currentTarget.value })} />}
+    />
   );
 }

@@ -4,22 +4,15 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, need } from "@/api/client";
 import { asProblem, messagesByField } from "@/api/problem";
-import { meQuery, queryClient, usersQuery } from "@/api/queries";
+import { meQuery, usersQuery } from "@/api/queries";
 import type { Scope, User } from "@/api/types";
 import { AskOnce } from "@/app/AskOnce";
 import { useDraft } from "@/forms/draft";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Note, Section, Skeleton, Tag } from "@/ui/blocks";
 import { agoText } from "@/ui/format";
+import { CreateForm, refreshAccounts, SCOPES } from "./CreateForm";
 import { Secret } from "./Secret";
-
-export const SCOPES: readonly { value: Scope; label: string }[] = [
-  { value: "read", label: "read: look at everything" },
-  { value: "write", label: "write: change the configuration" },
-  { value: "admin", label: "admin: also users and tokens" },
-];
-
-const refresh = () => queryClient.invalidateQueries({ queryKey: ["accounts"] });
 
 function useUserAction() {
   return useMutation({
@@ -27,7 +20,7 @@ function useUserAction() {
       const params = { path: { username: action.username } };
       if (action.do === "delete") await need(api.DELETE("/api/v1/users/{username}", { params }));
       else await need(api.PATCH("/api/v1/users/{username}", { params, body: action.do === "scope" ? { scope: action.scope } : { disabled: action.disabled } }));
-      await refresh();
+      await refreshAccounts();
     },
   });
 }
@@ -42,7 +35,7 @@ export function UsersTab() {
     mutationFn: async (username: string) => need(api.POST("/api/v1/users/{username}/password-reset", { params: { path: { username } } })),
     onSuccess: (answer) => {
       setSecret({ what: `One-time password of ${answer.user.username}`, value: answer.one_time_password ?? "" });
-      void refresh();
+      void refreshAccounts();
     },
   });
   const columns: readonly Column<User>[] = [
@@ -90,25 +83,20 @@ function NewUser({ onCreated }: { onCreated: (username: string, password: string
     onSuccess: (answer) => {
       forget();
       onCreated(answer.user.username, answer.one_time_password ?? "");
-      void refresh();
+      void refreshAccounts();
     },
     meta: { inline: true },
   });
   const messages = create.error ? messagesByField(asProblem(create.error)) : {};
   return (
-    <Section title="New user">
-      <form
-        className="row"
-        style={{ alignItems: "flex-end" }}
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate();
-        }}
-      >
-        <TextInput label="User name" required autoCapitalize="none" spellCheck={false} value={values.username} error={messages["username"] ?? messages[""]} onChange={(event) => setValues({ ...values, username: event.currentTarget.value })} />
-        <NativeSelect label="May" data={[...SCOPES]} value={values.scope} onChange={(event) => setValues({ ...values, scope: event.currentTarget.value as Scope })} />
-        <Button type="submit" variant="filled" loading={create.isPending}>Create with a one-time password</Button>
-      </form>
-    </Section>
+    <CreateForm
+      title="New user"
+      action="Create with a one-time password"
+      busy={create.isPending}
+      scope={values.scope}
+      onScope={(scope) => setValues({ ...values, scope })}
+      onCreate={() => create.mutate()}
+      name={<TextInput label="User name" required autoCapitalize="none" spellCheck={false} value={values.username} error={messages["username"] ?? messages[""]} onChange={(event) => setValues({ ...values, username: event.currentTarget.value })} />}
+    />
   );
 }
