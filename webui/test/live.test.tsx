@@ -53,6 +53,7 @@ describe("a stream that says nothing more", () => {
     expect(screen.queryByText(/No live data/)).toBeNull();
     act(() => void vi.advanceTimersByTime(1_000));
     expect(screen.getByText(new RegExp(`No live data since ${clock}, reconnecting`))).toBeInstanceOf(HTMLElement);
+    expect(screen.getByRole("button", { name: "Router state: No answer" })).toBeInstanceOf(HTMLElement);
     expect(pageIsGrey()).toBe(true);
   });
 });

@@ -66,7 +66,7 @@ function queues(state: MockState): HttpHandler[] {
       const queue = state.queues.get(String(params["id"]));
       return queue ? HttpResponse.json(queue) : problem(404, "not-found", `There is no queue ${String(params["id"])}.`);
     }),
-    http.get(`${API}/queues/:id/explain`, ({ params }) => HttpResponse.json({ queue_id: params["id"], agrees: true, asked: {}, compiled: {}, kernel: {}, lines: [{ field: "max_limit_bps.download", asked: "10 Mbit/s", compiled: "slot 7, 10000000 bit/s", kernel: "slot 7, 10000000 bit/s", agrees: true }] })),
+    http.get(`${API}/queues/:id/explain`, ({ params }) => HttpResponse.json({ queue_id: params["id"], agrees: false, asked: {}, compiled: {}, kernel: {}, lines: [{ field: "max_limit_bps.download", asked: "10 Mbit/s", compiled: "slot 7, 10000000 bit/s", kernel: "slot 7, 10000000 bit/s", agrees: true }, { field: "priority.upload", asked: "8", compiled: "8", kernel: "7", agrees: false }] })),
     http.get(`${API}/queues/:id/history`, () => HttpResponse.json({ items: [{ revision: state.revisions.at(-1), action: "add", fields: [], old: null, new: {} }], next_cursor: null })),
   ];
 }
@@ -80,6 +80,9 @@ function candidateOf(state: MockState) {
   for (const change of state.staged.values()) kinds[change.kind] = (kinds[change.kind] ?? 0) + 1;
   return { author: "admin", base_revision: head(state), head_revision: head(state), created_at: new Date().toISOString(), change_count: state.staged.size, conflict_count: 0, conflicts: [], kinds };
 }
+
+/** What any two revisions of the mock differ in. */
+const limitChange: Change = { kind: "queue", id: "q1", name: "baker 1", action: "change", fields: [{ field: "max_limit_bps.download", old: 10_000_000, new: 20_000_000 }], old: {}, new: {} };
 
 function changes(state: MockState): HttpHandler[] {
   let next = 10_000;
@@ -122,7 +125,13 @@ function changes(state: MockState): HttpHandler[] {
       return HttpResponse.json({ revision: head(state), base_revision: 1, counts: counts([]), kernel: kernel([]), findings: [], pending: null });
     }),
     http.get(`${API}/revisions`, () => HttpResponse.json({ items: state.revisions, next_cursor: null })),
-    http.get(`${API}/revisions/:from/diff/:to`, ({ params }) => HttpResponse.json({ from_revision: Number(params["from"]), to_revision: Number(params["to"]), total: 0, counts: counts([]), changes: [], next_cursor: null })),
+    http.post(`${API}/revisions/:number/restore`, async ({ params, request }) => {
+      const { message } = (await request.json()) as { message: string };
+      const base = head(state);
+      state.revisions.unshift({ revision: base + 1, kind: "restore", created_at: new Date().toISOString(), author: "admin", message, change_count: 1, state: "running", restores: Number(params["number"]) });
+      return HttpResponse.json({ revision: base + 1, base_revision: base, counts: counts([]), kernel: kernel([]), findings: [], pending: null });
+    }),
+    http.get(`${API}/revisions/:from/diff/:to`, ({ params }) => HttpResponse.json({ from_revision: Number(params["from"]), to_revision: Number(params["to"]), total: 1, counts: { added: 0, changed: 1, removed: 0 }, changes: [limitChange], next_cursor: null })),
   ];
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
-import type { Firewall, ImportLine, ImportReport, Interface, QueueType, StaticRoute, Token, User } from "@/api/types";
+import type { Firewall, ImportLine, ImportReport, Interface, QueueType, StaticRoute, Token, Updates, User } from "@/api/types";
 
 const API = "*/api/v1";
 const page = (items: unknown[]) => HttpResponse.json({ items, next_cursor: null, total: items.length });
@@ -14,6 +14,12 @@ const route: StaticRoute = { id: "r1", destination: "0.0.0.0/0", gateway: "198.5
 const firewall: Firewall = { id: "firewall", masquerade: true, drop_new_from_wan: true, allow_ping_from_wan: true, allowed_wan_tcp_ports: [], etag: "r1", warnings: [] };
 const user: User = { username: "admin", scope: "admin", disabled: false, must_change_password: false, created_at: "2026-01-01T00:00:00Z", last_sign_in_at: "2026-01-02T00:00:00Z" };
 const token: Token = { id: "t1", name: "billing", scope: "write", owner: "admin", created_at: "2026-01-01T00:00:00Z", expires_at: null, last_used_at: null };
+
+const updates: Updates = {
+  available: true, reason: null, booted: "A", next: "A",
+  slots: [{ name: "A", booted: true, good: true, version: "0.1.0", installed_at: "2026-01-01T00:00:00Z" }, { name: "B", booted: false, good: true, version: "0.0.9", installed_at: null }],
+  job: { state: "idle", percent: 0, what: "", version: null, code: null, message: null, started_at: null, ended_at: null },
+};
 
 export const LINES: ImportLine[] = [
   { line: 6, end_line: 7, file: "export.rsc", source: 'add max-limit=1G/1G name="ALL" target=198.51.100.0/24', fate: "imported", code: null, reason: null, object_id: "all" },
@@ -36,6 +42,10 @@ export function networkHandlers(): HttpHandler[] {
     http.get(`${API}/users`, () => page([user])),
     http.get(`${API}/tokens`, () => page([token])),
     http.post(`${API}/tokens`, () => HttpResponse.json({ ...token, secret: "weir_secret" }, { status: 201 })),
+    http.delete(`${API}/tokens/:id`, () => new HttpResponse(null, { status: 204 })),
+    http.post(`${API}/users`, () => HttpResponse.json({ user: { ...user, username: "eve", scope: "read", must_change_password: true }, one_time_password: "correct-horse" }, { status: 201 })),
+    http.get(`${API}/system/update`, () => HttpResponse.json(updates)),
+    http.post(`${API}/system/update/slot`, async ({ request }) => HttpResponse.json({ ...updates, next: ((await request.json()) as { slot: string }).slot })),
     http.get(`${API}/system/audit`, () => HttpResponse.json({ items: [{ id: 1, at: "2026-01-01T00:00:00Z", actor: "admin", via: "session", source: "127.0.0.1", action: "sign-in", subject: null, outcome: "ok", detail: null }], next_cursor: null })),
     http.post(`${API}/import/:format`, () => HttpResponse.json(report, { status: 201 })),
     http.get(`${API}/import/reports/:id`, () => HttpResponse.json(report)),

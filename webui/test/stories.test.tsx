@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import { mockRouter, renderAt } from "./render";
+
+const router = mockRouter();
+const customer = () => [...router.state.queues.values()].find((queue) => queue.parent !== null)!;
+
+describe("a queue's page", () => {
+  it("shows the path to the root, and which line of the kernel differs from what was asked", async () => {
+    const queue = customer();
+    renderAt(`/queues/${queue.id}`);
+    const path = (await screen.findByRole("heading", { name: "Path to the root" })).closest("section")!;
+    expect(within(path).getByRole("link", { name: queue.path[0]?.name })).toBeInstanceOf(HTMLElement);
+    const explain = await screen.findByRole("table", { name: "Asked, compiled, in the kernel" });
+    const rows = within(explain).getAllByRole("row").slice(1);
+    expect(rows.map((row) => within(row).getAllByRole("cell").at(-1)?.textContent.trim())).toEqual(["yes", "no"]);
+    expect(screen.getByText("✕ the kernel differs")).toBeInstanceOf(HTMLElement);
+    expect(await screen.findByText(/by admin/)).toBeInstanceOf(HTMLElement);
+  });
+
+  it("says that a queue is gone, and where to look for it", async () => {
+    renderAt("/queues/nobody");
+    expect(await screen.findByText("There is no such queue")).toBeInstanceOf(HTMLElement);
+    expect(screen.getAllByRole("link", { name: "History" }).length).toBeGreaterThan(1);
+  });
+});
+
+describe("the history", () => {
+  it("compares two revisions in words, and restores one with its reason", async () => {
+    router.state.revisions.unshift({ ...router.state.revisions[0]!, revision: 2, message: "raised" });
+    router.state.revisions[1]!.state = "past";
+    const user = userEvent.setup();
+    renderAt("/history?from=1&to=2");
+    expect(await screen.findByText("10 Mbit/s")).toBeInstanceOf(HTMLElement);
+    expect(screen.getByText("20 Mbit/s")).toBeInstanceOf(HTMLElement);
+    await user.click(screen.getByRole("button", { name: "Restore revision 1" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.clear(within(dialog).getByLabelText("Why"));
+    await user.type(within(dialog).getByLabelText("Why"), "it was better before");
+    await waitFor(() => expect(within(dialog).getByRole("button", { name: "Restore" }).hasAttribute("disabled")).toBe(false));
+    await user.click(within(dialog).getByRole("button", { name: "Restore" }));
+    await waitFor(() => expect(router.state.revisions[0]?.message).toBe("it was better before"));
+    expect(router.state.revisions[0]?.restores).toBe(1);
+  });
+});
+
+describe("users and tokens", () => {
+  it("show a secret once", async () => {
+    const user = userEvent.setup();
+    renderAt("/users?tab=tokens");
+    await user.type(await screen.findByLabelText(/What for/), "billing");
+    await user.click(screen.getByRole("button", { name: "Create" }));
+    expect((await screen.findByTestId("secret")).textContent).toBe("weir_secret");
+    await user.click(screen.getByRole("button", { name: "I have kept it" }));
+    expect(screen.queryByTestId("secret")).toBeNull();
+  });
+
+  it("ask once before a token is revoked", async () => {
+    const user = userEvent.setup();
+    renderAt("/users?tab=tokens");
+    await user.click(await screen.findByRole("button", { name: "Revoke billing" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.click(within(dialog).getByRole("button", { name: "Revoke" }));
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  });
+
+  it("make a user with a one-time password", async () => {
+    const user = userEvent.setup();
+    renderAt("/users");
+    await user.type(await screen.findByLabelText(/User name/), "eve");
+    await user.click(screen.getByRole("button", { name: /^Create/ }));
+    expect((await screen.findByTestId("secret")).textContent).toBe("correct-horse");
+  });
+});
+
+describe("forms of the network", () => {
+  it("refuse a port that is none at its field, and stage what is right", async () => {
+    const user = userEvent.setup();
+    renderAt("/firewall");
+    const ports = await screen.findByLabelText(/TCP ports/);
+    await user.type(ports, "22, 70000");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    expect(screen.getByText(/numbers from 1 to 65535/)).toBeInstanceOf(HTMLElement);
+    await user.clear(ports);
+    await user.type(ports, "22");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    expect((await screen.findByRole("region", { name: "Pending changes" })).textContent).toContain("1 change: 1 firewall policy");
+  });
+});
+
+describe("the search", () => {
+  it("finds a queue by its name and goes there", async () => {
+    const queue = customer();
+    const user = userEvent.setup();
+    renderAt("/about");
+    await screen.findByRole("heading", { name: "About" });
+    await user.keyboard("/");
+    await user.type(await screen.findByRole("combobox", { name: "Search everything" }), queue.name);
+    await screen.findAllByRole("option", { name: new RegExp(queue.name) });
+    await user.keyboard("{Enter}");
+    expect(await screen.findByRole("heading", { level: 1, name: new RegExp(queue.name) })).toBeInstanceOf(HTMLElement);
+  });
+});
+
+describe("updates", () => {
+  it("show both slots, and choose the one for the next start", async () => {
+    const user = userEvent.setup();
+    renderAt("/update");
+    await user.click(await screen.findByRole("button", { name: "Start from B next" }));
+    const other = within(await screen.findByRole("table", { name: "Slots" })).getAllByRole("row")[2]!;
+    await waitFor(() => expect(other.textContent).toContain("next start"));
+  });
+});
