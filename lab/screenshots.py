@@ -27,8 +27,8 @@ def take(access: lifecycle.Access) -> None:
     api.call("POST", "/queues/bulk", {"upsert": many, "delete": []})
     _pictures(access, str(MANY), OWN_PASSWORD)
     seeded = seed.queues()
-    every = [str(queue["id"]) for queue in (*many, *seeded)]
-    api.call("POST", "/queues/bulk", {"upsert": [], "delete": every})
+    for queues in (many, seeded):
+        api.call("POST", "/queues/bulk", {"upsert": [], "delete": [queue["id"] for queue in queues]})
     _pictures(access, "none", OWN_PASSWORD)
     api.call("POST", "/queues/bulk", {"upsert": seeded, "delete": []})
     _kill("agent")

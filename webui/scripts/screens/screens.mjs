@@ -31,6 +31,7 @@ const pages = {
   users: { at: "/users" },
   tokens: { at: "/users?tab=tokens" },
   audit: { at: "/users?tab=audit" },
+  update: { at: "/update" },
   diagnostics: { at: "/diagnostics" },
   about: { at: "/about" },
   account: { at: "/account" },

@@ -8,7 +8,8 @@ import type { InterfaceStatsAnswer, Pending, QueueStats, QueueStatsAnswer, Syste
  * Measurements do not pass through React: a listener writes its own cell.
  */
 
-export type Freshness = { state: "connecting" } | { state: "live"; at: number } | { state: "stale"; since: number | null; reason: string };
+/** `silent`: the router itself says nothing, not even that its measurements are old. */
+export type Freshness = { state: "connecting" } | { state: "live"; at: number } | { state: "stale"; since: number | null; reason: string; silent: boolean };
 
 interface ConfigEvent {
   revision: number;
@@ -159,14 +160,14 @@ export class LiveFeed {
 
   private fresh(at: number, staleSince: number | null, reason: string | null): void {
     this.lastAt = staleSince ?? at;
-    if (staleSince !== null) this.freshness.set({ state: "stale", since: staleSince, reason: reason ?? "no new measurements" });
+    if (staleSince !== null) this.freshness.set({ state: "stale", since: staleSince, reason: reason ?? "no new measurements", silent: false });
     else this.freshness.set({ state: "live", at });
     this.armWatchdog();
   }
 
   private armWatchdog(): void {
     window.clearTimeout(this.watchdog);
-    this.watchdog = window.setTimeout(() => this.freshness.set({ state: "stale", since: this.lastAt, reason: "reconnecting" }), STALE_AFTER_MS);
+    this.watchdog = window.setTimeout(() => this.freshness.set({ state: "stale", since: this.lastAt, reason: "reconnecting", silent: true }), STALE_AFTER_MS);
   }
 
   /** The browser retries a broken stream by itself, but gives up on an answer other than 200. */
@@ -179,6 +180,11 @@ export class LiveFeed {
 export const live = new LiveFeed();
 
 export const useFreshness = (): Freshness => useSyncExternalStore(live.freshness.subscribe, () => live.freshness.value) ?? { state: "connecting" };
+/** Whether what is shown may be long untrue, because nobody answers. */
+export const useSilence = (): boolean => {
+  const freshness = useFreshness();
+  return freshness.state === "stale" && freshness.silent;
+};
 export const useLiveInterfaces = (): InterfaceStatsAnswer | null => useSyncExternalStore(live.interfaces.subscribe, () => live.interfaces.value);
 export const useLiveSystem = (): SystemStats | null => useSyncExternalStore(live.system.subscribe, () => live.system.value);
 /** Changes with every batch of queue measurements; for the few places that show them through React. */

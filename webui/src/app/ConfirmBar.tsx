@@ -37,7 +37,7 @@ function useOutcome(pending: PendingHere | null, left: number, decided: boolean)
 function Held({ pending }: { pending: PendingHere }) {
   const counts = useQuery(revisionDiffQuery(pending.base_revision, pending.revision)).data?.counts;
   return (
-    <Link to="/history" search={{ from: pending.base_revision, to: pending.revision }}>
+    <Link className="inline-link" to="/history" search={{ from: pending.base_revision, to: pending.revision }}>
       {counts ? countsText(counts) : "what it holds"}
     </Link>
   );

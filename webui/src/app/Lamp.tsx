@@ -3,7 +3,7 @@ import { Popover } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { useFreshness } from "@/api/live";
+import { useFreshness, useSilence } from "@/api/live";
 import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
@@ -33,7 +33,8 @@ export function Lamp() {
   const query = useQuery(systemQuery);
   const freshness = useFreshness();
   const system = query.data;
-  const lamp = lampOf(system, query.isError);
+  const silent = useSilence();
+  const lamp = lampOf(system, query.isError || silent);
   return (
     <Popover opened={open} onChange={setOpen} position="bottom-end" width={330} trapFocus={false}>
       <Popover.Target>

@@ -63,7 +63,7 @@ function readInterface(values: Values): { input: InterfaceInput; messages: Messa
 function LiveCells({ id }: { id: string }) {
   const stats = useLiveInterfaces()?.items.find((item) => item.id === id);
   if (!stats) return <span className="dim">–</span>;
-  return <span title={`received ${longRate(stats.rx_bps)}, sent ${longRate(stats.tx_bps)}`}>{shortRate(stats.rx_bps)} / {shortRate(stats.tx_bps)}</span>;
+  return <span data-live title={`received ${longRate(stats.rx_bps)}, sent ${longRate(stats.tx_bps)}`}>{shortRate(stats.rx_bps)} / {shortRate(stats.tx_bps)}</span>;
 }
 
 const Addresses = ({ list }: { list: readonly string[] }) => (

@@ -17,7 +17,7 @@ export function LiveRate({ queueId, direction, limitBps }: { queueId: string; di
 export type LiveText = (stats: QueueStats) => string;
 
 /** What is nothing is printed paler, so that the rest is found at a glance. */
-const NOTHING = /^(0( .*)?|–)$/;
+const NOTHING = /^(0( %| B)?( \/ 0( B)?)?|–)$/;
 
 /** Writes text of the latest measurement straight into its cell. */
 export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }) {
@@ -33,13 +33,13 @@ export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }
     [queueId, text],
   );
   return (
-    <span ref={cell} data-zero="true">
+    <span ref={cell} data-zero="true" data-live>
       –
     </span>
   );
 }
 
-const perSecond = (value: number): string => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));
+export const perSecond = (value: number): string => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));
 
 export const delayOf: LiveText = (stats) => (stats.delay_us ? delayText(Math.max(stats.delay_us.upload, stats.delay_us.download)) : "–");
 export const dropsOf: LiveText = (stats) => (stats.live ? perSecond(stats.drops_ps.upload + stats.drops_ps.download) : "–");

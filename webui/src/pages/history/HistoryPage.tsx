@@ -47,7 +47,7 @@ export default function HistoryPage() {
         </span>
       ),
     },
-    { id: "revision", title: "Revision", numeric: true, render: (revision) => revision.revision },
+    { id: "revision", title: "Rev.", numeric: true, render: (revision) => revision.revision },
     { id: "when", title: "When", render: (revision) => <span className="nowrap" title={stampText(revision.created_at)}>{agoText(revision.created_at)}</span> },
     { id: "who", title: "Who", render: (revision) => revision.author },
     { id: "why", title: "Why", wide: true, render: (revision) => revision.message || <span className="dim">no message</span> },
@@ -87,7 +87,7 @@ export default function HistoryPage() {
             </div>
           ) : null}
         </div>
-        {head > 0 ? <div className={classes.comparison}><Comparison from={from} to={to} /></div> : null}
+        {head > 0 ? <div className={classes.comparison} role="region" aria-label="Comparison" tabIndex={0}><Comparison from={from} to={to} /></div> : null}
       </div>
       {search.restore !== undefined && head > 0 ? <RestoreDialog revision={search.restore} head={head} onClose={() => go({ restore: undefined })} /> : null}
     </Page>

@@ -78,7 +78,7 @@ export function InterfaceSection() {
                 {last.up ? null : <Tag tone="bad">✕ down</Tag>}
                 <span className="dim">{roles.get(id)?.description}</span>
               </span>
-              <span className="num">
+              <span className="num" data-live>
                 <Rates upload={data.upload.at(-1) ?? 0} download={data.download.at(-1) ?? 0} />
               </span>
             </div>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useSilence } from "@/api/live";
 import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
@@ -35,6 +36,7 @@ export default function OverviewPage() {
 
 function Health({ system }: { system: System }) {
   const bad = system.checks.filter((check) => check.state !== "ok");
+  const silent = useSilence();
   const agreed = system.agent.connected && unrepaired(system).length === 0 && system.agent.revision === system.revision;
   return (
     <>
@@ -42,15 +44,15 @@ function Health({ system }: { system: System }) {
         <Link to="/diagnostics" className={classes.tile}>
           <span className="dim">Health</span>
           <strong className={classes.state}>
-            <SeverityIcon severity={system.health === "ok" ? "ok" : system.health === "failed" ? "error" : "warning"} />
-            {system.health === "ok" ? "All is well" : bad.length === 1 ? "1 thing to look at" : `${bad.length} things to look at`}
+            <SeverityIcon severity={silent || system.health === "failed" ? "error" : system.health === "ok" ? "ok" : "warning"} />
+            {silent ? "No answer" : system.health === "ok" ? "All is well" : bad.length === 1 ? "1 thing to look at" : `${bad.length} things to look at`}
           </strong>
         </Link>
         <Link to="/diagnostics" className={classes.tile}>
           <span className="dim">In the kernel</span>
           <strong className={classes.state}>
-            <SeverityIcon severity={agreed ? "ok" : system.agent.connected ? "warning" : "error"} />
-            {system.agent.connected ? (agreed ? `revision ${system.revision}, agreed` : system.agent.state) : "agent not connected"}
+            <SeverityIcon severity={silent || !system.agent.connected ? "error" : agreed ? "ok" : "warning"} />
+            {silent ? "not known now" : system.agent.connected ? (agreed ? `revision ${system.revision}, agreed` : system.agent.state) : "agent not connected"}
           </strong>
         </Link>
         <Link to="/queues" className={classes.tile}>
@@ -68,7 +70,9 @@ function Health({ system }: { system: System }) {
       </div>
       {bad.map((check) => (
         <Note key={check.id} severity={check.state === "failed" ? "error" : "warning"}>
-          {check.message} <Link to="/diagnostics">Diagnostics</Link>
+          <p>
+            {check.message} <Link to="/diagnostics">Diagnostics</Link>
+          </p>
         </Note>
       ))}
     </>

@@ -96,7 +96,7 @@ function Loss({ stats }: { stats: QueueStats }) {
   const drops = stats.drops_ps[direction];
   const seen = drops + stats.packets_ps[direction];
   return (
-    <span className="num">
+    <span className="num" data-live>
       <Arrow direction={direction} /> {Math.round(drops)} drops/s <span className={classes.share}>{percentText(seen > 0 ? drops / seen : 0)} lost</span>
     </span>
   );

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Queue, QueueStats } from "@/api/types";
-import { LiveValue } from "@/table/LiveCell";
-import { bytesText, delayText, percentText } from "@/ui/format";
+import { LiveValue, perSecond } from "@/table/LiveCell";
+import { Arrow } from "@/ui/blocks";
+import { bytesText, countText, delayText, percentText } from "@/ui/format";
 import { longRate } from "@/ui/rates";
 import classes from "./Queue.module.css";
 
@@ -9,16 +10,28 @@ type Text = (stats: QueueStats) => string;
 
 const whenLive = (text: Text): Text => (stats) => (stats.live ? text(stats) : "–");
 
+const both = (words: string) => (
+  <>
+    {words} <Arrow direction="upload" /> / <Arrow direction="download" />
+  </>
+);
+const one = (direction: "upload" | "download", words: string) => (
+  <>
+    <Arrow direction={direction} /> {words}
+  </>
+);
+
 const FACTS: readonly { title: React.ReactNode; text: Text }[] = [
-  { title: <><span className="up">↑</span> now</>, text: whenLive((stats) => longRate(stats.rate_bps.upload)) },
-  { title: <><span className="down">↓</span> now</>, text: whenLive((stats) => longRate(stats.rate_bps.download)) },
-  { title: <><span className="up">↑</span> last minute</>, text: whenLive((stats) => longRate(stats.minute_rate_bps.upload)) },
-  { title: <><span className="down">↓</span> last minute</>, text: whenLive((stats) => longRate(stats.minute_rate_bps.download)) },
-  { title: "Drops/s", text: whenLive((stats) => (stats.drops_ps.upload + stats.drops_ps.download).toFixed(1)) },
-  { title: "Dropped in all", text: (stats) => String(stats.drops.upload + stats.drops.download) },
-  { title: "Delay in the queue", text: (stats) => (stats.delay_us ? `${delayText(stats.delay_us.upload)} / ${delayText(stats.delay_us.download)}` : "not measured") },
+  { title: one("upload", "now"), text: whenLive((stats) => longRate(stats.rate_bps.upload)) },
+  { title: one("download", "now"), text: whenLive((stats) => longRate(stats.rate_bps.download)) },
+  { title: one("upload", "last minute"), text: whenLive((stats) => longRate(stats.minute_rate_bps.upload)) },
+  { title: one("download", "last minute"), text: whenLive((stats) => longRate(stats.minute_rate_bps.download)) },
+  { title: both("Drops/s"), text: whenLive((stats) => `${perSecond(stats.drops_ps.upload)} / ${perSecond(stats.drops_ps.download)}`) },
+  { title: both("ECN marks/s"), text: whenLive((stats) => `${perSecond(stats.marks_ps.upload)} / ${perSecond(stats.marks_ps.download)}`) },
+  { title: both("Delay in the queue"), text: (stats) => (stats.delay_us ? `${delayText(stats.delay_us.upload)} / ${delayText(stats.delay_us.download)}` : "not measured") },
   { title: "Fast path", text: (stats) => (stats.fast_share === null ? "none" : percentText(stats.fast_share)) },
-  { title: "Carried", text: (stats) => `${bytesText(stats.bytes.upload)} / ${bytesText(stats.bytes.download)}` },
+  { title: both("Carried"), text: (stats) => `${bytesText(stats.bytes.upload)} / ${bytesText(stats.bytes.download)}` },
+  { title: both("Dropped in all"), text: (stats) => `${countText(stats.drops.upload)} / ${countText(stats.drops.download)}` },
 ];
 
 export function LiveFacts({ queue }: { queue: Queue }) {
