@@ -184,6 +184,26 @@ def test_a_fifos_length_is_a_time_where_departure_times_hold(rig: Rig) -> None:
     assert held["upload"]["limit_ns"] == 0, "nothing waits"
 
 
+def test_pcq_becomes_sub_queues_of_the_class(rig: Rig) -> None:
+    options = (
+        ("pcq-classifier", "dst-address,dst-port"),
+        ("pcq-dst-address-mask", "28"),
+        ("pcq-rate", "500k"),
+    )
+    rig.commit(lan(), wan(), QueueType("each", "pcq", options))
+    rig.commit(limited(2 * MEGABIT, 3 * MEGABIT, queue_type=Pair("pcq-upload-default", "each")))
+    explained = rig.explain("client")
+    assert explained["agrees"], explained["lines"]
+    held = explained["kernel"]["class"]
+    assert held["upload"]["subqueues"] == {
+        **{"key": "source", "v4_length": 32, "v6_length": 128, "rate_bps": 0, "limit_bytes": 51_200},
+        **{"burst_ns": 0, "peak_bps": 0},
+    }
+    down = held["download"]["subqueues"]
+    assert (down["key"], down["v4_length"], down["rate_bps"]) == ("destination", 28, 500_000)
+    keeps(rig, "download", MEGABIT // 2)
+
+
 def test_a_tree_that_somebody_deletes_is_built_again(rig: Rig) -> None:
     rig.commit(lan(shaper="htb"), wan(shaper="htb"), client_queue())
     before = tree(rig, "wan0")

@@ -53,7 +53,7 @@ def test_every_finding_code_is_listed() -> None:
 def test_a_queue_names_what_it_asks_for_and_does_not_get() -> None:
     plain = Queue("q", "q", ("10.0.0.1/32",), max_limit_bps=Pair(1, 1), bucket_size_ms=Pair(5, 5))
     assert enforcement_of(plain, Document()) == []
-    asking = Queue("q", "q", ("lan0",), dst="::/0", queue_type=Pair("pcq-upload-default", "default-small"))
+    asking = Queue("q", "q", ("lan0",), dst="::/0", queue_type=Pair("wireless-default", "default-small"))
     assert not_enforced(asking, Document()) == ["queue_type"]
     assert enforcement_of(asking, Document())[-1].to_json()["field"] == "target"
 
@@ -64,6 +64,8 @@ def test_a_queue_names_what_it_asks_for_and_does_not_get() -> None:
         (("auto", "auto"), "bfifo", True, "a time at the queue's rate"),
         (("auto", "auto"), "cake", False, "on no interface: packets wait for departure times"),
         (("htb", "auto"), "sfq", False, "only on lan0: elsewhere packets wait"),
+        (("auto", "auto"), "pcq", True, "one sub-queue for each address"),
+        (("htb", "auto"), "pcq", False, "below HTB, where all share one queue"),
         (("htb", "htb"), "sfq", True, "as a qdisc below HTB"),
     ],
 )

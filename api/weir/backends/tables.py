@@ -15,6 +15,7 @@ from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath_records import ClassRecord, FarEntry, LineRecord
 from weir.adapters.tc import HTB_MAJOR, HTB_OWN, MAX_HTB_SLOT
 from weir.backends.backend import refuse, step
+from weir.backends.subqueues import subqueues_of
 from weir.compiler import (
     PACKET_BYTES,
     ClassSpec,
@@ -71,7 +72,10 @@ def far_of(spec: ClassSpec) -> list[FarEntry]:
 
 def _line(clock: ClockSpec, classid: int) -> LineRecord:
     burst_ns, limit_ns = _times(clock.rate_bps, clock.burst_bytes, clock.waiting.backlog_bytes)
-    return LineRecord(clock.rate_bps, burst_ns, limit_ns, classid, clock.guarantee_bps, clock.priority)
+    return LineRecord(
+        *(clock.rate_bps, burst_ns, limit_ns, classid, clock.guarantee_bps, clock.priority),
+        subqueues_of(clock.waiting),
+    )
 
 
 @lru_cache(maxsize=1 << 16)

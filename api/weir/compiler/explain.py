@@ -270,6 +270,8 @@ def _sharing_lines(way: str, asked: _Asked, clock: ClockSpec) -> Iterator[Line]:
 
 def waiting_text(waiting: Waiting) -> str:
     """How packets wait, where departure times hold them and where a qdisc does."""
+    if waiting.kind == "pcq":
+        return "one sub-queue for each address"
     if waiting.backlog_bytes is None:
         return f"{waiting.kind} below HTB; departure times as without a type"
     if not waiting.backlog_bytes:

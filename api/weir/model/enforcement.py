@@ -56,6 +56,7 @@ NATIVE_KINDS = frozenset({"pfifo", "bfifo", "mq-pfifo", "none"})
 """What departure times keep by themselves; the other kinds need a qdisc of Linux."""
 
 _FIFO_NOTE = "its length is a time at the queue's rate; where an interface polices, nothing waits"
+_PCQ_NOTE = "one sub-queue for each address, but below HTB, where all share one queue"
 _UNNAMED = BUILTIN_QUEUE_TYPES["default-small"]
 _DEFAULTS = Queue(id="defaults", name="defaults")
 
@@ -90,10 +91,8 @@ def _waiting(queue: Queue, document: Document) -> Iterator[FieldEnforcement]:
     names = " and ".join(sorted(kinds - NATIVE_KINDS))
     enabled = [item for item in document.interfaces() if not item.disabled]
     trees = sorted(item.id for item in enabled if item.shaper == "htb")
-    if "pcq" in kinds:
-        yield FieldEnforcement(
-            "queue_type", False, "pcq does not share by address yet; the queue's limits hold"
-        )
+    if kinds <= NATIVE_KINDS | {"pcq"}:
+        yield FieldEnforcement("queue_type", not trees, _PCQ_NOTE)
     elif trees and len(trees) == len(enabled):
         yield FieldEnforcement(
             "queue_type", True, f"{names} as a qdisc below HTB; explain says if it is another"

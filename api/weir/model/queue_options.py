@@ -55,6 +55,14 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return read
 
 
+def _classifier(text: str) -> str:
+    """Addresses only: ports would be a sub-queue for every connection."""
+    names = [name.strip() for name in text.split(",")]
+    if not {"src-address", "dst-address"} & set(names):
+        raise ValueError("names neither src-address nor dst-address")
+    return ",".join(names)
+
+
 _flag = _one_of("yes", "no")
 
 OPTIONS: Mapping[str, Mapping[str, Callable[[str], Value]]] = {
@@ -103,10 +111,9 @@ OPTIONS: Mapping[str, Mapping[str, Callable[[str], Value]]] = {
         "cake-memlimit": _size_bytes,
     },
     "pcq": {
-        "pcq-classifier": str,
+        "pcq-classifier": _classifier,
         "pcq-rate": parse_rate_bps,
         "pcq-limit": _size_bytes,
-        "pcq-total-limit": _size_bytes,
         "pcq-burst-rate": parse_rate_bps,
         "pcq-burst-threshold": parse_rate_bps,
         "pcq-burst-time": parse_duration_ms,
