@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -59,7 +59,15 @@ class Unsettled:
 class Engine:
     """Thread-safe. `state` and `revision` may be read without the lock."""
 
-    def __init__(self, kernel: Kernel, sharing: Sharing, database: Path, capacity: int) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        sharing: Sharing,
+        database: Path,
+        capacity: int,
+        now_local: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        """`now_local` gives the router's local time, without a zone: what time windows are compared with."""
         self.kernel = kernel
         self.sharing = sharing
         self.lock = threading.RLock()
@@ -70,9 +78,10 @@ class Engine:
         self.store: ConfigStore | None = None
         self.store_reason = "the store was not opened yet"
         self._database = database
+        self._now_local = now_local
         self._capacity = capacity
         self.document = Document()
-        self.compiled = nothing_compiled(SlotAllocation(capacity), datetime.now())
+        self.compiled = nothing_compiled(SlotAllocation(capacity), self._now_local())
         self.slot_log = SlotLog()
         self._unsettled: Unsettled | None = None
         self._settled_revision = 0
@@ -106,7 +115,7 @@ class Engine:
         revision, document = store.load()
         recovered = dict(self.kernel.tables.read_keys())
         allocation = SlotAllocation(self._capacity, recovered)
-        self.compiled = compile_document(document, allocation, datetime.now())
+        self.compiled = compile_document(document, allocation, self._now_local())
         self.document, self.revision, self._settled_revision = document, revision, revision
         self._loaded = True
         self.slot_log.reset(self.compiled.slots())
@@ -253,7 +262,7 @@ class Engine:
             self.document.apply(changes)
             try:
                 errors = validate(self.document, changes, errors_only=True)
-                plan = update(self.compiled, self.document, changes, datetime.now())
+                plan = update(self.compiled, self.document, changes, self._now_local())
             finally:
                 self.document.revert(changes)
             if len(changes) > MANY_CHANGES:
@@ -292,7 +301,7 @@ class Engine:
         try:
             if strict:
                 self._validate(changes)
-            plan = update(self.compiled, self.document, changes, datetime.now())
+            plan = update(self.compiled, self.document, changes, self._now_local())
             timing = self._execute(plan, strict)
         except BaseException:
             self.document.revert(changes)
