@@ -13,6 +13,7 @@ from weir.http.endpoint import Area, Operation
 from weir.http.rendering import pending_answer
 from weir.http.resources import (
     auth,
+    backup,
     candidate,
     documentation,
     imports,
@@ -46,6 +47,7 @@ AREAS: tuple[Area, ...] = (
     stats.area,
     imports.area,
     imports.exports,
+    backup.area,
     system.area,
     updates.area,
     documentation.area,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from weir.service.audit import AuditService
 from weir.service.auth import AuthService
+from weir.service.backup import BackupService
 from weir.service.candidates import CandidateService
 from weir.service.configuration import ConfigService
 from weir.service.engine import Engine
@@ -32,6 +33,7 @@ class Service:
         self.audit = AuditService(accounts)
         engine = Engine(store, running, agent, self.audit)
         self.config = ConfigService(store, running, agent, engine, self.audit)
+        self.backup = BackupService(self.config)
         self.candidates = CandidateService(store, running, agent, engine)
         self.revisions = RevisionService(store, engine)
         self.auth = AuthService(accounts)

@@ -1009,6 +1009,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/backup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The running configuration as a file
+         * @description It holds no accounts, tokens or other secrets, and a digest of its content.
+         */
+        get: operations["download_backup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/backup/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What restoring a file would do; nothing is changed */
+        post: operations["check_backup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/backup/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make the configuration what a file says, as one revision
+         * @description Objects that the file does not name are removed. A file that was cut or changed is refused as a whole.
+         */
+        post: operations["restore_backup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/system": {
         parameters: {
             query?: never;
@@ -2209,6 +2266,18 @@ export interface components {
              * @default false
              */
             candidate: boolean;
+        };
+        BackupReport: {
+            made_at: string;
+            hostname: string;
+            /** @description The release of Weir that made it. */
+            release: string;
+            /** @description The revision there that it holds. */
+            revision: number;
+            objects: number;
+            counts: components["schemas"]["Counts"];
+            can_restore: boolean;
+            findings: components["schemas"]["Finding"][];
         };
         Check: {
             id: string;
@@ -4577,6 +4646,82 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    download_backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    check_backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupReport"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    restore_backup: {
+        parameters: {
+            query?: {
+                message?: string;
+                /** @description Roll back by itself unless confirmed within so many seconds. */
+                confirm_within_s?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
             default: components["responses"]["PROBLEM"];
         };
     };

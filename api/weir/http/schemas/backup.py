@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backups as JSON."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from weir.http.schemas.base import Answer, QueryInteger, Text
+from weir.http.schemas.changes import CONFIRM_WITHIN_S, Counts
+from weir.http.schemas.paging import Query
+from weir.http.schemas.problem import Finding
+
+
+class BackupReport(Answer):
+    """What restoring a file would do."""
+
+    made_at = fields.String()
+    hostname = fields.String()
+    release = fields.String(metadata={"description": "The release of Weir that made it."})
+    revision = fields.Integer(metadata={"description": "The revision there that it holds."})
+    objects = fields.Integer()
+    counts = fields.Nested(Counts)
+    can_restore = fields.Boolean()
+    findings = fields.List(fields.Nested(Finding))
+
+
+class RestoreQuery(Query):
+    message = Text(max_length=1000, load_default="")
+    confirm_within_s = QueryInteger(
+        *CONFIRM_WITHIN_S,
+        load_default=None,
+        metadata={"description": "Roll back by itself unless confirmed within so many seconds."},
+    )

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole configuration as one file, and back.
+
+A line of JSON says what the file is; each further line is one object, without the fields that have their
+default. The head has the number of lines and their digest, so that a file that was cut or changed is refused
+as a whole. Accounts, tokens and the audit trail are a database of their own (docs/adr/0023) and never in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import weir
+from weir.model.codec import from_json, parse_kind
+from weir.model.document import Document
+from weir.model.objects import ConfigObject
+from weir.model.problem import Finding, Invalid, Problem
+from weir.service.configuration import ConfigService
+from weir.service.permissions import requires
+from weir.service.values import ABSENT, ANYTHING, Committed, Edit, Principal
+from weir.store.rows import encode
+
+FORMAT = "weir-backup"
+VERSION = 1
+MAX_OBJECTS = 1_000_000
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a file holds, and how it differs from what runs. `revision` is where it was made."""
+
+    made_at: str
+    hostname: str
+    release: str
+    revision: int
+    objects: Sequence[ConfigObject]
+    edits: Sequence[Edit]
+    findings: Sequence[Finding]
+    base_revision: int
+
+    def counts(self) -> dict[str, int]:
+        """Objects that a restore adds, changes and removes."""
+        removed = sum(edit.new is None for edit in self.edits)
+        added = sum(edit.expects == ABSENT for edit in self.edits)
+        return {"added": added, "changed": len(self.edits) - added - removed, "removed": removed}
+
+
+class BackupService:
+    def __init__(self, config: ConfigService) -> None:
+        self._config = config
+
+    @requires("config.read")
+    def write(self, by: Principal, hostname: str) -> tuple[int, bytes]:
+        """The running revision and its file."""
+        with self._config.at_head(by) as (revision, document):
+            objects = list(document)
+        lines = [_line(item) for item in sorted(objects, key=lambda item: (item.kind, item.id))]
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "made_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "hostname": hostname,
+            "release": weir.__version__,
+            "revision": revision,
+            "objects": len(lines),
+            "sha256": _digest(lines),
+        }
+        return revision, b"".join([json.dumps(head).encode() + b"\n", *lines])
+
+    @requires("config.read")
+    def read(self, by: Principal, data: bytes) -> Backup:
+        """What restoring a file would do; nothing is changed. Raises `Invalid` (`backup-...`)."""
+        head, lines = _split(data)
+        objects = list(_objects(lines))
+        with self._config.at_head(by) as (revision, running):
+            edits = list(_edits(running, objects))
+        findings = self._config.check(by, edits) if edits else []
+        findings.sort(key=lambda finding: finding.severity != "error")
+        return Backup(
+            made_at=str(head.get("made_at", "")),
+            hostname=str(head.get("hostname", "")),
+            release=str(head.get("release", "")),
+            revision=head["revision"] if type(head.get("revision")) is int else 0,
+            objects=objects,
+            edits=edits,
+            findings=findings,
+            base_revision=revision,
+        )
+
+    @requires("config.write")
+    def restore(
+        self, by: Principal, data: bytes, message: str = "", confirm_within_s: int | None = None
+    ) -> Committed:
+        """Make the configuration what a file says, as one revision; what the file does not name goes.
+
+        Raises `Invalid` (`backup-...`), and as a commit does.
+        """
+        backup = self.read(by, data)
+        said = message or f"restore the backup of {backup.hostname} at {backup.made_at}"
+        return self._config.commit(
+            by, backup.edits, said, confirm_within_s, expected_head=backup.base_revision
+        )
+
+
+def _line(item: ConfigObject) -> bytes:
+    head = json.dumps({"kind": item.kind, "id": item.id})[:-1]
+    return f'{head}, "object": {encode(item)}}}\n'.encode()
+
+
+def _digest(lines: Sequence[bytes]) -> str:
+    summary = hashlib.sha256()
+    for line in lines:
+        summary.update(line)
+    return summary.hexdigest()
+
+
+def _split(data: bytes) -> tuple[Json, list[bytes]]:
+    """The head and the lines behind it, as many and as they were written."""
+    first, _, rest = data.partition(b"\n")
+    head = _json(first, 1)
+    if head.get("format") != FORMAT:
+        raise Invalid("the file is no backup of Weir", code="backup-unknown")
+    version = head.get("version")
+    if version != VERSION:
+        raise Invalid(
+            f"the backup has format {version!r}, this release reads {VERSION}; it was made by Weir "
+            f"{str(head.get('release'))[:40]}",
+            code="backup-version",
+        )
+    lines = rest.splitlines(keepends=True)
+    count = head.get("objects")
+    if type(count) is not int or len(lines) != count or count > MAX_OBJECTS:
+        raise Invalid(
+            f"the backup was cut: {len(lines)} of {count!r} objects are there", code="backup-damaged"
+        )
+    if _digest(lines) != head.get("sha256"):
+        raise Invalid("the backup was cut or changed after it was made", code="backup-damaged")
+    return head, lines
+
+
+def _objects(lines: Sequence[bytes]) -> Iterator[ConfigObject]:
+    for number, line in enumerate(lines, start=2):
+        entry = _json(line, number)
+        object_id, body = entry.get("id"), entry.get("object")
+        if not isinstance(object_id, str) or not isinstance(body, dict):
+            raise Invalid(f"line {number} of the backup names no object", code="backup-damaged")
+        try:
+            yield from_json(parse_kind(entry.get("kind", "")), body, object_id)
+        except Problem as problem:
+            raise Invalid(
+                f"line {number} of the backup: {problem.message}", code="backup-refused", path=problem.path
+            ) from problem
+
+
+def _json(line: bytes, number: int) -> Json:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Invalid(
+            f"line {number} is not an object of JSON: this is no backup of Weir", code="backup-unknown"
+        )
+    return found
+
+
+def _edits(running: Document, objects: Sequence[ConfigObject]) -> Iterator[Edit]:
+    """What turns the running objects into these."""
+    kept = set()
+    for item in objects:
+        kept.add((item.kind, item.id))
+        present = running.get(item.kind, item.id)
+        if present != item:
+            yield Edit(item.kind, item.id, item, ABSENT if present is None else ANYTHING)
+    for item in running:
+        if (item.kind, item.id) not in kept:
+            yield Edit(item.kind, item.id, None, ANYTHING)
