@@ -232,15 +232,26 @@ class Rig:
 
     def fast_share(self, queue_id: str, direction: str) -> float:
         """The part of a queue's bytes that XDP forwarded since its class was made; 0 without traffic."""
+        counted = self.counters(queue_id, direction)
+        return counted["fast_bytes"] / counted["bytes"] if counted["bytes"] else 0.0
+
+    def counters(self, queue_id: str, direction: str) -> dict[str, int]:
+        """One direction's counters since its class was made, and its clock in ticks (`clock_tk`)."""
         line = self.agent.call("slots")["slots"][queue_id] * 2 + (direction == "download")
         with self.agent.connection() as connection:
             answer, descriptors = connection.call_for_fds("counters_fd")
-        fields = answer["layout"]["counters"]["fields"]
-        row = bpf_run.map_lookup(descriptors[answer["fds"].index("counters")], line, 64)
+        rows = {
+            name: bpf_run.map_lookup(descriptor, line, 64)
+            for name, descriptor in zip(answer["fds"], descriptors, strict=True)
+        }
         for descriptor in descriptors:
             os.close(descriptor)
-        sent, fast = (int.from_bytes(row[fields[n][0] :][:8], "little") for n in ("bytes", "fast_bytes"))
-        return fast / sent if sent else 0.0
+        fields = answer["layout"]["counters"]["fields"]
+        found = {
+            name: int.from_bytes(rows["counters"][place:][:8], "little")
+            for name, (place, _) in fields.items()
+        }
+        return {**found, "clock_tk": int.from_bytes(rows["class"][:8], "little")}
 
     # -- the kernel ----------------------------------------------------------------------------------
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.agent.rig import Rig, lan, queue, until, wan
-from weir.model.objects import Firewall, Interface, Pair, StaticRoute
+from tests.agent.rig import Rig, client_queue, lan, queue, until, wan
+from weir.model.objects import Firewall, Interface, Pair, StaticRoute, Total
 from weir.model.problem import Conflict, Invalid, NotFound, Problem
 
 
@@ -154,6 +155,28 @@ def test_a_parent_is_held_as_the_childs_ancestor(rig: Rig) -> None:
     assert explained["agrees"]
     assert explained["kernel"]["class"]["parent_slot"] == rig.explain("q20")["compiled"]["slot"]
     assert rig.explain("q20")["agrees"]
+
+
+def test_a_queue_that_moves_under_another_parent_keeps_slot_clock_and_counters(rig: Rig) -> None:
+    rig.commit(
+        queue(50, target=(), max_limit_bps=Pair(90_000_000, 90_000_000)),
+        queue(51, target=(), total=Total(max_limit_bps=80_000_000)),
+        replace(client_queue(50_000_000), parent="q50"),
+    )
+    slot = rig.explain("client")["compiled"]["slot"]
+    assert rig.arriving(20) == 20
+    before = rig.counters("client", "upload")
+    rig.commit(replace(client_queue(50_000_000), parent="q51"))
+    explained = rig.explain("client")
+    assert explained["agrees"], explained["lines"]
+    assert explained["compiled"]["slot"] == slot
+    assert explained["kernel"]["class"]["parent_slot"] == rig.explain("q51")["compiled"]["slot"]
+    assert rig.counters("client", "upload") == before
+    assert rig.arriving(20) == 20
+    after = rig.counters("client", "upload")
+    assert after["packets"] >= before["packets"] + 20
+    assert after["clock_tk"] > before["clock_tk"]
+    rig.commit(delete=[("queue", name) for name in ("client", "q50", "q51")])
 
 
 def test_slots_are_told_as_a_difference(rig: Rig) -> None:
