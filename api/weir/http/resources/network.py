@@ -8,25 +8,25 @@ from typing import Any
 from flask import Response
 
 from weir.http import editing
+from weir.http.configuring import ConfigArea
 from weir.http.context import context, me, service
-from weir.http.endpoint import READ, WRITE, Area, answer
+from weir.http.endpoint import READ, answer
 from weir.http.interfaces import interface_json, interface_page
 from weir.http.rendering import findings_json, object_json, page_of
-from weir.http.schemas import changes, network, paging
+from weir.http.schemas import network, paging
 from weir.model import codec
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.objects import Kind
 from weir.service import Listing, Stored
 
-queue_types = Area("queue-types", "How the packets of a queue wait.")
-interfaces = Area("interfaces", "What the router has, and what is configured of it.")
-routes = Area("static-routes", "Static routes, given to FRR.")
-firewall = Area("firewall", "The minimal policy between LAN and WAN.")
+queue_types = ConfigArea("queue-types", "How the packets of a queue wait.")
+interfaces = ConfigArea("interfaces", "What the router has, and what is configured of it.")
+routes = ConfigArea("static-routes", "Static routes, given to FRR.")
+firewall = ConfigArea("firewall", "The minimal policy between LAN and WAN.")
 
 QUEUE_TYPE = "/queue-types/<string(maxlength=63):type_id>"
 INTERFACE = "/interfaces/<string(maxlength=15):name>"
 ROUTE = "/static-routes/<string(maxlength=63):route_id>"
-STAGED = {202: ("Staged in your candidate", changes.StagedAnswer)}
 
 
 def with_warnings(stored: Stored) -> dict[str, Any]:
@@ -75,16 +75,7 @@ def list_queue_types(query: dict[str, Any]) -> Response:
     return answer(page_of(all_queue_types(), queue_type_json, query))
 
 
-@queue_types.operation(
-    "POST",
-    "/queue-types",
-    scope=WRITE,
-    shape=network.QueueTypeCreateInput,
-    query=paging.Staged,
-    answers=network.QueueType,
-    status=201,
-    also=STAGED,
-)
+@queue_types.writing("POST", "/queue-types", shape=network.QueueTypeCreateInput, answers=network.QueueType)
 def create_queue_type(body: dict[str, Any], query: dict[str, Any]) -> Response:
     """Create a queue type"""
     type_id = codec.check_id("queue-type", body.get("id"))
@@ -98,39 +89,19 @@ def get_queue_type(query: dict[str, Any], type_id: str) -> Response:
     return answer(queue_type_json(stored), etag=stored.etag)
 
 
-@queue_types.operation(
-    "PUT",
-    QUEUE_TYPE,
-    scope=WRITE,
-    shape=network.QueueTypeInput,
-    query=paging.Staged,
-    answers=network.QueueType,
-    also={201: ("Created", network.QueueType), **STAGED},
-    precondition=True,
-)
+@queue_types.writing("PUT", QUEUE_TYPE, shape=network.QueueTypeInput, answers=network.QueueType)
 def put_queue_type(body: dict[str, Any], query: dict[str, Any], type_id: str) -> Response:
     """Create or replace a queue type"""
     return editing.replace("queue-type", type_id, body, queue_type_json, staged=query["candidate"])
 
 
-@queue_types.operation(
-    "PATCH",
-    QUEUE_TYPE,
-    scope=WRITE,
-    shape=network.QueueTypePatch,
-    query=paging.Staged,
-    answers=network.QueueType,
-    also=STAGED,
-    precondition=True,
-)
+@queue_types.writing("PATCH", QUEUE_TYPE, shape=network.QueueTypePatch, answers=network.QueueType)
 def patch_queue_type(body: dict[str, Any], query: dict[str, Any], type_id: str) -> Response:
     """Change fields of a queue type (merge patch)"""
     return editing.patch("queue-type", type_id, body, queue_type_json, staged=query["candidate"])
 
 
-@queue_types.operation(
-    "DELETE", QUEUE_TYPE, scope=WRITE, query=paging.Staged, status=204, also=STAGED, precondition=True
-)
+@queue_types.writing("DELETE", QUEUE_TYPE)
 def delete_queue_type(query: dict[str, Any], type_id: str) -> Response:
     """Delete a queue type that no queue names"""
     return editing.remove("queue-type", type_id, queue_type_json, staged=query["candidate"])
@@ -156,39 +127,19 @@ def render_interface(stored: Stored) -> dict[str, Any]:
     return interface_json(context(), stored.id, staged=False)[1]
 
 
-@interfaces.operation(
-    "PUT",
-    INTERFACE,
-    scope=WRITE,
-    shape=network.InterfaceInput,
-    query=paging.Staged,
-    answers=network.Interface,
-    also={201: ("Created", network.Interface), **STAGED},
-    precondition=True,
-)
+@interfaces.writing("PUT", INTERFACE, shape=network.InterfaceInput, answers=network.Interface)
 def put_interface(body: dict[str, Any], query: dict[str, Any], name: str) -> Response:
     """Configure an interface"""
     return editing.replace("interface", name, body, render_interface, staged=query["candidate"])
 
 
-@interfaces.operation(
-    "PATCH",
-    INTERFACE,
-    scope=WRITE,
-    shape=network.InterfacePatch,
-    query=paging.Staged,
-    answers=network.Interface,
-    also=STAGED,
-    precondition=True,
-)
+@interfaces.writing("PATCH", INTERFACE, shape=network.InterfacePatch, answers=network.Interface)
 def patch_interface(body: dict[str, Any], query: dict[str, Any], name: str) -> Response:
     """Change fields of a configured interface (merge patch)"""
     return editing.patch("interface", name, body, render_interface, staged=query["candidate"])
 
 
-@interfaces.operation(
-    "DELETE", INTERFACE, scope=WRITE, query=paging.Staged, status=204, also=STAGED, precondition=True
-)
+@interfaces.writing("DELETE", INTERFACE)
 def delete_interface(query: dict[str, Any], name: str) -> Response:
     """Remove an interface from the configuration"""
     return editing.remove("interface", name, render_interface, staged=query["candidate"])
@@ -200,16 +151,7 @@ def list_static_routes(query: dict[str, Any]) -> Response:
     return answer(page_json("static-route", query, with_warnings))
 
 
-@routes.operation(
-    "POST",
-    "/static-routes",
-    scope=WRITE,
-    shape=network.StaticRouteCreateInput,
-    query=paging.Staged,
-    answers=network.StaticRoute,
-    status=201,
-    also=STAGED,
-)
+@routes.writing("POST", "/static-routes", shape=network.StaticRouteCreateInput, answers=network.StaticRoute)
 def create_static_route(body: dict[str, Any], query: dict[str, Any]) -> Response:
     """Create a static route"""
     route_id = body.pop("id", None)
@@ -225,39 +167,19 @@ def get_static_route(query: dict[str, Any], route_id: str) -> Response:
     return answer(with_warnings(stored), etag=stored.etag)
 
 
-@routes.operation(
-    "PUT",
-    ROUTE,
-    scope=WRITE,
-    shape=network.StaticRouteInput,
-    query=paging.Staged,
-    answers=network.StaticRoute,
-    also={201: ("Created", network.StaticRoute), **STAGED},
-    precondition=True,
-)
+@routes.writing("PUT", ROUTE, shape=network.StaticRouteInput, answers=network.StaticRoute)
 def put_static_route(body: dict[str, Any], query: dict[str, Any], route_id: str) -> Response:
     """Create or replace a static route"""
     return editing.replace("static-route", route_id, body, with_warnings, staged=query["candidate"])
 
 
-@routes.operation(
-    "PATCH",
-    ROUTE,
-    scope=WRITE,
-    shape=network.StaticRoutePatch,
-    query=paging.Staged,
-    answers=network.StaticRoute,
-    also=STAGED,
-    precondition=True,
-)
+@routes.writing("PATCH", ROUTE, shape=network.StaticRoutePatch, answers=network.StaticRoute)
 def patch_static_route(body: dict[str, Any], query: dict[str, Any], route_id: str) -> Response:
     """Change fields of a static route (merge patch)"""
     return editing.patch("static-route", route_id, body, with_warnings, staged=query["candidate"])
 
 
-@routes.operation(
-    "DELETE", ROUTE, scope=WRITE, query=paging.Staged, status=204, also=STAGED, precondition=True
-)
+@routes.writing("DELETE", ROUTE)
 def delete_static_route(query: dict[str, Any], route_id: str) -> Response:
     """Delete a static route"""
     return editing.remove("static-route", route_id, with_warnings, staged=query["candidate"])
@@ -270,31 +192,13 @@ def get_firewall(query: dict[str, Any]) -> Response:
     return answer(with_warnings(stored), etag=stored.etag)
 
 
-@firewall.operation(
-    "PUT",
-    "/firewall",
-    scope=WRITE,
-    shape=network.FirewallInput,
-    query=paging.Staged,
-    answers=network.Firewall,
-    also={201: ("Created", network.Firewall), **STAGED},
-    precondition=True,
-)
+@firewall.writing("PUT", "/firewall", shape=network.FirewallInput, answers=network.Firewall)
 def put_firewall(body: dict[str, Any], query: dict[str, Any]) -> Response:
     """Replace the firewall's policy"""
     return editing.replace("firewall", "firewall", body, with_warnings, staged=query["candidate"])
 
 
-@firewall.operation(
-    "PATCH",
-    "/firewall",
-    scope=WRITE,
-    shape=network.FirewallPatch,
-    query=paging.Staged,
-    answers=network.Firewall,
-    also=STAGED,
-    precondition=True,
-)
+@firewall.writing("PATCH", "/firewall", shape=network.FirewallPatch, answers=network.Firewall)
 def patch_firewall(body: dict[str, Any], query: dict[str, Any]) -> Response:
     """Change fields of the firewall's policy (merge patch)"""
     return editing.patch("firewall", "firewall", body, with_warnings, staged=query["candidate"])

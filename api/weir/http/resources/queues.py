@@ -9,8 +9,9 @@ from typing import Any
 from flask import Response
 
 from weir.http import bulk, editing
+from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, answer
 from weir.http.ranking import is_live, live_page
 from weir.http.rendering import (
     field_change_json,
@@ -30,9 +31,8 @@ from weir.model.problem import Invalid
 from weir.model.rules import findings_by_id
 from weir.service import Listing, Stored
 
-area = Area("queues", "Simple queues: who, how fast up and down, under which parent.")
+area = ConfigArea("queues", "Simple queues: who, how fast up and down, under which parent.")
 QUEUE = "/queues/<string(maxlength=63):queue_id>"
-STAGED = {202: ("Staged in your candidate", changes.StagedAnswer)}
 
 
 def queue_rows(found: Sequence[Stored]) -> list[dict[str, Any]]:
@@ -107,16 +107,7 @@ def listing(query: dict[str, Any]) -> Listing:
     )
 
 
-@area.operation(
-    "POST",
-    "/queues",
-    scope=WRITE,
-    shape=queue.QueueCreateInput,
-    query=paging.Staged,
-    answers=queue.Queue,
-    status=201,
-    also=STAGED,
-)
+@area.writing("POST", "/queues", shape=queue.QueueCreateInput, answers=queue.Queue)
 def create_queue(body: dict[str, Any], query: dict[str, Any]) -> Response:
     """Create a queue
 
@@ -138,16 +129,7 @@ def get_queue(query: dict[str, Any], queue_id: str) -> Response:
     return answer(queue_json(stored), etag=stored.etag)
 
 
-@area.operation(
-    "PUT",
-    QUEUE,
-    scope=WRITE,
-    shape=queue.QueueInput,
-    query=paging.Staged,
-    answers=queue.Queue,
-    also={201: ("Created", queue.Queue), **STAGED},
-    precondition=True,
-)
+@area.writing("PUT", QUEUE, shape=queue.QueueInput, answers=queue.Queue)
 def put_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
     """Create a queue with this id, or replace it
 
@@ -156,16 +138,7 @@ def put_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Res
     return editing.replace("queue", queue_id, body, queue_json, staged=query["candidate"])
 
 
-@area.operation(
-    "PATCH",
-    QUEUE,
-    scope=WRITE,
-    shape=queue.QueuePatch,
-    query=paging.Staged,
-    answers=queue.Queue,
-    also=STAGED,
-    precondition=True,
-)
+@area.writing("PATCH", QUEUE, shape=queue.QueuePatch, answers=queue.Queue)
 def patch_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
     """Change fields of a queue
 
@@ -174,7 +147,7 @@ def patch_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> R
     return editing.patch("queue", queue_id, body, queue_json, staged=query["candidate"])
 
 
-@area.operation("DELETE", QUEUE, scope=WRITE, query=paging.Staged, status=204, also=STAGED, precondition=True)
+@area.writing("DELETE", QUEUE)
 def delete_queue(query: dict[str, Any], queue_id: str) -> Response:
     """Delete a queue
 
@@ -183,15 +156,13 @@ def delete_queue(query: dict[str, Any], queue_id: str) -> Response:
     return editing.remove("queue", queue_id, queue_json, staged=query["candidate"])
 
 
-@area.operation(
+@area.writing(
     "POST",
     "/queues/bulk",
-    scope=WRITE,
     shape=queue.BulkInput,
-    query=paging.Staged,
     answers=changes.BulkAnswer,
-    also=STAGED,
     max_body_bytes=LARGE_BODY_BYTES,
+    status=200,
 )
 def bulk_queues(body: dict[str, Any], query: dict[str, Any]) -> Response:
     """Create, replace and delete many queues in one transaction
@@ -217,15 +188,7 @@ def bulk_queues(body: dict[str, Any], query: dict[str, Any]) -> Response:
     )
 
 
-@area.operation(
-    "POST",
-    QUEUE + "/move",
-    scope=WRITE,
-    body=queue.MoveInput,
-    query=paging.Staged,
-    answers=queue.Queue,
-    also=STAGED,
-)
+@area.writing("POST", QUEUE + "/move", body=queue.MoveInput, answers=queue.Queue, status=200)
 def move_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
     """Move a queue before another one of the same parent, or to the end
 

@@ -8,14 +8,17 @@ from typing import Any
 from flask import Response
 
 from weir.http import editing
+from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
-from weir.http.endpoint import READ, WRITE, Area, answer
-from weir.http.resources.network import STAGED, with_warnings
+from weir.http.endpoint import READ, answer
+from weir.http.resources.network import with_warnings
 from weir.http.schemas import paging, tuning
 from weir.model.problem import Unavailable
 from weir.service import Stored
 
-area = Area("tuning", "Settings of kernel and network cards, with their reasons; each can be overridden.")
+area = ConfigArea(
+    "tuning", "Settings of kernel and network cards, with their reasons; each can be overridden."
+)
 
 
 @area.operation("GET", "/tuning", scope=READ, query=paging.Staged, answers=tuning.Tuning)
@@ -25,31 +28,13 @@ def get_tuning(query: dict[str, Any]) -> Response:
     return answer(with_settings(stored), etag=stored.etag)
 
 
-@area.operation(
-    "PUT",
-    "/tuning",
-    scope=WRITE,
-    shape=tuning.TuningInput,
-    query=paging.Staged,
-    answers=tuning.Tuning,
-    also={201: ("Created", tuning.Tuning), **STAGED},
-    precondition=True,
-)
+@area.writing("PUT", "/tuning", shape=tuning.TuningInput, answers=tuning.Tuning)
 def put_tuning(body: dict[str, Any], query: dict[str, Any]) -> Response:
     """Replace the overrides"""
     return editing.replace("tuning", "tuning", _own(body), with_settings, staged=query["candidate"])
 
 
-@area.operation(
-    "PATCH",
-    "/tuning",
-    scope=WRITE,
-    shape=tuning.TuningPatch,
-    query=paging.Staged,
-    answers=tuning.Tuning,
-    also=STAGED,
-    precondition=True,
-)
+@area.writing("PATCH", "/tuning", shape=tuning.TuningPatch, answers=tuning.Tuning)
 def patch_tuning(body: dict[str, Any], query: dict[str, Any]) -> Response:
     """Change overrides (merge patch; null goes back to the product's value)"""
     return editing.patch("tuning", "tuning", _own(body), with_settings, staged=query["candidate"])
