@@ -67,7 +67,7 @@ struct weir {
 	size_t map_bytes[WEIR_MAPS];
 	int program_fd[WEIR_PROGRAMS];
 	int (*link_fd)[WEIR_PROGRAMS]; /* by port place; held only without pins */
-	bool no_tcx;
+	bool no_tcx, no_flow;
 	char flow_reason[160]; /* why the fast path cannot ask the flow table; empty when it can */
 	struct weir_table table[2]; /* v4, v6 */
 	struct weir_tree tree;

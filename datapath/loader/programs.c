@@ -137,9 +137,11 @@ static int load_xdp(struct weir *weir)
 
 static int load_flow(struct weir *weir)
 {
-	struct weir_flow *flow = weir_flow__open();
+	struct weir_flow *flow = weir->no_flow ? NULL : weir_flow__open();
 	int error;
 
+	if (weir->no_flow)
+		return weir_fail(EOPNOTSUPP, "the flow table was not asked for");
 	if (!flow)
 		return cannot_open();
 	flow->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
@@ -170,7 +172,8 @@ static int load_programs(struct weir *weir)
 /* The module that can be asked may have come since the programs were loaded. */
 static bool flow_came(struct weir *weir)
 {
-	return !weir_meta(weir)->flow_lookup && access("/sys/kernel/btf/nf_flow_table", F_OK) == 0;
+	return !weir->no_flow && !weir_meta(weir)->flow_lookup &&
+	       access("/sys/kernel/btf/nf_flow_table", F_OK) == 0;
 }
 
 static bool take_programs(struct weir *weir)

@@ -38,6 +38,7 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 	if (!weir)
 		return weir_fail(ENOMEM, "no memory for a handle");
 	weir->no_tcx = options->no_tcx;
+	weir->no_flow = options->no_flow;
 	error = weir_maps_open(weir, options, &maps_reused);
 	if (error)
 		goto cleanup;

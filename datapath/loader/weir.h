@@ -19,7 +19,8 @@ struct weir_options {
 	uint32_t v4_units; /* 64 bytes each; 2 * prefixes */
 	uint32_t domains; /* 1 */
 	uint32_t no_tcx; /* 1: attach by clsact even where there is tcx */
-	uint32_t reserved[3];
+	uint32_t no_flow; /* 1: the fast path without flow table even where the kernel has one */
+	uint32_t reserved[2];
 };
 
 struct weir_line_spec {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/bpf-programs.md: what each program costs, as the verifier of this kernel sees it.
+"""Keeps docs/bpf-programs.md: what each program costs, as the verifier of a kernel sees it.
 
-sudo build/venv/bin/python -m tests.datapath.program_table > docs/bpf-programs.md
+sudo build/venv/bin/python -m tests.datapath.program_table     makes the section of the running kernel anew
+lab/vm/run build/venv/bin/python -m tests.datapath.program_table --print     and that of the virtual machine's
 """
 
 from __future__ import annotations
@@ -10,24 +11,30 @@ import os
 import platform
 import re
 import subprocess
-import time
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.datapath import bpf_run
 from weir.adapters.datapath import Datapath
 
-PROGRAMS = {
+TC = {
     "weir_ingress": "tc ingress: upload class by source into the mark",
     "weir_egress": "tc egress: class, clocks of all levels, pace, police or HTB",
+}
+FAST = {
     "weir_fast": "XDP: route, class, clocks; drop, redirect or pass up",
+    "weir_fast, flow table": "the same, asking the kernel's flow table and translating addresses",
 }
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "bpf-programs.md"
 
 HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # BPF programs: sizes and verifier work
 
-Made by `python -m tests.datapath.program_table`; tests/datapath/test_program_table.py fails when a figure has
-grown by more than 2 % on the same kernel and compiler, and reports it with others.
+Every program in every configuration, as loaded on two kernels. `python -m tests.datapath.program_table`
+makes the section of the kernel it runs on; tests/datapath/test_program_table.py and
+tests/vm/test_programs.py fail when a figure has grown by more than 2 % on the same kernel and compiler, and
+report it with others.
 
 - *instructions*: after the verifier has inlined map lookups and helpers (`xlated`)
 - *machine code*: bytes after the JIT
@@ -35,41 +42,83 @@ grown by more than 2 % on the same kernel and compiler, and reports it with othe
 """
 
 
+class Figures(NamedTuple):
+    instructions: int
+    code_bytes: int
+    walked: int
+
+
+class Section(NamedTuple):
+    """One kernel's table."""
+
+    kernel: str
+    compiler: str
+    figures: dict[str, Figures]
+
+    @property
+    def series(self) -> str:
+        return ".".join(self.kernel.split(".")[:2])
+
+    def text(self) -> str:
+        what = TC | FAST
+        rows = [
+            f"| `{name}` | {what[name]} | {f.instructions:,} | {f.code_bytes:,} | {f.walked:,} |"
+            for name, f in self.figures.items()
+        ]
+        head = [
+            f"## Linux {self.series}\n\nKernel {self.kernel}, {self.compiler}.\n",
+            "| program | what it does | instructions | machine code | verifier walked |",
+            "|---|---|---:|---:|---:|",
+        ]
+        return "\n".join([*head, *rows]) + "\n"
+
+
 def compiler() -> str:
     first = subprocess.run(["clang", "--version"], capture_output=True, text=True, check=True).stdout
     return " ".join(first.splitlines()[0].split()[1:4])
 
 
-def measured() -> dict[str, tuple[int, int, int]]:
-    """Program -> (instructions, bytes of machine code, instructions the verifier walked)."""
-    found = {}
+def measured() -> Section:
+    """Load every program in every configuration that this kernel has, and look."""
+    subprocess.run(["modprobe", "-q", "nf_flow_table"], capture_output=True, check=False)
+    figures: dict[str, Figures] = {}
+    with Datapath.open(None, capacity=64, flow=False) as datapath:
+        for name in (*TC, "weir_fast"):
+            figures[name] = _figures(datapath, name)
     with Datapath.open(None, capacity=64) as datapath:
-        for name in PROGRAMS:
-            fd = datapath.program_fd(name)
-            found[name] = bpf_run.program_sizes(fd)
-            os.close(fd)
+        if not datapath.flow_reason():
+            figures["weir_fast, flow table"] = _figures(datapath, "weir_fast")
+    return Section(platform.release(), compiler(), figures)
+
+
+def _figures(datapath: Datapath, program: str) -> Figures:
+    fd = datapath.program_fd(program)
+    try:
+        return Figures(*bpf_run.program_sizes(fd))
+    finally:
+        os.close(fd)
+
+
+def committed() -> dict[str, Section]:
+    """The sections of the table in docs, by series (`6.12`)."""
+    found = {}
+    for part in re.split(r"^## ", TABLE.read_text(), flags=re.MULTILINE)[1:]:
+        kernel, made_by = re.findall(r"^Kernel ([^,]+), (.+)\.$", part, re.MULTILINE)[0]
+        rows = re.findall(r"^\| `(.+)` \|.*\| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", part, re.MULTILINE)
+        figures = {name: Figures(*(int(v.replace(",", "")) for v in values)) for name, *values in rows}
+        section = Section(kernel, made_by, figures)
+        found[section.series] = section
     return found
 
 
-def committed() -> tuple[str, str, dict[str, tuple[int, int, int]]]:
-    """(kernel, compiler, figures) of the table in docs."""
-    text = TABLE.read_text()
-    rows = re.findall(r"^\| `(\w+)` \|.*\| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", text, re.MULTILINE)
-    figures = {name: tuple(int(value.replace(",", "")) for value in values) for name, *values in rows}
-    kernel, made_by = re.findall(r"^Kernel ([^,]+), (.+)\.$", text, re.MULTILINE)[0]
-    return kernel, made_by, figures  # type: ignore[return-value]
-
-
 def main() -> None:
-    began = time.monotonic()
-    figures = measured()
-    print(HEAD)
-    print(f"Kernel {platform.release()}, {compiler()}.\n")
-    print("| program | what it does | instructions | machine code | verifier walked |")
-    print("|---|---|---:|---:|---:|")
-    for name, (instructions, code_bytes, walked) in figures.items():
-        print(f"| `{name}` | {PROGRAMS[name]} | {instructions:,} | {code_bytes:,} | {walked:,} |")
-    print(f"\nAll programs were loaded, verified and compiled in {time.monotonic() - began:.1f} s.")
+    section = measured()
+    if "--print" in sys.argv:
+        print(section.text(), end="")
+        return
+    sections = committed() | {section.series: section}
+    parts = [sections[series].text() for series in sorted(sections, reverse=True)]
+    TABLE.write_text("\n".join([HEAD, *parts]))
 
 
 if __name__ == "__main__":

@@ -102,8 +102,10 @@ class Peer:
         return run(*self._inside(*words))
 
     def start(self, program: str, *arguments: object) -> subprocess.Popen[str]:
+        """Python code, in the peer's namespace, with pipes for its input and output."""
         words = [sys.executable, "-c", program, *map(str, arguments)]
-        return subprocess.Popen(self._inside(*words), stdout=subprocess.PIPE, text=True)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(self._inside(*words), stdin=pipe, stdout=pipe, text=True)
 
     def close(self) -> None:
         subprocess.run(["ip", "link", "del", self.near], check=False, capture_output=True)

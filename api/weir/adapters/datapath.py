@@ -109,6 +109,7 @@ class Datapath:
         v4_units: int = 0,
         domains: int = 1,
         tcx: bool = True,
+        flow: bool = True,
     ) -> Datapath:
         """Load the programs, or take over what is pinned in `pin_dir` (a folder on a bpffs; see
         `mount_bpffs`). None pins nothing: all goes when the handle is closed.
@@ -120,7 +121,12 @@ class Datapath:
         """
         library = load_library(lib or find_library())
         options = Options(
-            slots=capacity, prefixes=prefixes, v4_units=v4_units, domains=domains, no_tcx=0 if tcx else 1
+            slots=capacity,
+            prefixes=prefixes,
+            v4_units=v4_units,
+            domains=domains,
+            no_tcx=not tcx,
+            no_flow=not flow,
         )
         handle, reused = ctypes.c_void_p(), ctypes.c_int()
         where = None if pin_dir is None else os.fsencode(pin_dir)

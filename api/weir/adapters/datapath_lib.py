@@ -19,7 +19,8 @@ class Options(Structure):
         ("v4_units", c_uint32),
         ("domains", c_uint32),
         ("no_tcx", c_uint32),
-        ("reserved", c_uint32 * 3),
+        ("no_flow", c_uint32),
+        ("reserved", c_uint32 * 2),
     ]
 
 
