@@ -173,6 +173,13 @@ SAID = [
         ),
     ),
     (
+        [QueueType("mine", "pfifo", (("pfifo-limit", "many"), ("pfifo-size", "9")))],
+        (
+            "warning queue-type/mine/options.pfifo-limit the option pfifo-limit of queue type 'mine' is "
+            "'many', which is not a number from 0 to 1000000: the default holds (and 1 more)",
+        ),
+    ),
+    (
         [Queue("q1", "cdn", ("10.0.0.1/32",), dst="wan0"), Queue("q2", "x", ("10.0.0.1/32",), dst="eth9")],
         (),
     ),
