@@ -34,7 +34,7 @@ def saved(api: Client) -> bytes:
 
 
 def send(api: Client, path: str, data: bytes) -> Any:
-    return api("POST", path, data=data, content_type="application/x-ndjson")
+    return api("POST", path, data=data, content_type="application/octet-stream")
 
 
 @pytest.fixture

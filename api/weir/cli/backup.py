@@ -13,7 +13,7 @@ from weir.cli.client import LONG_TIMEOUT
 from weir.cli.group import Group, Session, pass_session
 
 Json = dict[str, Any]
-HEADERS = {"Content-Type": "application/x-ndjson"}
+HEADERS = {"Content-Type": "application/octet-stream"}
 SHOWN_FINDINGS = 40
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 

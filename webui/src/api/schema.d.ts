@@ -4664,7 +4664,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/x-ndjson": string;
+                    "application/octet-stream": string;
                 };
             };
             default: components["responses"]["PROBLEM"];
@@ -4679,7 +4679,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/x-ndjson": string;
+                "application/octet-stream": string;
             };
         };
         responses: {
@@ -4700,7 +4700,7 @@ export interface operations {
             query?: {
                 message?: string;
                 /** @description Roll back by itself unless confirmed within so many seconds. */
-                confirm_within_s?: number | null;
+                confirm_within_s?: number;
             };
             header?: never;
             path?: never;
@@ -4708,7 +4708,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/x-ndjson": string;
+                "application/octet-stream": string;
             };
         };
         responses: {

@@ -13,7 +13,7 @@ from weir.http.rendering import committed_json, findings_json
 from weir.http.schemas import backup, changes
 
 area = Area("backup", "The whole configuration as one file, and back. Accounts are never in it.")
-MEDIA_TYPE = "application/x-ndjson"
+MEDIA_TYPE = "application/octet-stream"
 UPLOAD = {MEDIA_TYPE: {"type": "string", "format": "binary"}}
 
 

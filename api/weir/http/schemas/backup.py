@@ -29,5 +29,6 @@ class RestoreQuery(Query):
     confirm_within_s = QueryInteger(
         *CONFIRM_WITHIN_S,
         load_default=None,
+        allow_none=False,
         metadata={"description": "Roll back by itself unless confirmed within so many seconds."},
     )
