@@ -8,6 +8,7 @@
 
 #include "../share/burst.h"
 #include "../share/controller.h"
+#include "../share/hosts.h"
 #include "internal.h"
 
 struct weir_share {
@@ -18,11 +19,23 @@ struct weir_share {
 	uint64_t interval_ns;
 	int32_t error;
 	struct weir_controller *controller;
+	struct weir_host_shares *hosts;
+	const uint32_t *classes_with_hosts;
+	uint64_t last_ns;
 };
 
 static uint64_t in_ns(const struct timespec *time)
 {
 	return (uint64_t)time->tv_sec * 1000000000ULL + (uint64_t)time->tv_nsec;
+}
+
+/* Sub-queues share what their class was just lent. */
+static void tick(struct weir_share *share, uint64_t now_ns)
+{
+	share->error = weir_controller_tick(share->controller, now_ns);
+	if (share->last_ns && __atomic_load_n(share->classes_with_hosts, __ATOMIC_RELAXED))
+		weir_host_shares_tick(share->hosts, now_ns, (double)(now_ns - share->last_ns) / 1e9);
+	share->last_ns = now_ns;
 }
 
 static void *run(void *argument)
@@ -43,7 +56,7 @@ static void *run(void *argument)
 		if (share->stopping)
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		share->error = weir_controller_tick(share->controller, in_ns(&now));
+		tick(share, in_ns(&now));
 		/* After a long stop, go on from here instead of catching up. */
 		if (in_ns(&now) > due_ns + share->interval_ns)
 			next = now;
@@ -68,6 +81,13 @@ static int init_wake(struct weir_share *share)
 
 int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share **out)
 {
+	struct weir_host_tables tables = {
+		.lines = weir_lines(weir),
+		.rows = weir_subqueue_rows(weir),
+		.hosts = weir->map[WEIR_MAP_HOSTS],
+		.row_count = weir_meta(weir)->subqueues,
+		.host_count = weir_meta(weir)->hosts,
+	};
 	uint32_t lines = weir_meta(weir)->slots * 2;
 	struct weir_share *share;
 	int err;
@@ -78,11 +98,14 @@ int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share 
 	if (!share)
 		return -ENOMEM;
 	share->interval_ns = interval_ms * 1000000ULL;
+	share->classes_with_hosts = &weir->subqueues_used;
 	pthread_mutex_init(&share->lock, NULL);
 	err = init_wake(share);
 	if (err)
 		goto cleanup;
 	err = weir_controller_new(weir_lines(weir), weir_counters(weir), lines, &share->controller);
+	if (!err)
+		err = weir_host_shares_new(&tables, &share->hosts);
 	if (!err)
 		err = -pthread_create(&share->thread, NULL, run, share);
 	if (!err) {
@@ -92,6 +115,7 @@ int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share 
 	pthread_cond_destroy(&share->wake);
 
 cleanup:
+	weir_host_shares_free(share->hosts);
 	weir_controller_free(share->controller);
 	pthread_mutex_destroy(&share->lock);
 	free(share);
@@ -108,6 +132,7 @@ void weir_share_stop(struct weir_share *share)
 	pthread_mutex_unlock(&share->lock);
 	pthread_join(share->thread, NULL);
 	weir_controller_release(share->controller);
+	weir_host_shares_free(share->hosts);
 	weir_controller_free(share->controller);
 	pthread_cond_destroy(&share->wake);
 	pthread_mutex_destroy(&share->lock);
@@ -142,6 +167,7 @@ void weir_share_state(struct weir_share *share, struct weir_share_state *out)
 		.bursting = stats.bursting,
 		.tick_us = stats.tick_us,
 		.error = share->error,
+		.slowest_bps = stats.slowest_bps,
 	};
 	pthread_mutex_unlock(&share->lock);
 }

@@ -16,6 +16,7 @@ struct weir_share_state {
 	uint32_t bursting; /* lines whose burst limit is in force */
 	uint32_t tick_us;
 	int32_t error; /* of the last tick, a negative errno */
+	uint64_t slowest_bps; /* the lowest limit of any class; 0 = none has one */
 };
 
 /* -EINVAL for an interval of 0; otherwise what pthread_create says. Stop it before weir_close. */

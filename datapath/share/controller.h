@@ -26,6 +26,7 @@ struct weir_share_stats {
 	uint32_t lent; /* lines that hold a lent rate */
 	uint32_t bursting; /* lines whose burst limit is in force */
 	uint32_t tick_us; /* time the last tick took */
+	uint64_t slowest_bps; /* the lowest limit of any class; 0 = none has one */
 };
 
 /* Both arrays are the mapped maps, `lines` entries each. -ENOMEM, or 0. */

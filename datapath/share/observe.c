@@ -110,9 +110,16 @@ static void look_for_classes(struct weir_controller *c, uint64_t now_ns)
 		return;
 	c->looked_ns = now_ns;
 	c->live_count = 0;
-	for (uint32_t line = 2; line < c->count; line++)
-		if (load(&c->lines[line].key))
-			c->live[c->live_count++] = line;
+	c->stats.slowest_bps = 0;
+	for (uint32_t line = 2; line < c->count; line++) {
+		uint64_t rate_bps = load(&c->lines[line].rate_bps);
+
+		if (!load(&c->lines[line].key))
+			continue;
+		c->live[c->live_count++] = line;
+		if (rate_bps && (!c->stats.slowest_bps || rate_bps < c->stats.slowest_bps))
+			c->stats.slowest_bps = rate_bps;
+	}
 }
 
 void weir_observe(struct weir_controller *c, uint64_t now_ns, double elapsed_s)

@@ -29,6 +29,7 @@ class _State(Structure):
         ("bursting", c_uint32),
         ("tick_us", c_uint32),
         ("error", c_int32),
+        ("slowest_bps", c_uint64),
     ]
 
 
@@ -43,6 +44,8 @@ class ShareState:
     bursting_lines: int
     tick_us: int
     error: str | None
+    slowest_bps: int
+    """The lowest limit that any class has; 0 = none has one."""
 
 
 class ShareController:
@@ -73,7 +76,9 @@ class ShareController:
         raw = _State()
         self._library.weir_share_state(self._share, byref(raw))
         error = os.strerror(-raw.error) if raw.error else None
-        return ShareState(raw.ticks, raw.active, raw.trees, raw.lent, raw.bursting, raw.tick_us, error)
+        return ShareState(
+            raw.ticks, raw.active, raw.trees, raw.lent, raw.bursting, raw.tick_us, error, raw.slowest_bps
+        )
 
     def _declare(self) -> None:
         library = self._library
