@@ -23,6 +23,9 @@ from weir.model.problem import ApplyFailed, NotFound, Unavailable
 OUR_PROTO = 87
 """Not in use by the kernel (1 to 3) nor by any daemon that we ship."""
 
+GRO_MAX_BYTES = 65536
+"""What Linux begins with."""
+
 _IFF_UP, _IFF_LOOPBACK, _IFF_RUNNING = 0x1, 0x8, 0x40
 _ARPHRD_ETHER = 1
 _SCOPE_LINK = 253
@@ -47,6 +50,7 @@ class Link:
     master: int
     lower: int
     counters: dict[str, int]
+    gro_max_bytes: int = GRO_MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,14 @@ class Links:
         """`mtu` in bytes. Raises `ApplyFailed` when the device cannot."""
         index = self.link(name).index
         self._change(f"{name}: MTU {mtu}", lambda: self._netlink.link("set", index=index, mtu=mtu))
+
+    def set_gro_max(self, name: str, size_bytes: int) -> None:
+        """How large packets may get that the kernel merges on arrival (GRO); for IPv4 as well, Linux 6.3."""
+        index = self.link(name).index
+        self._change(
+            f"{name}: GRO up to {size_bytes} bytes",
+            lambda: self._netlink.link("set", index=index, gro_max_size=size_bytes),
+        )
 
     def add_address(self, name: str, text: str) -> None:
         """Add `host/length` with our mark; an equal address of somebody else's is left as it is."""
@@ -155,6 +167,7 @@ def _link(message: Any) -> Link:
         master=int(message.get("master") or 0),
         lower=0 if message.get("link_netnsid") is not None else int(message.get("link") or 0),
         counters={name: int(statistics.get(name, 0)) for name in _COUNTERS},
+        gro_max_bytes=int(message.get("gro_max_size") or GRO_MAX_BYTES),
     )
 
 

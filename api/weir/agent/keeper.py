@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 SCAN_S = 30.0
 TABLES_SCAN_S = 300.0
 HEAD_POLL_S = 2.0
+SIZES_S = 5.0
 RETRY_S = 5.0
 QUIET_S, BURST_LIMIT_S = 0.1, 1.0
 
@@ -38,10 +39,18 @@ SCANNED: tuple[Part, ...] = ("firewall", "network", "tuning", "htb", "ports", "r
 class Keeper:
     """Start it after the engine; `stop` waits for it."""
 
-    def __init__(self, engine: Engine, events: Events, *, scan_s: float = SCAN_S) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        events: Events,
+        *,
+        scan_s: float = SCAN_S,
+        fit_sizes: Callable[[], None] = lambda: None,
+    ) -> None:
         self._engine = engine
         self._events = events
         self._scan_s = scan_s
+        self._fit_sizes = fit_sizes
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
         now = time.monotonic()
@@ -50,6 +59,7 @@ class Keeper:
             "scan": now + scan_s,
             "tables": now + TABLES_SCAN_S,
             "minute": now,
+            "sizes": now,
         }
 
     def start(self) -> None:
@@ -88,6 +98,7 @@ class Keeper:
             "scan": self._scan,
             "tables": self._scan_tables,
             "minute": self._pass_time,
+            "sizes": self._look_at_sizes,
         }
         for name, task in tasks.items():
             if time.monotonic() >= self._due[name]:
@@ -117,6 +128,10 @@ class Keeper:
         if not self._engine.tables_agree():
             self._engine.reconcile(("tables",))
         return TABLES_SCAN_S
+
+    def _look_at_sizes(self) -> float:
+        self._fit_sizes()
+        return SIZES_S
 
     def _pass_time(self) -> float:
         """At every full minute, the resolution of time windows; a stepped clock is seen a minute later."""

@@ -37,6 +37,7 @@ from weir.agent.engine import Engine
 from weir.agent.handlers import Handlers
 from weir.agent.keeper import Keeper
 from weir.agent.kernel import Kernel
+from weir.agent.merging import Merging
 from weir.agent.notify import notify
 from weir.agent.sharing import Sharing
 from weir.agent.updates import Updates
@@ -128,7 +129,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     events = Events()
     stack.callback(events.close)
     engine = Engine(kernel, Sharing(share), options.database, lines.capacity)
-    keeper = Keeper(engine, events, scan_s=options.scan_interval_s)
+    merging = Merging(links, lambda: dict(kernel.decisions), lambda: share.state().slowest_bps)
+    keeper = Keeper(engine, events, scan_s=options.scan_interval_s, fit_sizes=merging.fit)
     found = capabilities.Capabilities(refusals, frr, options.library)
     handlers = Handlers(engine, keeper, datapath, links, found)
     updates = Updates(
