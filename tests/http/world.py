@@ -78,7 +78,9 @@ class Agent(FakeAgent):
         }
 
     def _counters_fd(self, _params: dict[str, Any], _peer: Peer) -> Answer:
-        return Answer({"layout": self.maps.layout(), "fds": ["counters", "class"]}, tuple(self.maps.fds))
+        return Answer(
+            {"layout": self.maps.layout(), "fds": ["counters", "class", "delays"]}, tuple(self.maps.fds)
+        )
 
     def _slots(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         with self._slot_lock:

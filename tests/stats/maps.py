@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,7 @@ FIELDS = (
     "delay_us",
 )
 STRIDE = 64
+DELAY_STRIDE = 32
 
 
 def key_of(queue_id: str) -> int:
@@ -34,19 +37,20 @@ class Maps:
         size = self.lines * STRIDE
         self.fds: list[int] = []
         self._maps = []
-        for name in ("counters", "classes"):
+        for name, bytes_ in (("counters", size), ("classes", size), ("delays", self.lines * DELAY_STRIDE)):
             fd = os.memfd_create(f"weir-test-{name}")
-            os.truncate(fd, size)
+            os.truncate(fd, bytes_)
             self.fds.append(fd)
-            self._maps.append(mmap.mmap(fd, size))
+            self._maps.append(mmap.mmap(fd, bytes_))
         self.counters = np.frombuffer(self._maps[0], np.uint64).reshape(self.lines, 8)
         self._classes = np.frombuffer(self._maps[1], np.uint8).reshape(self.lines, STRIDE)
+        self.delays = np.frombuffer(self._maps[2], np.uint32).reshape(self.lines, DELAY_STRIDE // 4)
         self.keys = self._classes[:, 32:40].view(np.uint64)[:, 0]
         self.parents = self._classes[:, 24:28].view(np.uint32)[:, 0]
         self.slots: dict[str, int] = {}
         self.generation = 1
 
-    def layout(self) -> dict[str, object]:
+    def layout(self) -> dict[str, Any]:
         return {
             "lines": self.lines,
             "stride": STRIDE,
@@ -61,6 +65,14 @@ class Maps:
                 "bytes": self.lines * STRIDE,
                 "fields": {"parent": [24, 4], "key": [32, 8]},
                 "ticks_per_ns": 16,
+            },
+            "delays": {
+                "map": "weir_waits",
+                "lines": self.lines,
+                "stride": DELAY_STRIDE,
+                "unit_shift": 20,
+                "span_shift": 10,
+                "fields": {"updated": [8, 4], "worst_us": [20, 4], "worst_before_us": [24, 4]},
             },
         }
 
@@ -81,6 +93,14 @@ class Maps:
         """Add to counters by their name."""
         for name, value in figures.items():
             self.counters[self.slots[queue_id] * 2 + direction, FIELDS.index(name)] += np.uint64(value)
+
+    def wait(
+        self, queue_id: str, direction: int, worst_us: int, before_us: int = 0, age_s: float = 0
+    ) -> None:
+        """As the programs note it, `age_s` ago."""
+        line = self.slots[queue_id] * 2 + direction
+        updated = (time.monotonic_ns() - int(age_s * 1e9) >> 20) & 0xFFFF_FFFF
+        self.delays[line, [2, 5, 6]] = updated, worst_us, before_us
 
     def duplicates(self) -> list[int]:
         return [os.dup(fd) for fd in self.fds]

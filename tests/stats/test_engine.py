@@ -15,6 +15,7 @@ from tests.stats.maps import Maps
 from weir.model.problem import Unavailable
 from weir.stats.archive import Archive
 from weir.stats.codes import DROPS_PS, RATE_BPS
+from weir.stats.delays import Delays
 from weir.stats.engine import Engine
 from weir.stats.history import SecondHistory
 from weir.stats.layout import Counters, Layout
@@ -29,7 +30,8 @@ class Rig:
 
     def __init__(self, archive: Archive | None = None, slots: int = 64) -> None:
         self.maps = Maps(slots)
-        self.counters = Counters(Layout.read(self.maps.layout()), *self.maps.duplicates())
+        layout, (counters, classes, waits) = self.maps.layout(), self.maps.duplicates()
+        self.counters = Counters(Layout.read(layout), counters, classes, Delays(layout["delays"], waits))
         self.engine = Engine(archive)
         self.now = NOON
 
@@ -59,6 +61,24 @@ def test_the_first_sample_of_a_class_is_no_rate(rig: Rig) -> None:
     rig.follow()
     rig.second()
     assert rig.rate("a") == (0, 0)
+
+
+def test_the_worst_delay_is_that_of_the_last_second_and_of_all_below(rig: Rig) -> None:
+    rig.maps.place("tower", 1)
+    rig.maps.place("a", 2, parent=1)
+    rig.maps.place("b", 3, parent=1)
+    rig.follow()
+    rig.second()
+    rig.maps.wait("a", DOWN, worst_us=4000, before_us=15_000)
+    rig.maps.wait("b", DOWN, worst_us=90_000, age_s=10)
+    rig.maps.wait("b", UP, worst_us=700)
+    for name in ("a", "b", "tower"):
+        rig.maps.count(name, DOWN, bytes=100, packets=1)
+    rig.second()
+    a, b, tower = (row["worst_delay_us"] for row in rig.engine.figures(["a", "b", "tower"]))
+    assert a == {"upload": 0, "download": 15_000}
+    assert b == {"upload": 700, "download": 0}
+    assert tower == {"upload": 700, "download": 15_000}
 
 
 def test_rates_are_bits_of_the_last_second_by_direction(rig: Rig) -> None:

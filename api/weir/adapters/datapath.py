@@ -89,6 +89,9 @@ _COUNTER_FIELDS = (
 )
 
 
+_DELAY_FIELDS = ("updated", "chance", "delay_us", "worst_us", "worst_before_us", "early_packets")
+
+
 class Datapath:
     """A loaded datapath. Make one with `Datapath.open`."""
 
@@ -347,6 +350,14 @@ class Datapath:
                 "bytes": lines * LINE_SIZE,
                 "fields": {name: list(place) for name, place in _LINE_FIELDS.items()},
                 "ticks_per_ns": 16,
+            },
+            "delays": {
+                "map": "weir_waits",
+                "lines": lines,
+                "stride": 32,
+                "unit_shift": 20,
+                "span_shift": 10,
+                "fields": {name: [8 + index * 4, 4] for index, name in enumerate(_DELAY_FIELDS)},
             },
             "subqueues": {
                 "map": "weir_subqueues",

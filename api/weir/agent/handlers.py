@@ -28,7 +28,7 @@ from weir.wire.protocol import Lines
 from weir.wire.server import Answer, Handler, Peer
 
 _APPLIED = "applied"
-_MAPS = {"counters": "weir_counters", "class": "weir_lines"}
+_MAPS = {"counters": "weir_counters", "class": "weir_lines", "delays": "weir_waits"}
 
 
 class Handlers:
@@ -133,7 +133,7 @@ class Handlers:
         return explain_queue(self._engine, self._datapath, queue_id)
 
     def _counters_fd(self, params: dict[str, Any], peer: Peer) -> Answer:
-        """Read-only descriptors of counters and classes, in this order; the server sends duplicates."""
+        """Read-only descriptors of counters, classes, delays, in this order; the server sends duplicates."""
         return Answer({"layout": self._datapath.counters_layout(), "fds": list(_MAPS)}, self._map_fds)
 
     def _slots(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from typing import Any
 from weir.model.problem import Problem, Unavailable
 from weir.service.router import Router
 from weir.stats.archive import Archive
+from weir.stats.delays import Delays
 from weir.stats.engine import Engine
 from weir.stats.fanout import Fanout
 from weir.stats.layout import Counters, Layout, close_descriptors
@@ -143,7 +144,7 @@ class StatsService:
 
     def _map(self, layout: Json, descriptors: list[int]) -> None:
         """Take new maps into use (first contact, or the agent was restarted and may have made others)."""
-        if len(descriptors) != 2:
+        if len(descriptors) != 3:
             close_descriptors(descriptors)
             raise Unavailable("the agent gave no counters", code="no-counters")
         try:
@@ -151,11 +152,20 @@ class StatsService:
         except Unavailable:
             close_descriptors(descriptors)
             raise
-        counters = Counters(found, descriptors[0], descriptors[1])
+        delays = self._delays(layout, descriptors)
+        counters = Counters(found, descriptors[0], descriptors[1], delays)
         if self._counters is not None:
             self._counters.close()
         self._counters = counters
         self._generation = -1
+
+    def _delays(self, layout: Json, descriptors: list[int]) -> Delays:
+        """Raises Unavailable, with nothing left open."""
+        try:
+            return Delays(layout.get("delays", {}), descriptors[2])
+        except Unavailable:
+            close_descriptors(descriptors[:2])
+            raise
 
     # --- requests ---
 

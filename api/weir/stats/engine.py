@@ -157,13 +157,14 @@ class Engine:
         with self.lock:
             known = [self._slot_of.get(name, 0) for name in ids]
             if not self._rates.lines:
-                return rows(ids, known, np.zeros((len(COUNTERS) + 3, len(ids) * 2)))
+                return rows(ids, known, np.zeros((len(COUNTERS) + 4, len(ids) * 2)))
             lines = _lines(np.array(known, np.int64))
             parts = [
                 self._rates.per_s[:, lines],
                 self._rates.minute(lines)[:1] * np.float32(8),
                 self._rates.cumulative(BYTES)[lines][np.newaxis],
                 self._rates.cumulative(DROPS)[lines][np.newaxis],
+                self._rates.worst_us[lines][np.newaxis],
             ]
         return rows(ids, known, np.concatenate(parts, dtype=np.float64))
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from weir.model.problem import Unavailable
 from weir.stats.bpf_maps import ArrayReader
+from weir.stats.delays import Delays
 
 COUNTERS = ("bytes", "packets", "drop_packets", "mark_packets", "fast_bytes", "delay_us")
 CHUNK_LINES = 16_384
@@ -58,9 +59,12 @@ class Counters:
     Mapped into memory where the kernel allows it, else read in bulk (`weir.stats.bpf_maps`).
     """
 
-    def __init__(self, layout: Layout, counters_fd: int, classes_fd: int) -> None:
-        """Takes over both descriptors, also when it fails. Raises Unavailable."""
+    def __init__(
+        self, layout: Layout, counters_fd: int, classes_fd: int, delays: Delays | None = None
+    ) -> None:
+        """Takes over both descriptors and the delays, also when it fails. Raises Unavailable."""
         self.layout = layout
+        self.delays = delays
         self._descriptors = (counters_fd, classes_fd)
         self._map: mmap.mmap | None = None
         self._reader = ArrayReader(counters_fd, layout.stride, CHUNK_LINES)
@@ -103,6 +107,8 @@ class Counters:
     def close(self) -> None:
         if self._map is not None:
             self._map.close()
+        if self.delays is not None:
+            self.delays.close()
         close_descriptors(self._descriptors)
 
 

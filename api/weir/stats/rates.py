@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from weir.stats.delays import Delays
 from weir.stats.layout import CHUNK_LINES, COUNTERS, U32, U64, Counters
 
 Number = TypeVar("Number", bound=np.generic)
@@ -68,6 +70,7 @@ class RateTable:
         self._bucket_s = np.zeros(BUCKETS)
         self._bucket = 0
         self._levels: list[Level] = []
+        self.worst_us: F32 = np.zeros(0, np.float32)
         self._cumulative: dict[int, npt.NDArray[np.float64]] = {}
 
     def resize(self, parents: U32, renewed: npt.NDArray[np.bool_]) -> None:
@@ -81,6 +84,7 @@ class RateTable:
             fresh[: min(lines, self.lines)] = self._fresh[: min(lines, self.lines)]
             self._fresh = fresh
             self.lines = lines
+        self.worst_us = _widened(self.worst_us, lines)
         self._fresh |= renewed
         self._buckets[:, :, renewed] = 0
         self._levels = levels_of(parents)
@@ -110,7 +114,16 @@ class RateTable:
         for level in self._levels:
             for figure in self.per_s:
                 figure[level.parents] += np.add.reduceat(figure[level.children], level.starts)
+        if counters.delays is not None:
+            self._read_delays(counters.delays)
         self._fill_bucket(elapsed_s)
+
+    def _read_delays(self, delays: Delays) -> None:
+        """A parent's is the longest below it: all that is above a packet's class delays the packet."""
+        worst = self.worst_us = delays.worst_us(self.lines, time.monotonic_ns())
+        for level in self._levels:
+            below = np.maximum.reduceat(worst[level.children], level.starts)
+            worst[level.parents] = np.maximum(worst[level.parents], below)
 
     def _fill_bucket(self, elapsed_s: float) -> None:
         if self._bucket_s[self._bucket] >= BUCKET_S:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from weir.stats.rates import BYTES, DELAY_US, DROPS, FAST_BYTES, MARKS, PACKETS
 
-MINUTE_BPS, TOTAL_BYTES, TOTAL_DROPS = 6, 7, 8
+MINUTE_BPS, TOTAL_BYTES, TOTAL_DROPS, WORST_US = 6, 7, 8, 9
 Figures = npt.NDArray[np.float64]
 
 
@@ -23,6 +23,7 @@ def rows(ids: Sequence[str], slots: Sequence[int], figures: Figures) -> list[dic
     fast = figures[FAST_BYTES].reshape(-1, 2).sum(axis=1)
     share = np.round(np.minimum(fast / np.maximum(passed, 1e-9), 1.0), 4).tolist()
     delay = _pairs(np.round(figures[DELAY_US] / np.maximum(figures[PACKETS], 1e-9), 1))
+    worst = _pairs(figures[WORST_US])
     rate = _pairs(np.rint(figures[BYTES] * 8))
     minute = _pairs(np.rint(figures[MINUTE_BPS]))
     packets = _pairs(np.round(figures[PACKETS], 1))
@@ -43,6 +44,7 @@ def rows(ids: Sequence[str], slots: Sequence[int], figures: Figures) -> list[dic
             "bytes": total_bytes[i],
             "drops": total_drops[i],
             "delay_us": delay[i] if busy[i] else None,
+            "worst_delay_us": worst[i] if busy[i] else None,
             "fast_share": share[i] if busy[i] else None,
         }
         for i, name in enumerate(ids)

@@ -2135,8 +2135,10 @@ export interface components {
             /** @description Since the class was created. */
             bytes: components["schemas"]["Total"];
             drops: components["schemas"]["Total"];
-            /** @description Backlog delay, if measured. */
+            /** @description Mean time that packets had to wait, last second. */
             delay_us: components["schemas"]["Rate"] | null;
+            /** @description The longest wait of the last one to two seconds. */
+            worst_delay_us: components["schemas"]["Rate"] | null;
             /** @description 0 to 1: bytes on the fast path; null if there is none. */
             fast_share: number | null;
         };

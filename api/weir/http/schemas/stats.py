@@ -30,7 +30,12 @@ class QueueStats(Answer):
     marks_ps = fields.Nested(Rate)
     bytes = fields.Nested(Total, metadata={"description": "Since the class was created."})
     drops = fields.Nested(Total)
-    delay_us = fields.Nested(Rate, allow_none=True, metadata={"description": "Backlog delay, if measured."})
+    delay_us = fields.Nested(
+        Rate, allow_none=True, metadata={"description": "Mean time that packets had to wait, last second."}
+    )
+    worst_delay_us = fields.Nested(
+        Rate, allow_none=True, metadata={"description": "The longest wait of the last one to two seconds."}
+    )
     fast_share = fields.Float(
         allow_none=True, metadata={"description": "0 to 1: bytes on the fast path; null if there is none."}
     )
