@@ -17,10 +17,8 @@ from weir.model.problem import Invalid, NotFound, Unavailable
 SLOT = 3
 NETWORK, NETWORK6 = "10.64.0.0", "2001:db8:64::"
 SERVER, SERVER6 = "198.51.100.1", "2001:db8:100::1"
-BY_HOST = SubqueuesRecord("destination", rate_bps=4_000_000)
-POLICED_PACKETS = range(11, 15)
-"""Of 1000 bytes at 4 Mbit/s, at once: a policer's 20 ms hold ten, and one more may begin; more where 2 ms
-go by, on a busy machine."""
+BY_HOST = SubqueuesRecord("destination", rate_bps=8_000)
+"""A policer lets one packet of 1000 bytes begin, and the next a second later."""
 
 
 def class_of(datapath: Datapath, record: SubqueuesRecord | None, rate_bps: int = 1_000_000_000) -> None:
@@ -36,7 +34,7 @@ def policed(loaded: Loaded) -> Loaded:
     return loaded
 
 
-def accepted(router: Loaded, frame: bytes, count: int = 30) -> int:
+def accepted(router: Loaded, frame: bytes, count: int = 5) -> int:
     return sum(router.egress(frame).verdict == NEXT for _ in range(count))
 
 
@@ -80,46 +78,46 @@ def test_a_dead_burst_is_none(rate: int, burst: int, threshold: int, time: int) 
 def test_each_address_has_a_rate_of_its_own(policed: Loaded) -> None:
     class_of(policed.datapath, BY_HOST)
     for host in ("10.64.1.1", "10.64.1.2"):
-        assert accepted(policed, p.frame4(SERVER, host, 1000)) in POLICED_PACKETS
-    assert accepted(policed, p.frame6(SERVER6, "2001:db8:64::1", 1000)) in POLICED_PACKETS
+        assert accepted(policed, p.frame4(SERVER, host, 1000)) == 1
+    assert accepted(policed, p.frame6(SERVER6, "2001:db8:64::1", 1000)) == 1
 
 
 def test_a_mask_puts_neighbours_into_one_sub_queue(policed: Loaded) -> None:
-    class_of(policed.datapath, SubqueuesRecord("destination", v4_length=24, v6_length=64, rate_bps=4_000_000))
-    assert accepted(policed, p.frame4(SERVER, "10.64.1.1", 1000)) in POLICED_PACKETS
-    assert accepted(policed, p.frame4(SERVER, "10.64.1.2", 1000)) < 5
-    assert accepted(policed, p.frame4(SERVER, "10.64.2.1", 1000)) in POLICED_PACKETS
-    assert accepted(policed, p.frame6(SERVER6, "2001:db8:64:1::1", 1000)) in POLICED_PACKETS
-    assert accepted(policed, p.frame6(SERVER6, "2001:db8:64:1::2", 1000)) < 5
-    assert accepted(policed, p.frame6(SERVER6, "2001:db8:64:2::1", 1000)) in POLICED_PACKETS
+    class_of(policed.datapath, SubqueuesRecord("destination", v4_length=24, v6_length=64, rate_bps=8_000))
+    assert accepted(policed, p.frame4(SERVER, "10.64.1.1", 1000)) == 1
+    assert accepted(policed, p.frame4(SERVER, "10.64.1.2", 1000)) == 0
+    assert accepted(policed, p.frame4(SERVER, "10.64.2.1", 1000)) == 1
+    assert accepted(policed, p.frame6(SERVER6, "2001:db8:64:1::1", 1000)) == 1
+    assert accepted(policed, p.frame6(SERVER6, "2001:db8:64:1::2", 1000)) == 0
+    assert accepted(policed, p.frame6(SERVER6, "2001:db8:64:2::1", 1000)) == 1
 
 
 def test_both_addresses_make_a_sub_queue_of_each_pair(policed: Loaded) -> None:
-    class_of(policed.datapath, SubqueuesRecord("both", rate_bps=4_000_000))
+    class_of(policed.datapath, SubqueuesRecord("both", rate_bps=8_000))
     for server in ("198.51.100.1", "198.51.100.2"):
-        assert accepted(policed, p.frame4(server, "10.64.1.1", 1000)) in POLICED_PACKETS
+        assert accepted(policed, p.frame4(server, "10.64.1.1", 1000)) == 1
 
 
 def test_upload_goes_by_source(policed: Loaded) -> None:
-    class_of(policed.datapath, SubqueuesRecord("source", rate_bps=4_000_000))
+    class_of(policed.datapath, SubqueuesRecord("source", rate_bps=8_000))
     for host in ("10.64.1.1", "10.64.1.2"):
         frame = p.frame4(host, SERVER, 1000)
         mark = policed.ingress(frame).mark
-        taken = sum(policed.egress(frame, mark=mark).verdict == NEXT for _ in range(30))
-        assert taken in POLICED_PACKETS
+        taken = sum(policed.egress(frame, mark=mark).verdict == NEXT for _ in range(5))
+        assert taken == 1
     assert policed.counters(SLOT, UPLOAD)["drop_packets"] > 0
 
 
 def test_the_class_limits_all_its_sub_queues(policed: Loaded) -> None:
-    class_of(policed.datapath, BY_HOST, rate_bps=8_000_000)
-    sent = sum(accepted(policed, p.frame4(SERVER, f"10.64.1.{host}", 1000), 15) for host in range(1, 9))
-    assert sent == pytest.approx(21, abs=2), "20 ms of 8 Mbit/s are 20 packets"
+    """Each host alone would have had one packet."""
+    class_of(policed.datapath, BY_HOST, rate_bps=8_000)
+    assert sum(accepted(policed, p.frame4(SERVER, f"10.64.1.{host}", 1000)) for host in range(1, 9)) == 1
 
 
 def test_a_sub_queue_waits_at_its_own_rate(loaded: Loaded) -> None:
     loaded.mode("edt")
     loaded.classify(4, p.value4(NETWORK), 16, SLOT)
-    class_of(loaded.datapath, BY_HOST, rate_bps=100_000_000_000)
+    class_of(loaded.datapath, SubqueuesRecord("destination", rate_bps=4_000_000), rate_bps=100_000_000_000)
     frame = p.frame4(SERVER, "10.64.1.1", 1000)
     large = {"wire_len": 5014, "gso_segs": 4}  # not sparse
     first, second, third = (loaded.egress(frame, **large).tstamp_ns for _ in range(3))
