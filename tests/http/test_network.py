@@ -23,6 +23,24 @@ def test_interfaces_of_kernel_and_configuration_are_one_list(api: Client, world:
     assert api("GET", "/interfaces/wan0").json["configured"] is False
 
 
+def test_the_fast_path_is_chosen_and_tells_why(api: Client, world: World) -> None:
+    world.agent.interfaces[0] |= {
+        "shaper": {"mode": "edt", "reason": "asked for", "hook": "tcx"}
+        | {"fast_path": "off", "fast_path_reason": "turned off"},
+        "unshaped_packets": {"no-class": 3},
+        "passed_up_packets": {"waits": 5},
+    }
+    world.parts.stats.tick()
+    made = api("PUT", "/interfaces/lan0", {"role": "lan", "fast_path": "off"})
+    assert made.json["fast_path"] == "off"
+    state = api("GET", "/interfaces/lan0").json["state"]
+    assert (state["hook"], state["fast_path"], state["fast_path_reason"]) == ("tcx", "off", "turned off")
+    assert api("PUT", "/interfaces/wan0", {"fast_path": "sometimes"}).status_code == 422
+    figures = {item["id"]: item for item in api("GET", "/stats/interfaces").json["items"]}
+    assert figures["lan0"]["unshaped_packets"] == {"no-class": 3}
+    assert figures["lan0"]["passed_up_packets"] == {"waits": 5}
+
+
 def test_routes_live_and_die(api: Client) -> None:
     made = api("POST", "/static-routes", {"destination": "0.0.0.0/0", "gateway": "192.0.2.254"})
     assert made.status_code == 201, made.json
