@@ -32,9 +32,9 @@ HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # BPF programs: sizes and verifier work
 
 Every program in every configuration, as loaded on two kernels. `python -m tests.datapath.program_table`
-makes the section of the kernel it runs on; tests/datapath/test_program_table.py and
-tests/vm/test_programs.py fail when a figure has grown by more than 2 % on the same kernel and compiler, and
-report it with others.
+makes the section of the kernel it runs on. tests/datapath/test_program_table.py fails when a figure has grown
+by more than 2 % on the developer's kernel with the same compiler, and reports it elsewhere, as
+tests/vm/test_programs.py does on Linux 6.12.
 
 - *instructions*: after the verifier has inlined map lookups and helpers (`xlated`)
 - *machine code*: bytes after the JIT

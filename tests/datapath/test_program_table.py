@@ -11,11 +11,11 @@ TOLERANCE = 1.02
 
 
 def test_programs_are_no_larger_than_the_table_says(own_namespace: None) -> None:
-    check_against_table()
+    compare_with_table(strict=True)
 
 
-def check_against_table() -> None:
-    """Load everything and compare with the section of the running kernel."""
+def compare_with_table(*, strict: bool) -> None:
+    """Load everything and compare with the section of the running kernel; strict: growth is an error there."""
     found = program_table.measured()
     expected = program_table.committed()[found.series]
     assert set(expected.figures) == set(found.figures)
@@ -24,7 +24,7 @@ def check_against_table() -> None:
         for name, figures in found.figures.items()
         if any(now > before * TOLERANCE for before, now in zip(expected.figures[name], figures, strict=True))
     }
-    if (expected.kernel, expected.compiler) == (found.kernel, found.compiler):
+    if strict and (expected.kernel, expected.compiler) == (found.kernel, found.compiler):
         assert grown == {}, (
             "larger than docs/bpf-programs.md says (was, is): make the table anew if it must be"
         )
