@@ -3,17 +3,32 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from tests.datapath import packets as p
-from tests.datapath.topology import CLIENT, CLIENT6, PUBLIC, SERVER, SERVER6, Topology, fullest_rate_bps, run
+from tests.datapath.topology import (
+    CLIENT,
+    CLIENT6,
+    PUBLIC,
+    RECEIVE,
+    SEND,
+    SERVER,
+    SERVER6,
+    Topology,
+    fullest_rate_bps,
+    run,
+)
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import ClassRecord, LineRecord
+from weir.adapters.share_controller import ShareController
+from weir.adapters.subqueue_records import SubqueuesRecord
 
 SLOT = 3
+SECOND_CLIENT = "10.64.0.3"
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +78,48 @@ def test_upload_behind_nat_is_limited_by_its_inner_address(topology: Topology, p
         assert measured == pytest.approx(4_000_000, rel=0.02)
     finally:
         run("nft", "delete table ip weir_test_nat")
+
+
+@pytest.mark.skipif(shutil.which("nft") is None, reason="masquerading needs nft")
+@pytest.mark.parametrize(
+    ("class_bps", "subqueues"),
+    [
+        pytest.param(50_000_000, SubqueuesRecord("source", rate_bps=2_000_000), id="a rate for each host"),
+        pytest.param(4_000_000, SubqueuesRecord("source"), id="equal shares of the class"),
+    ],
+)
+def test_hosts_behind_nat_have_sub_queues_of_their_own(
+    topology: Topology, policed: Datapath, class_bps: int, subqueues: SubqueuesRecord
+) -> None:
+    """By their addresses before NAT, which the server sees as one; they offer 3 and 9 Mbit/s at once."""
+    line = LineRecord.of(class_bps, class_bps // 8 // 50, 0, subqueues=subqueues)
+    policed.write_classes([(SLOT, ClassRecord(1, 0, line, line))])
+    policed.change_prefixes([(0, 4, p.value4("10.64.0.0"), 24, SLOT)])
+    topology.client.run("ip", "address", "replace", f"{SECOND_CLIENT}/24", "dev", "far0")
+    sharing = ShareController(policed)
+    run("nft", "add table ip weir_test_nat")
+    try:
+        run("nft", "add chain ip weir_test_nat post { type nat hook postrouting priority 100; }")
+        run("nft", "add rule ip weir_test_nat post oifname wan0 masquerade")
+        rates_bps = two_uploads_bps(topology, (3_000_000, 9_000_000))
+    finally:
+        run("nft", "delete table ip weir_test_nat")
+        sharing.stop()
+    assert rates_bps == pytest.approx([2_000_000] * 2, rel=0.1)
+
+
+def two_uploads_bps(topology: Topology, offered_bps: tuple[int, int]) -> list[float]:
+    """What arrives of each, IP bytes, after a second to settle."""
+    receivers = [topology.server.start(RECEIVE, 2, port, 1.0, 2.0) for port in (5001, 5002)]
+    for receiver in receivers:
+        assert receiver.stdout is not None and receiver.stdout.readline() == "ready\n"
+    senders = [
+        topology.client.start(SEND, SERVER, 5001 + number, 1000, offered_bps[number], 4.0, source)
+        for number, source in enumerate((CLIENT, SECOND_CLIENT))
+    ]
+    found = [json.loads(receiver.communicate(timeout=30)[0]) for receiver in receivers]
+    for sender in senders:
+        sender.kill()
+        sender.communicate()
+    assert {each["sender"] for each in found} == {PUBLIC}
+    return [(each["bytes"] + 28 * each["packets"]) * 8 / each["seconds"] for each in found]

@@ -103,7 +103,7 @@ class Peer:
 
     def start(self, program: str, *arguments: object) -> subprocess.Popen[str]:
         """Python code, in the peer's namespace, with pipes for its input and output."""
-        words = [sys.executable, "-c", program, *map(str, arguments)]
+        words = [sys.executable, "-I", "-S", "-c", program, *map(str, arguments)]
         pipe = subprocess.PIPE
         return subprocess.Popen(self._inside(*words), stdin=pipe, stdout=pipe, text=True)
 
