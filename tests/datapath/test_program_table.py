@@ -15,7 +15,7 @@ def test_programs_are_no_larger_than_the_table_says(own_namespace: None) -> None
 
 
 def compare_with_table(*, strict: bool) -> None:
-    """Load everything and compare with the section of the running kernel; strict: growth is an error there."""
+    """Load everything and compare with the running kernel's section; strict: growth is an error."""
     found = program_table.measured()
     expected = program_table.committed()[found.series]
     assert set(expected.figures) == set(found.figures)
