@@ -89,6 +89,22 @@ export async function openRow(page: Page, name: string): Promise<Locator> {
   return row;
 }
 
+/** Addresses that bring up every page, and a form of each kind. */
+export const EVERY_PAGE = ["/", "/queues", "/queues?view=tree", "/queues?edit=new", "/queue-types", "/queue-types?edit=new", "/import", "/interfaces", "/routes?edit=new", "/firewall", "/history", "/users", "/users?tab=tokens", "/users?tab=audit", "/update", "/diagnostics", "/about", "/account"];
+
+/** Waits until nothing loads. */
+export const settled = async (page: Page): Promise<void> => {
+  await expect(page.locator("h1").first()).toBeVisible();
+  await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
+};
+
+/** The address of some queue. */
+export async function firstQueue(page: Page): Promise<string> {
+  const answer = await page.request.get("/api/v1/queues?limit=1&sort=-max_limit_download", { headers: { Authorization: `Bearer ${apiToken()}` } });
+  const list = (await answer.json()) as { items: { id: string }[] };
+  return `/queues/${list.items[0]?.id ?? ""}`;
+}
+
 /** Fails a story when the page reports an error or breaks the security policy. */
 export const test = base.extend<{ quiet: undefined }>({
   quiet: [
