@@ -9,7 +9,7 @@ import type { InterfaceStatsAnswer, Pending, QueueStats, QueueStatsAnswer, Syste
  */
 
 /** `silent`: the router itself says nothing, not even that its measurements are old. */
-export type Freshness = { state: "connecting" } | { state: "live"; at: number } | { state: "stale"; since: number | null; reason: string; silent: boolean };
+export type Freshness = { state: "connecting" } | { state: "live" } | { state: "stale"; since: number | null; reason: string; silent: boolean };
 
 interface ConfigEvent {
   revision: number;
@@ -161,7 +161,7 @@ export class LiveFeed {
   private fresh(at: number, staleSince: number | null, reason: string | null): void {
     this.lastAt = staleSince ?? at;
     if (staleSince !== null) this.freshness.set({ state: "stale", since: staleSince, reason: reason ?? "no new measurements", silent: false });
-    else this.freshness.set({ state: "live", at });
+    else if (this.freshness.value?.state !== "live") this.freshness.set({ state: "live" });
     this.armWatchdog();
   }
 

@@ -19,6 +19,15 @@ export type LiveText = (stats: QueueStats) => string;
 /** What is nothing is printed paler, so that the rest is found at a glance. */
 const NOTHING = /^(0( %| B)?( \/ 0( B)?)?|–)$/;
 
+/** Touches the document only where something changed: hundreds of cells are written each second. */
+function write(cell: HTMLElement, shown: string): void {
+  const text = cell.firstChild;
+  if (!text || text.nodeValue === shown) return;
+  text.nodeValue = shown;
+  const zero = String(NOTHING.test(shown));
+  if (cell.dataset["zero"] !== zero) cell.dataset["zero"] = zero;
+}
+
 /** Writes text of the latest measurement straight into its cell. */
 export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }) {
   const cell = useRef<HTMLSpanElement>(null);
@@ -26,9 +35,7 @@ export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }
     () =>
       live.watch(queueId, (stats) => {
         const shown = stats ? text(stats) : "–";
-        if (!cell.current || cell.current.textContent === shown) return;
-        cell.current.textContent = shown;
-        cell.current.dataset["zero"] = String(NOTHING.test(shown));
+        if (cell.current) write(cell.current, shown);
       }),
     [queueId, text],
   );

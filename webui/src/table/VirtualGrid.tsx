@@ -87,7 +87,7 @@ export function VirtualGrid(props: VirtualGridProps) {
             aria-selected={props.isSelected(item.index)}
             data-cursor={item.index === cursor || undefined}
             className={classes.row}
-            style={{ height: item.size, transform: `translateY(${item.start}px)` }}
+            style={{ height: item.size, top: item.start }}
             onClick={() => onCursor(item.index)}
           >
             {props.renderRow(item.index)}
