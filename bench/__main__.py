@@ -16,7 +16,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from bench import control, imports, paced, rates, rows
+from bench import control, imports, paced, rates, rows, screen
 from bench.rows import OUT, TABLE, Row
 from lab import netns, plan
 from lab.netns import LabError
@@ -70,6 +70,7 @@ GROUPS: dict[str, Callable[[], list[Row]]] = {
     "tables": tables,
     "imports": imports.run,
     "control": control.run,
+    "screen": screen.run,
     "police": lambda: rates.run("police"),
     "vm": in_virtual_machine,
 }

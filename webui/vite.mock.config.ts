@@ -7,7 +7,7 @@ import { handlers } from "./test/mock/handlers";
 import { newState } from "./test/mock/state";
 import base from "./vite.config";
 
-/** `npm run dev:mock`: the UI on a router that lives in memory. QUEUES=10000 chooses its size. */
+/** `npm run dev:mock`: the UI on a router that lives in memory. QUEUES=10000 chooses its size. `vite preview` has it too. */
 function mockApi(): Plugin {
   const list = handlers(newState(Number(process.env.QUEUES ?? 24)));
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean> => {
@@ -29,7 +29,7 @@ function mockApi(): Plugin {
     }
     serve(incoming, outgoing).then((served) => !served && next(), next);
   };
-  return { name: "weir-mock-api", configureServer: (server) => void server.middlewares.use(middleware) };
+  return { name: "weir-mock-api", configureServer: (server) => void server.middlewares.use(middleware), configurePreviewServer: (server) => void server.middlewares.use(middleware) };
 }
 
 export default mergeConfig(base, { plugins: [mockApi()], server: { proxy: {} } });
