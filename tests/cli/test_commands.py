@@ -121,6 +121,7 @@ def test_an_import_is_reported_then_committed(weir: Weir, tmp_path: Path) -> Non
     assert weir.json("queue", "list")["items"] == []
 
     weir("import", "routeros", str(file), stdin="n\n", code=1)
+    assert "--yes" in weir("import", "routeros", str(file), code=1).output
     assert weir.json("queue", "list")["items"] == []
 
     done = weir("import", "routeros", str(file), "--yes", "-m", "moving in")
@@ -140,6 +141,8 @@ def test_a_candidate_is_compared_committed_and_rolled_back(weir: Weir) -> None:
     weir("revert")
     assert weir.json("queue", "list")["items"] == []
     weir("restore", "1")
+    head = weir.json("revisions")["items"][0]["revision"]
+    assert f"Revision {head} runs already" in weir("restore", "1").stdout
     assert [item["name"] for item in weir.json("queue", "list")["items"]] == ["a"]
     assert "~ queue" not in weir("diff", "0", "1").stdout
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 
 from lab import plan, process, seed
+from lab.measure import poll
 from tests.lifecycle.test_lifecycle import clean_machine, lab, nothing_is_left
 from tests.router import free_port
 
@@ -19,6 +20,13 @@ def qemu_of(pid: int) -> int:
     return int(listed.stdout.split()[0])
 
 
+def paces(api: seed.Api) -> bool:
+    """Whether the router in the guest says that it runs 6.12 and paces on both ports."""
+    system = api.call("GET", "/system")
+    modes = [shaper["mode"] for shaper in system["shapers"]]
+    return str(system["kernel"]).startswith("6.12.") and modes == ["edt", "edt"]
+
+
 def test_the_lab_in_the_virtual_machine_answers_at_the_same_address_and_ends_with_down() -> None:
     port = free_port()
     started = lab("up", "--vm", "--port", str(port))
@@ -29,9 +37,7 @@ def test_the_lab_in_the_virtual_machine_answers_at_the_same_address_and_ends_wit
     access = json.loads(plan.LAB_JSON.read_text())
     assert access["url"] == f"http://127.0.0.1:{port}"
     api = seed.Api(access["url"], access["token"])
-    system = api.call("GET", "/system")
-    assert system["kernel"].startswith("6.12.")
-    assert {shaper["mode"] for shaper in system["shapers"]} == {"edt"}
+    assert poll(lambda: paces(api), 120)
     assert api.call("GET", "/queues?limit=1")["total"] == len(seed.queues())
     assert lab("down").returncode == 0
     assert nothing_is_left()

@@ -71,7 +71,11 @@ def import_files(
         )
         click.get_current_context().exit(CONFLICT if _counted(answer) else 0)
     if not yes and not candidate and not session.json:
-        click.confirm("Commit this?", abort=True)
+        try:
+            click.confirm("Commit this?", abort=True)
+        except click.Abort:
+            click.echo("\nNothing was committed. Without a terminal, --yes says that it should be.", err=True)
+            raise
     body = {"message": message, "confirm_within_s": confirm_within, "candidate": candidate}
     done = client.write("POST", f"{path}/commit", body)
     if session.json:

@@ -54,6 +54,9 @@ def findings(found: Sequence[Json]) -> None:
 def committed(answer: Json) -> None:
     """What a commit did, and what it waits for."""
     counts, kernel = answer["counts"], answer["kernel"]["counts"]
+    if not any(counts.values()):
+        click.echo(f"Revision {answer['revision']} runs already; nothing was changed.")
+        return
     click.echo(f"Revision {answer['revision']}: {_changes(counts)}. Kernel entries: {_changes(kernel)}.")
     findings(answer["findings"])
     pending = answer.get("pending")
