@@ -12,7 +12,7 @@ PYTHON := build/venv/bin/python
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
 
-.PHONY: help deps datapath webui run lab lab-down lint format test test-quick bench openapi screenshots lock clean kernel image image-check
+.PHONY: help deps datapath webui run lab lab-down lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -59,8 +59,11 @@ openapi: deps ## Write docs/api/openapi.json and the types that the web interfac
 screenshots: build ## Every page, light and dark, wide and narrow, few and many queues, to build/screenshots
 	@$(PYTHON) -m lab screenshots --port $(PORT)
 
-kernel: $(STAMPS)/debian ## Build the virtual machine's variant of the product kernel from Debian's packaged source
+kernel: $(STAMPS)/debian $(STAMPS)/kernel ## Build the virtual machine's variant of the product kernel from Debian's packaged source
 	@board/kernel/kernel build vm
+
+test-kernel: build vm-image kernel ## Check the product kernel: its patches, its defaults, and the tests of tests/vm on it
+	@$(PYTHON) -m tests.run kernel
 
 image: webui ## Build the appliance's image (BUILDROOT_DIR= and BR2_DL_DIR= for local copies)
 	@board/image/build appliance
@@ -83,6 +86,10 @@ $(STAMPS)/debian: lab/setup/packages.txt lab/setup/debian.sh lab/setup/node.sh
 	@mkdir -p $(STAMPS)
 	@lab/setup/debian.sh
 	@lab/setup/node.sh
+	@touch $@
+
+$(STAMPS)/kernel: $(STAMPS)/debian board/kernel/packages.txt
+	@lab/setup/debian.sh board/kernel/packages.txt
 	@touch $@
 
 $(STAMPS)/venv: $(STAMPS)/debian api/requirements-dev.lock api/pyproject.toml lab/setup/venv.sh

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the checks of this repository: `python -m tests.run all`, or groups of them (lint, unit, lab, vm, e2e).
 
+The group `kernel` is apart from `all`: it needs the product's kernel, which takes half an hour to build.
+
 Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
 with the closing lines of the runners. Checks that only compute share the processors; those that measure
 traffic run alone.
@@ -22,8 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 BIN = ROOT / "build" / "venv" / "bin"
 PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "-p", "no:cacheprovider"]
+KERNEL = "build/kernel/vm/bzImage"
 CONTRACT = "tests/http/test_contract.py"
-ALONE = {"lab", "lifecycle", "vm", "e2e"}
+ALONE = {"lab", "lifecycle", "vm", "e2e", "kernel"}
 """Areas of tests that measure, or that need a lab of their own."""
 
 CLOSING_LINE = re.compile(
@@ -144,6 +147,14 @@ def checks(groups: list[str]) -> list[Check]:
         Check(
             "vm", "vm", ["lab/vm/run", "--timeout", "900", *PYTEST, "tests/vm"], processors=2, limit_s=1000
         ),
+        Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=2, limit_s=1200),
+        Check(
+            "vm on the product's kernel",
+            "kernel",
+            ["lab/vm/run", "--kernel", KERNEL, "--timeout", "900", *PYTEST, "tests/vm"],
+            processors=2,
+            limit_s=1000,
+        ),
     ]
     return [check for check in every if check.group in groups]
 
@@ -215,7 +226,7 @@ def run_together(wanted: list[Check]) -> list[Outcome]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.run", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("groups", nargs="+", choices=["all", "lint", "unit", "lab", "vm", "e2e"])
+    parser.add_argument("groups", nargs="+", choices=["all", "lint", "unit", "lab", "vm", "e2e", "kernel"])
     groups = parser.parse_args().groups
     if "all" in groups:
         groups = ["lint", "unit", "lab", "vm", "e2e"]

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Install the Debian packages of packages.txt that this machine lacks. Says what it installs; does nothing when all are there.
+# Install the Debian packages of a list (packages.txt unless another is named) that this machine lacks. Says what it installs;
+# does nothing when all are there.
 
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+list=${1:-$here/packages.txt}
 log=$here/../../build/debian-packages.log
 missing=()
 
@@ -13,7 +15,7 @@ while IFS=$'\t' read -r proof package; do
 	'' | '#'*) continue ;;
 	esac
 	[ -e "$proof" ] || missing+=("$package")
-done <"$here/packages.txt"
+done <"$list"
 
 [ ${#missing[@]} -gt 0 ] || exit 0
 echo "installing Debian packages: ${missing[*]}"

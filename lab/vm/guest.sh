@@ -23,7 +23,7 @@ status=$(port weir.status)
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 WEIR_IN_VM=1
 hostname weir-vm
 # Udev would load it on demand: the lab delays packets through a tun device.
-modprobe tun
+[ -e /dev/net/tun ] || modprobe tun
 cd "$project" || exit 1
 echo up >"$status"
 bash "$run/command" >"$output" 2>&1 </dev/null

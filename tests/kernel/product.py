@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The product's kernel in a virtual machine that is started for one question and answers it as JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNEL = ROOT / "build/kernel/vm/bzImage"
+needs_kernel = pytest.mark.skipif(not KERNEL.exists(), reason="no kernel was built; `make kernel` does")
+
+
+def ask(module: str, *words: str, options: tuple[str, ...] = ()) -> Any:
+    """What `tests.kernel.guest.MODULE` prints in a guest of its own. `options` are those of lab/vm/run."""
+    command = [str(ROOT / "lab/vm/run"), "--kernel", str(KERNEL), "--timeout", "600", *options]
+    command += [sys.executable, "-m", f"tests.kernel.guest.{module}", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
