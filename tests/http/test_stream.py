@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -178,3 +180,28 @@ def test_a_stream_that_is_never_read_gives_its_place_back() -> None:
     assert next(stream) == b"first"
     stream.close()
     assert fanout.filters() == []
+
+
+def test_a_rate_is_over_the_time_between_two_readings(still: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that answered late made the next second's rate several times what had passed."""
+    api = still.client()
+    queue_id = add(api, "a")
+    stats = still.parts.stats
+    stats.tick()
+    clock = SimpleNamespace(now_s=1000.0, delay_s=0.0)
+    ask = stats._ask_agent
+
+    def ask_slowly(now: float, clock_s: float) -> None:
+        ask(now, clock_s)
+        clock.now_s += clock.delay_s
+
+    monkeypatch.setattr(
+        "weir.service.stats.time", SimpleNamespace(time=time.time, monotonic=lambda: clock.now_s)
+    )
+    monkeypatch.setattr(stats, "_ask_agent", ask_slowly)
+    stats.tick()
+    for clock.delay_s, octets in ((2.0, 250_000), (1.0, 125_000)):
+        still.agent.maps.count(queue_id, 1, bytes=octets)
+        stats.tick()
+        figures = api("GET", f"/stats/queues?ids={queue_id}").json["items"][0]
+        assert figures["rate_bps"]["download"] == 1_000_000

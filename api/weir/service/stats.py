@@ -66,7 +66,7 @@ class StatsService:
         self._slots: dict[str, int] = {}
         self._config_changed = False
         self._started_at: Any = None
-        self._last_tick = 0.0
+        self._last_reading = 0.0
         self._tick = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -102,15 +102,17 @@ class StatsService:
 
     def tick(self) -> None:
         """Take one sample and publish it. The sampler's thread calls it; tests may instead."""
-        now, clock = time.time(), time.monotonic()
-        elapsed_s = clock - self._last_tick
-        self._ask_agent(now, clock)
+        now = time.time()
+        self._ask_agent(now, time.monotonic())
         if self._counters is not None:
+            # The agent may have taken its time: a rate is over the time between two readings.
+            clock = time.monotonic()
+            elapsed_s = clock - self._last_reading
+            self._last_reading = clock
             if elapsed_s > LATE_S:
                 self._engine.forget_readings()
                 elapsed_s = TICK_S
             self._engine.sample(self._counters, now, max(elapsed_s, 0.05))
-        self._last_tick = clock
         self._tick += 1
         self._publish()
 
