@@ -49,5 +49,6 @@ export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }
 export const perSecond = (value: number): string => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));
 
 export const delayOf: LiveText = (stats) => (stats.delay_us ? delayText(Math.max(stats.delay_us.upload, stats.delay_us.download)) : "–");
+export const worstDelayOf: LiveText = (stats) => (stats.worst_delay_us ? delayText(Math.max(stats.worst_delay_us.upload, stats.worst_delay_us.download)) : "–");
 export const dropsOf: LiveText = (stats) => (stats.live ? perSecond(stats.drops_ps.upload + stats.drops_ps.download) : "–");
 export const fastShareOf: LiveText = (stats) => (stats.fast_share === null ? "–" : percentText(stats.fast_share));

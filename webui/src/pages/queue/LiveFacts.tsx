@@ -10,6 +10,7 @@ type Text = (stats: QueueStats) => string;
 
 const whenLive = (text: Text): Text => (stats) => (stats.live ? text(stats) : "–");
 
+const delays = (us: QueueStats["delay_us"]): string => (us ? `${delayText(us.upload)} / ${delayText(us.download)}` : "not measured");
 const both = (words: string) => (
   <>
     {words} <Arrow direction="upload" /> / <Arrow direction="download" />
@@ -28,7 +29,8 @@ const FACTS: readonly { title: React.ReactNode; text: Text }[] = [
   { title: one("download", "last minute"), text: whenLive((stats) => longRate(stats.minute_rate_bps.download)) },
   { title: both("Drops/s"), text: whenLive((stats) => `${perSecond(stats.drops_ps.upload)} / ${perSecond(stats.drops_ps.download)}`) },
   { title: both("ECN marks/s"), text: whenLive((stats) => `${perSecond(stats.marks_ps.upload)} / ${perSecond(stats.marks_ps.download)}`) },
-  { title: both("Delay in the queue"), text: (stats) => (stats.delay_us ? `${delayText(stats.delay_us.upload)} / ${delayText(stats.delay_us.download)}` : "not measured") },
+  { title: both("Delay in the queue"), text: (stats) => delays(stats.delay_us) },
+  { title: both("Longest delay"), text: (stats) => delays(stats.worst_delay_us) },
   { title: "Fast path", text: (stats) => (stats.fast_share === null ? "none" : percentText(stats.fast_share)) },
   { title: both("Carried"), text: (stats) => `${bytesText(stats.bytes.upload)} / ${bytesText(stats.bytes.download)}` },
   { title: both("Dropped in all"), text: (stats) => `${countText(stats.drops.upload)} / ${countText(stats.drops.download)}` },

@@ -45,7 +45,7 @@ function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">
   );
 }
 
-const COLUMN_WORD: Record<string, string> = { rate_upload: "Rate ↑", rate_download: "Rate ↓" };
+const COLUMN_WORD: Record<string, string> = { rate_upload: "Rate ↑", rate_download: "Rate ↓", worst: "Longest delay" };
 
 function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">) {
   const shown = chosenColumns(search.cols).map((column) => column.id);

@@ -3,7 +3,7 @@ import { IconAlertTriangle, IconChevronDown, IconChevronRight } from "@tabler/ic
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { QueueSort } from "@/api/queries";
-import { delayOf, dropsOf, fastShareOf, LiveRate, LiveValue } from "@/table/LiveCell";
+import { delayOf, dropsOf, fastShareOf, LiveRate, LiveValue, worstDelayOf } from "@/table/LiveCell";
 import { Tag } from "@/ui/blocks";
 import { targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
@@ -81,6 +81,7 @@ export const COLUMNS: readonly QueueColumn[] = [
   { id: "rate_upload", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_upload", label: "upload rate", mark: "↑", tone: "up" }], render: ({ queue }) => <LiveRate queueId={queue.id} direction="upload" limitBps={queue.max_limit_bps.upload} /> },
   { id: "rate_download", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_download", label: "download rate", mark: "↓", tone: "down" }], render: ({ queue }) => <LiveRate queueId={queue.id} direction="download" limitBps={queue.max_limit_bps.download} /> },
   { id: "delay", title: "Delay", width: "62px", numeric: true, render: ({ queue }) => <LiveValue queueId={queue.id} text={delayOf} /> },
+  { id: "worst", title: "Longest", width: "66px", numeric: true, render: ({ queue }) => <LiveValue queueId={queue.id} text={worstDelayOf} /> },
   { id: "drops", title: "Drops/s", width: "66px", numeric: true, sorts: [{ key: "drops", label: "drops per second" }], render: ({ queue }) => <LiveValue queueId={queue.id} text={dropsOf} /> },
   { id: "fast", title: "Fast", width: "54px", numeric: true, render: ({ queue }) => <LiveValue queueId={queue.id} text={fastShareOf} /> },
   { id: "comment", title: "Comment", width: "minmax(80px, 1.2fr)", render: ({ queue }) => <span className="dim" title={queue.comment}>{queue.comment}</span> },
