@@ -123,6 +123,8 @@ static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir
 	if (!(to->roles & WEIR_ROLE_SHAPE) || to->mode == WEIR_NONE)
 		return weir_send_fast(ctx, passage);
 	index = weir_classify_fast(passage);
+	weir_counters_fetch(index);
+	weir_held_fetch(index);
 	line = weir_line(index);
 	if (!index || !line || !line->key) {
 		weir_port_count(passage->to_place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS,

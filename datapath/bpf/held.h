@@ -51,6 +51,15 @@ static __always_inline void weir_hold(__u32 line, __u64 departure_ns)
 	}
 }
 
+/* As weir_counters_fetch. */
+static __always_inline void weir_held_fetch(__u32 line)
+{
+	__u64 *held = bpf_map_lookup_elem(&weir_held, &line);
+
+	if (held)
+		(void)*(volatile __u64 *)held;
+}
+
 static __always_inline bool weir_is_held(__u32 line, __u64 now_ns)
 {
 	__u64 *held = bpf_map_lookup_elem(&weir_held, &line);

@@ -267,6 +267,7 @@ int weir_egress(struct __sk_buff *skb)
 		return WEIR_NEXT;
 	}
 	index = weir_classify_egress(skb, port, &packet);
+	weir_counters_fetch(index);
 	line = weir_line(index);
 	if (line && line->flags & WEIR_LINE_FORK) {
 		index = weir_classify_far(skb, port, &packet);
