@@ -16,7 +16,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from bench import control, imports, paced, rates, rows, screen
+from bench import control, fast, imports, instructions, lock, paced, rates, rows, screen
 from bench.rows import OUT, TABLE, Row
 from lab import netns, plan
 from lab.netns import LabError
@@ -54,6 +54,15 @@ def in_virtual_machine() -> list[Row]:
     return rows.read(folder / "rates-edt.json")
 
 
+def counted_instructions() -> list[Row]:
+    """Instructions per packet, in the virtual machine whose clock counts them."""
+    folder = OUT / "instructions"
+    command = f"{sys.executable} -m bench.instructions $WEIR_RUN"
+    runner = [str(plan.ROOT / "lab" / "vm" / "run"), "--count-instructions", "--keep", str(folder)]
+    subprocess.run([*runner, "bash", "-c", command], check=True, cwd=plan.ROOT)
+    return instructions.rows(instructions.read(folder))
+
+
 def tables() -> list[Row]:
     """The datapath's lookup tables alone, by its own program."""
     folder = plan.ROOT / "datapath"
@@ -67,11 +76,17 @@ def tables() -> list[Row]:
 
 GROUPS: dict[str, Callable[[], list[Row]]] = {
     "paced": paced.run,
+    "overload": paced.overload,
+    "nat": paced.translated,
+    "fast": fast.run,
+    "destinations": fast.destinations,
+    "lock": lock.run,
     "tables": tables,
     "imports": imports.run,
     "control": control.run,
     "screen": screen.run,
     "police": lambda: rates.run("police"),
+    "instructions": counted_instructions,
     "vm": in_virtual_machine,
 }
 

@@ -123,5 +123,5 @@ def run() -> list[Row]:
         rows.append(lists(target))
         rows.append(resources.streams(target))
         rows.append(resources.memory(target))
-        rows.append(resources.kernel_memory(100_000))
+        rows += resources.kernel_memory(100_000)
     return rows

@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lab import netns, plan
 
@@ -23,29 +24,54 @@ FIRST_NETWORK = 16
 QUEUES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """One way to send packets on. `prepare(egress, network)` sets it up inside the router's namespace."""
-
-    name: str
-    prepare: Callable[[str, int], None]
+Way = Literal["stack", "wire", "nowhere"]
+"""How packets come: as from a driver without XDP; over the link, so that XDP runs; not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    configuration: Configuration
+    """A configuration's links in the router; destinations are in `network`.0.0.0/8."""
+
     network: int
     ingress: str
     egress: str
 
 
+Prepare = Callable[[Port], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way to send packets on. `prepare` sets it up inside the router's namespace."""
+
+    name: str
+    prepare: Prepare
+    way: Way = "stack"
+    addresses: int | None = None
+    """Destinations, if not as many as the rig's other configurations have."""
+    own_xdp: bool = False
+    """`prepare` puts XDP programs on both links."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Packets per second of one round: made by the generators, and counted behind the router."""
+
+    made: float
+    counted: float
+
+
 class Rig:
     """Namespaces, links and the rig's process; use as a context manager."""
 
-    def __init__(self, configurations: Sequence[Configuration], addresses: int) -> None:
+    def __init__(
+        self, configurations: Sequence[Configuration], addresses: int, cpus: int | None = None
+    ) -> None:
+        """`addresses`: destinations, unless a configuration has its own; `cpus`: how many send (all)."""
         self.addresses = addresses
+        self.cpus = cpus or os.cpu_count() or 1
         self.ports = [
-            Port(configuration, FIRST_NETWORK + number, f"in{number}", f"out{number}")
+            (configuration, Port(FIRST_NETWORK + number, f"in{number}", f"out{number}"))
             for number, configuration in enumerate(configurations)
         ]
         self._process: subprocess.Popen[str] | None = None
@@ -72,19 +98,24 @@ class Rig:
         off = {"ipv6/conf/default/disable_ipv6": "1", "ipv6/conf/all/disable_ipv6": "1"}
         netns.sysctl(ROUTER, {"ipv4/ip_forward": "1", "ipv4/conf/all/rp_filter": "0", **off})
         netns.sysctl(SINK, off)
-        for port in self.ports:
+        for _, port in self.ports:
             self._link(port)
         self._process = subprocess.Popen(
-            [str(OUT / "rig"), str(OUT / "rig.bpf.o"), SINK],
+            [str(OUT / "rig"), str(OUT / "rig.bpf.o"), SINK, str(self.cpus)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             preexec_fn=_enter_first,
         )
-        for port in self.ports:
-            self._ask(f"port {port.ingress} {port.egress} {port.egress}s")
+        for configuration, port in self.ports:
+            # Live frames need a receive queue that is registered, which a program makes it.
+            self._ask(f"far {port.ingress}s pass")
+            self._ask(f"far {port.egress}s count")
+            if not configuration.own_xdp:
+                self._ask(f"near {port.ingress} pass")
+                self._ask(f"near {port.egress} pass")
             with netns.inside(ROUTER):
-                port.configuration.prepare(port.egress, port.network)
+                configuration.prepare(port)
 
     def _link(self, port: Port) -> None:
         queues = f"numtxqueues {QUEUES} numrxqueues {QUEUES}"
@@ -93,13 +124,14 @@ class Rig:
             commands.append(f"link add {device} {queues} type veth peer name {device}s netns {SINK} {queues}")
             commands.append(f"link set {device} up")
         gateway = f"{port.network}.255.255.254"
+        commands.append(f"addr add {port.network}.255.255.253/32 dev {port.egress}")
         commands.append(f"route add {gateway} dev {port.egress}")
         commands.append(f"neigh add {gateway} lladdr 02:00:00:00:00:01 dev {port.egress} nud permanent")
         commands.append(f"route add {port.network}.0.0.0/8 via {gateway} dev {port.egress}")
         netns.ip(ROUTER, commands)
         netns.ip(SINK, [f"link set {device}s up" for device in (port.ingress, port.egress)])
         with netns.inside(ROUTER):
-            for queue in range(QUEUES):
+            for queue in range(min(QUEUES, os.cpu_count() or 1)):
                 _steer(port.egress, queue)
 
     def _ask(self, question: str) -> list[str]:
@@ -113,13 +145,18 @@ class Rig:
             )
         return answer
 
-    def measure(self, rounds: int, run_ms: int = 300) -> dict[str, list[float]]:
-        """Packets per second of each configuration in each round."""
-        rates: dict[str, list[float]] = {port.configuration.name: [] for port in self.ports}
+    def measure(self, rounds: int, run_ms: int = 300) -> dict[str, list[Rate]]:
+        """Rates of each configuration in each round; the order within a round is random."""
+        rates: dict[str, list[Rate]] = {configuration.name: [] for configuration, _ in self.ports}
         for _ in range(rounds):
-            for port in random.sample(self.ports, len(self.ports)):
-                packets, ns = self._ask(f"run {port.ingress} {port.network} {self.addresses} {run_ms}")
-                rates[port.configuration.name].append(int(packets) * 1e9 / int(ns))
+            for configuration, port in random.sample(self.ports, len(self.ports)):
+                addresses = configuration.addresses or self.addresses
+                made, counted, ns = self._ask(
+                    f"run {configuration.way} {port.ingress} {port.network} {addresses} {run_ms}"
+                )
+                rates[configuration.name].append(
+                    Rate(int(made) * 1e9 / int(ns), int(counted) * 1e9 / int(ns))
+                )
         return rates
 
 

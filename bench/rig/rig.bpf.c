@@ -3,8 +3,9 @@
  * Programs of the forwarding rig: one that makes packets, one that counts them.
  *
  * `generate` runs by BPF_PROG_RUN with live frames: each run writes a whole UDP packet to the next of
- * `addresses` destinations and passes it to the stack of the ingress device, so receive, forwarding and
- * egress happen on the CPU that called. Pages are recycled dirty, so nothing of the frame may be assumed.
+ * `addresses` destinations and gives it to the stack of the ingress device (XDP_PASS), to the link behind it
+ * (XDP_TX), or to nobody (XDP_DROP). Receive, forwarding and egress happen on the CPU that called. Pages
+ * are recycled dirty, so nothing of the frame may be assumed.
  * `count` sits on the far end of each egress link, counts and drops. `pass` gives the router's devices a
  * registered receive queue, which live frames need. Each CPU has its own slot in each map.
  */
@@ -20,9 +21,9 @@
 
 struct target {
 	__u32 network; /* first octet of the destinations */
-	__u32 addresses; /* how many of them; a power of two */
+	__u32 addresses; /* how many of them */
 	__u8 mac[ETH_ALEN]; /* of the ingress device */
-	__u16 pad;
+	__u16 verdict; /* enum xdp_action */
 };
 
 struct {
@@ -75,8 +76,8 @@ int generate(struct xdp_md *context)
 	target = bpf_map_lookup_elem(&targets, &zero);
 	if (!target || (void *)(udp + 1) > end)
 		return XDP_ABORTED;
-	/* An odd factor visits every address once in each round, in an order without locality. */
-	index = (__u32)next(GENERATED) * 2654435761U & (target->addresses - 1);
+	/* Steps of the golden ratio visit all addresses evenly, in an order without locality. */
+	index = (__u64)((__u32)next(GENERATED) * 2654435769U) * target->addresses >> 32;
 	__builtin_memcpy(ethernet->h_dest, target->mac, ETH_ALEN);
 	__builtin_memset(ethernet->h_source, 2, ETH_ALEN);
 	ethernet->h_proto = bpf_htons(ETH_P_IP);
@@ -92,7 +93,7 @@ int generate(struct xdp_md *context)
 	udp->source = udp->dest = bpf_htons(UDP_PORT);
 	udp->len = bpf_htons((__u16)(end - (void *)udp));
 	udp->check = 0;
-	return XDP_PASS;
+	return target->verdict;
 }
 
 SEC("xdp")

@@ -2,11 +2,15 @@
 /*
  * Drives the forwarding rig from the router's network namespace.
  *
- *     rig OBJECT SINK_NAMESPACE
+ *     rig OBJECT SINK_NAMESPACE CPUS
  *
  * Commands on stdin, one answer line each:
- *     port INGRESS EGRESS SINK_DEVICE     give the router's two devices and the sink's one their programs
- *     run INGRESS NETWORK ADDRESSES MS    send from every CPU; answers "PACKETS NANOSECONDS" as counted at the sink
+ *     near DEVICE PROGRAM           put `pass` or `count` on a device of the router
+ *     far DEVICE PROGRAM            the same on a device of the sink
+ *     run WAY DEVICE NETWORK ADDRESSES MS    send from every CPU to the router's DEVICE; answers
+ *                                   "MADE COUNTED NANOSECONDS": packets made, and counted at the sink
+ * WAY is `stack` (received by DEVICE as by a driver without XDP), `wire` (sent by the far end of DEVICE, so
+ * that XDP programs run) or `nowhere` (dropped at once: what making packets costs).
  *
  * The first 60 ms of a run are not counted, and the run is stopped by a signal: short runs of BPF_PROG_RUN
  * spend their time in setting up and tearing down the page pool.
@@ -43,18 +47,26 @@ struct target {
 	uint32_t network;
 	uint32_t addresses;
 	uint8_t mac[6];
-	uint16_t pad;
+	uint16_t verdict;
 };
 
+enum { MADE, COUNTED };
+
 struct rig {
-	int generate, count, pass, targets, counts, sink_namespace, own_namespace, cpus;
+	struct bpf_object *object;
+	int generate, targets, counts, sink_namespace, own_namespace, cpus;
+};
+
+struct result {
+	uint64_t made, counted, ns;
 };
 
 struct worker {
 	pthread_t thread;
 	const struct rig *rig;
+	const char *device;
+	bool far; /* from the other end of the device, in the sink */
 	int cpu, error;
-	uint32_t ifindex;
 };
 
 static volatile sig_atomic_t running;
@@ -80,10 +92,9 @@ static void pause_ms(unsigned int ms)
 		;
 }
 
-static uint64_t counted(const struct rig *rig)
+static uint64_t counted(const struct rig *rig, uint32_t key)
 {
 	uint64_t values[MAX_CPUS * 8] = { 0 }, sum = 0;
-	uint32_t key = 1;
 
 	if (bpf_map_lookup_elem(rig->counts, &key, values))
 		return 0;
@@ -92,11 +103,33 @@ static uint64_t counted(const struct rig *rig)
 	return sum;
 }
 
+static struct result snapshot(const struct rig *rig)
+{
+	return (struct result){ counted(rig, MADE), counted(rig, COUNTED), now_ns() };
+}
+
+static struct result since(struct result after, struct result before)
+{
+	return (struct result){ after.made - before.made, after.counted - before.counted,
+				after.ns - before.ns };
+}
+
+/* The index of the worker's device, in the namespace that it sends from. */
+static uint32_t enter(const struct worker *worker)
+{
+	char far[IFNAMSIZ + 1];
+
+	if (!worker->far)
+		return if_nametoindex(worker->device);
+	snprintf(far, sizeof(far), "%ss", worker->device);
+	return setns(worker->rig->sink_namespace, CLONE_NEWNET) ? 0 : if_nametoindex(far);
+}
+
 static void *generate(void *argument)
 {
 	struct worker *worker = argument;
 	uint8_t frame[FRAME_BYTES] = { 0 };
-	struct xdp_md context = { .data_end = FRAME_BYTES, .ingress_ifindex = worker->ifindex };
+	struct xdp_md context = { .data_end = FRAME_BYTES };
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame, .data_size_in = FRAME_BYTES,
 		    .ctx_in = &context, .ctx_size_in = sizeof(context), .repeat = ENDLESS,
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = BATCH);
@@ -107,6 +140,7 @@ static void *generate(void *argument)
 	CPU_SET(worker->cpu, &set);
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
+	context.ingress_ifindex = enter(worker);
 	while (running) {
 		int result = bpf_prog_test_run_opts(worker->rig->generate, &options);
 
@@ -137,44 +171,37 @@ static int attach(const char *device, int program)
 	return ifindex ? bpf_xdp_attach(ifindex, program, XDP_FLAGS_DRV_MODE, NULL) : -ENODEV;
 }
 
-static int add_port(const struct rig *rig, const char *ingress, const char *egress, const char *sink)
+static int attach_far(const struct rig *rig, const char *device, int program)
 {
-	int result = attach(ingress, rig->pass);
+	int result;
 
-	if (!result)
-		result = attach(egress, rig->pass);
-	if (result)
-		return result;
 	if (setns(rig->sink_namespace, CLONE_NEWNET))
 		return -errno;
-	result = attach(sink, rig->count);
-	if (setns(rig->own_namespace, CLONE_NEWNET))
-		return -errno;
-	return result;
+	result = attach(device, program);
+	return setns(rig->own_namespace, CLONE_NEWNET) ? -errno : result;
 }
 
-/* Send from every CPU for ms; packets and ns of the counted part. */
-static int run(const struct rig *rig, const char *ingress, struct target target, unsigned int ms,
-	       uint64_t *packets, uint64_t *ns)
+/* Send from every CPU for ms; what was made and counted, and the ns of the counted part. */
+static int run(const struct rig *rig, const char *way, const char *device, struct target target,
+	       unsigned int ms, struct result *result)
 {
 	struct worker workers[MAX_CPUS] = { 0 };
-	uint32_t key = 0, ifindex = if_nametoindex(ingress);
-	uint64_t begun;
+	bool far = !strcmp(way, "wire");
+	uint32_t key = 0;
 	int error = 0;
 
-	if (!ifindex || mac_of(ingress, target.mac) || bpf_map_update_elem(rig->targets, &key, &target, 0))
+	target.verdict = far ? XDP_TX : strcmp(way, "stack") ? XDP_DROP : XDP_PASS;
+	if (mac_of(device, target.mac) || bpf_map_update_elem(rig->targets, &key, &target, 0))
 		return -ENODEV;
 	running = true;
 	for (int at = 0; at < rig->cpus; at++) {
-		workers[at] = (struct worker){ .rig = rig, .cpu = at, .ifindex = ifindex };
+		workers[at] = (struct worker){ .rig = rig, .cpu = at, .device = device, .far = far };
 		pthread_create(&workers[at].thread, NULL, generate, &workers[at]);
 	}
 	pause_ms(SETTLE_MS);
-	*packets = counted(rig);
-	begun = now_ns();
+	*result = snapshot(rig);
 	pause_ms(ms);
-	*packets = counted(rig) - *packets;
-	*ns = now_ns() - begun;
+	*result = since(snapshot(rig), *result);
 	running = false;
 	for (int at = 0; at < rig->cpus; at++)
 		pthread_kill(workers[at].thread, SIGUSR1);
@@ -189,36 +216,37 @@ static int run(const struct rig *rig, const char *ingress, struct target target,
 	return error;
 }
 
-static int serve(const struct rig *rig)
-{
-	char line[256], ingress[IFNAMSIZ], egress[IFNAMSIZ], sink[IFNAMSIZ];
-	struct target target;
-	uint64_t packets, ns;
-	unsigned int ms;
-	int result;
-
-	while (fgets(line, sizeof(line), stdin)) {
-		if (sscanf(line, "port %15s %15s %15s", ingress, egress, sink) == 3) {
-			result = add_port(rig, ingress, egress, sink);
-			printf(result ? "error %d\n" : "ok\n", result);
-		} else if (sscanf(line, "run %15s %u %u %u", ingress, &target.network, &target.addresses,
-				  &ms) == 4) {
-			result = run(rig, ingress, target, ms, &packets, &ns);
-			if (result)
-				printf("error %d\n", result);
-			else
-				printf("%llu %llu\n", (unsigned long long)packets, (unsigned long long)ns);
-		} else {
-			printf("error unknown command\n");
-		}
-		fflush(stdout);
-	}
-	return 0;
-}
-
 static int program(struct bpf_object *object, const char *name)
 {
 	return bpf_program__fd(bpf_object__find_program_by_name(object, name));
+}
+
+static void answer(const struct rig *rig, const char *line)
+{
+	char device[IFNAMSIZ], name[16], way[16];
+	struct target target = { 0 };
+	struct result result;
+	unsigned int ms;
+	int error;
+
+	if (sscanf(line, "near %15s %15s", device, name) == 2) {
+		error = attach(device, program(rig->object, name));
+		printf(error ? "error %d\n" : "ok\n", error);
+	} else if (sscanf(line, "far %15s %15s", device, name) == 2) {
+		error = attach_far(rig, device, program(rig->object, name));
+		printf(error ? "error %d\n" : "ok\n", error);
+	} else if (sscanf(line, "run %15s %15s %u %u %u", way, device, &target.network, &target.addresses,
+			  &ms) == 5) {
+		error = run(rig, way, device, target, ms, &result);
+		if (error)
+			printf("error %d\n", error);
+		else
+			printf("%llu %llu %llu\n", (unsigned long long)result.made,
+			       (unsigned long long)result.counted, (unsigned long long)result.ns);
+	} else {
+		printf("error unknown command\n");
+	}
+	fflush(stdout);
 }
 
 int main(int count, char **arguments)
@@ -226,11 +254,11 @@ int main(int count, char **arguments)
 	struct sched_param priority = { .sched_priority = WORKER_PRIORITY + 1 };
 	struct sigaction action = { .sa_handler = nothing };
 	struct bpf_object *object;
-	char path[256];
+	char path[256], line[256];
 	struct rig rig;
 
-	if (count != 3) {
-		fprintf(stderr, "usage: rig OBJECT SINK_NAMESPACE\n");
+	if (count != 4) {
+		fprintf(stderr, "usage: rig OBJECT SINK_NAMESPACE CPUS\n");
 		return 2;
 	}
 	sigaction(SIGUSR1, &action, NULL);
@@ -242,18 +270,19 @@ int main(int count, char **arguments)
 	}
 	snprintf(path, sizeof(path), "/run/netns/%s", arguments[2]);
 	rig = (struct rig){
+		.object = object,
 		.generate = program(object, "generate"),
-		.count = program(object, "count"),
-		.pass = program(object, "pass"),
 		.targets = bpf_object__find_map_fd_by_name(object, "targets"),
 		.counts = bpf_object__find_map_fd_by_name(object, "counts"),
 		.sink_namespace = open(path, O_RDONLY | O_CLOEXEC),
 		.own_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC),
-		.cpus = (int)sysconf(_SC_NPROCESSORS_ONLN),
+		.cpus = atoi(arguments[3]),
 	};
 	if (rig.sink_namespace < 0 || rig.cpus > MAX_CPUS) {
 		fprintf(stderr, "rig: no namespace %s, or more than %d CPUs\n", arguments[2], MAX_CPUS);
 		return 1;
 	}
-	return serve(&rig);
+	while (fgets(line, sizeof(line), stdin))
+		answer(&rig, line);
+	return 0;
 }

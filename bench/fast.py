@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fast path with 4,096 and 100,000 queues in three levels, and what random destinations cost.
+
+Frames come over a real link here, so that XDP runs where a driver would run it, in every configuration.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from bench import forwarding, trees, xdp_forward
+from bench.forwarding import Configuration
+from bench.paced import LEAVES, MANY, ROUNDS, peer, ratio
+from bench.rows import Row
+from bench.trees import Trees
+from lab.netns import LabError
+from weir.adapters.datapath import Datapath
+
+RANDOM = 1 << 20
+"""Destinations of the flood: 256 in each customer's /24."""
+
+
+def run() -> list[Row]:
+    forwarding.build()
+    with ExitStack() as stack:
+        shaped = Trees(stack.enter_context(Datapath.open(None, capacity=131_072, prefixes=131_072)))
+        configurations = [
+            Configuration("unshaped", trees.unshaped, "wire"),
+            Configuration("fast", shaped.fast(LEAVES), "wire", own_xdp=True),
+            Configuration("fast-100k", shaped.fast(MANY), "wire", addresses=MANY, own_xdp=True),
+        ]
+        try:
+            prepare = stack.enter_context(xdp_forward.loaded(xdp_forward.fetch()))
+            configurations.append(Configuration("xdp-forward", prepare, "wire", own_xdp=True))
+        except LabError as error:
+            print(f"bench: no fast-vs-xdp-forward: {error}", flush=True)
+        rates = stack.enter_context(forwarding.Rig(configurations, LEAVES)).measure(ROUNDS)
+    tree = "queues in 3 levels"
+    rows = [
+        ratio(
+            "fast-4096x3", f"fast path, 4,096 {tree}: over the kernel's path, unshaped",
+            rates, "fast", "unshaped", 2.3, 3.5,
+        ),
+        ratio(
+            "fast-100kx3-vs-4096", f"fast path, 100,000 {tree}: over 4,096",
+            rates, "fast-100k", "fast", 0.80, 0.95,
+        ),
+    ]  # fmt: skip
+    if "xdp-forward" in rates:
+        rows += [
+            ratio(
+                "fast-vs-xdp-forward", f"fast path, 4,096 {tree}: over xdp-forward, unshaped",
+                rates, "fast", "xdp-forward", 0.75, 1.0,
+            ),
+            peer("peer-xdp-forward", "xdp-forward: over the kernel's path", rates, "xdp-forward", "unshaped"),
+        ]  # fmt: skip
+    return rows
+
+
+def destinations() -> list[Row]:
+    """A million random destinations against one, all of them customers'."""
+    forwarding.build()
+    with ExitStack() as stack:
+        shaped = Trees(stack.enter_context(Datapath.open(None, capacity=32_768)))
+        configurations = [
+            Configuration(
+                "fast-one", shaped.fast(LEAVES, leaf_bps=trees.ROOT_BPS, length=24), "wire", 1, own_xdp=True
+            ),
+            Configuration(
+                "fast-random",
+                shaped.fast(LEAVES, leaf_bps=trees.ROOT_BPS, length=24),
+                "wire",
+                RANDOM,
+                own_xdp=True,
+            ),
+            Configuration(
+                "edt-one", shaped.stack("edt", LEAVES, leaf_bps=trees.ROOT_BPS, length=24), addresses=1
+            ),
+            Configuration(
+                "edt-random",
+                shaped.stack("edt", LEAVES, leaf_bps=trees.ROOT_BPS, length=24),
+                addresses=RANDOM,
+            ),
+            Configuration("unshaped-one", trees.unshaped, addresses=1),
+            Configuration("unshaped-random", trees.unshaped, addresses=RANDOM),
+        ]
+        rates = stack.enter_context(forwarding.Rig(configurations, LEAVES)).measure(ROUNDS)
+    what = "a million random destinations over one"
+    return [
+        ratio("random-dst-fast", f"{what}, fast path", rates, "fast-random", "fast-one", 0.90, 0.97),
+        ratio(
+            "random-dst-kernel",
+            f"{what}, the kernel's path (edt)",
+            rates,
+            "edt-random",
+            "edt-one",
+            0.90,
+            0.97,
+        ),
+        peer(
+            "peer-random-dst",
+            f"{what}, the kernel's path, unshaped",
+            rates,
+            "unshaped-random",
+            "unshaped-one",
+        ),
+    ]
