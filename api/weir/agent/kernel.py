@@ -74,15 +74,17 @@ class Kernel:
         """Apply a plan and read back what it touched. Raises what a backend raised; the kernel is then
         somewhere between before and after, and `sync` of `touched(plan)` brings it to either."""
         started = time.perf_counter()
-        jobs: list[Job] = []
+        jobs: dict[Part, Job] = {}
         for make in self._makers(plan, before):
             job = make()
             if job is not None and job[2]:
-                jobs.append(job)
+                if job[0] in jobs:  # a part done in two steps: the second changes what the first did
+                    _verify(jobs[job[0]])
+                jobs[job[0]] = job
                 job[1].apply(job[2])
         applied = time.perf_counter()
-        for _, backend, difference in jobs:
-            backend.verify(difference)
+        for done in jobs.values():
+            _verify(done)
         verified = time.perf_counter()
         return Timing((applied - started) * 1000, (verified - applied) * 1000)
 
@@ -226,6 +228,11 @@ class Kernel:
         if part == "ports":
             return self.ports, ports
         return self.routes, wanted.routes
+
+
+def _verify(job: Job) -> None:
+    _, backend, difference = job
+    backend.verify(difference)
 
 
 def touched(plan: Plan) -> list[Part]:
