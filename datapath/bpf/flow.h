@@ -45,7 +45,8 @@ weir_flow_other(struct flow_offload_tuple_rhash *found)
 {
 	__u64 size = bpf_core_type_size(struct flow_offload_tuple_rhash);
 
-	if (BPF_CORE_READ_BITFIELD_PROBED(&found->tuple, dir))
+	/* Not (&found->tuple, dir): the offset is relocated from `found`, and would be added to that address. */
+	if (BPF_CORE_READ_BITFIELD_PROBED(found, tuple.dir))
 		asm volatile("%0 -= %1" : "+r"(found) : "r"(size));
 	else
 		asm volatile("%0 += %1" : "+r"(found) : "r"(size));
