@@ -9,7 +9,7 @@ import { bulkChanges, NO_EDIT, scaledRate } from "@/pages/queues/bulk";
 import { parseRatePair } from "@/pages/queues/InlineLimits";
 import { nextSort } from "@/pages/queues/TableHead";
 import { loadLevel } from "@/table/RateBar";
-import { agoText, bytesText, delayText, spanText } from "@/ui/format";
+import { agoText, bytesText, delayText, sentence, spanText } from "@/ui/format";
 import { tellingFields, valueText } from "@/ui/fieldText";
 import { mockQueue, NO_TOTAL } from "./mock/state";
 
@@ -72,6 +72,7 @@ describe("small pieces", () => {
     const fields = Object.entries(input).map(([field, value]) => ({ field, old: null, new: value }));
     expect(tellingFields(fields as Parameters<typeof tellingFields>[0], "add", "acme").map((field) => field.field)).toEqual(["id", "target", "position"]);
   });
+  it("end a sentence once", () => expect([sentence("no answer"), sentence("no answer.."), sentence("No. ")]).toEqual(["no answer.", "no answer.", "No."]));
   it("put an error at its field", () => {
     const problem = new ApiProblem({ status: 422, code: "invalid", detail: "no", path: null, findings: [{ severity: "error", code: "x", message: "unknown parent", kind: "queue", id: "q1", field: "parent" }] });
     expect(messagesByField(problem)).toEqual({ parent: "unknown parent" });

@@ -104,6 +104,15 @@ describe("the search", () => {
   });
 });
 
+describe("the overview", () => {
+  it("says nothing of now when nothing is measured", async () => {
+    router.state.staleSince = 1_000;
+    renderAt("/");
+    await waitFor(() => expect(screen.getAllByText("No measurements now.")).toHaveLength(3));
+    expect(screen.queryByText("Nothing is being dropped.")).toBeNull();
+  });
+});
+
 describe("updates", () => {
   it("show both slots, and choose the one for the next start", async () => {
     const user = userEvent.setup();

@@ -9,7 +9,7 @@ import { useCommit, useResolve, useUnstage } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
 import { Note, Skeleton } from "@/ui/blocks";
 import { DiffView } from "@/ui/DiffView";
-import { plural } from "@/ui/format";
+import { plural, sentence } from "@/ui/format";
 import { candidateText } from "./PendingBar";
 
 interface CommitDialogProps {
@@ -59,7 +59,7 @@ export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
           <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
           {problem ? (
             <Note severity="error" live>
-              {problem.findings.length > 0 ? "Not committed, for the reasons below." : problem.message} Nothing was changed.
+              {problem.findings.length > 0 ? "Not committed, for the reasons below." : sentence(problem.message)} Nothing was changed.
             </Note>
           ) : null}
           <div className="row">

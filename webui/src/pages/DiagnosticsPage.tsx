@@ -103,6 +103,7 @@ export default function DiagnosticsPage() {
 }
 
 function driftText(system: System): string {
+  if (!system.agent.connected) return "unknown: the agent does not answer";
   const open = unrepaired(system).length;
   if (open > 0) return `${open} differences`;
   return system.drift.length > 0 ? `none now; ${system.drift.length} repaired` : "none: the kernel holds what was committed";

@@ -6,7 +6,7 @@ import type { Change, Counts, FieldChange, Finding, KernelEffect } from "@/api/t
 import { Note } from "./blocks";
 import classes from "./DiffView.module.css";
 import { fieldWords, tellingFields, valueText } from "./fieldText";
-import { plural } from "./format";
+import { plural, sentence } from "./format";
 
 const ACTION = {
   add: { icon: IconPlus, word: "added", tone: "ok" },
@@ -37,7 +37,7 @@ export const countsText = (counts: Counts): string =>
   [counts.added ? `${counts.added} added` : "", counts.changed ? `${counts.changed} changed` : "", counts.removed ? `${counts.removed} removed` : ""].filter(Boolean).join(", ") || "nothing";
 
 export function KernelText({ kernel }: { kernel: KernelEffect }) {
-  if (!kernel.available) return <Note severity="warning">What this does to the kernel is not known: {kernel.reason ?? "the agent does not answer"}.</Note>;
+  if (!kernel.available) return <Note severity="warning">What this does to the kernel is not known: {sentence(kernel.reason ?? "the agent does not answer")}</Note>;
   return (
     <details className={classes.kernel}>
       <summary>

@@ -24,6 +24,9 @@ export function percentText(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
+/** With one full stop at its end, however it came. */
+export const sentence = (text: string): string => `${text.trim().replace(/[.]+$/, "")}.`;
+
 /** A target as a table shows it: one host needs no prefix length. */
 export const targetText = (target: string): string => target.replace(/(?<=^[\d.]+)\/32$|(?<=:.*)\/128$/, "");
 

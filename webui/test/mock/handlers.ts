@@ -147,7 +147,7 @@ function system(state: MockState): HttpHandler[] {
       const query = new URL(request.url).searchParams;
       const by = query.get("by");
       const items = [...state.queues.values()].map((queue) => statsOf(queue, now())).sort((a, b) => (by === "drops" ? b.drops_ps.download - a.drops_ps.download : b.rate_bps.download - a.rate_bps.download));
-      return HttpResponse.json({ at: now(), stale_since: null, stale_reason: null, items: items.slice(0, Number(query.get("top") ?? 10)) });
+      return HttpResponse.json({ at: now(), stale_since: state.staleSince, stale_reason: state.staleSince === null ? null : "the agent does not answer", items: state.staleSince === null ? items.slice(0, Number(query.get("top") ?? 10)) : [] });
     }),
     http.get(`${API}/stats/queues/:id/history`, ({ params }) => {
       const queue = state.queues.get(String(params["id"]));

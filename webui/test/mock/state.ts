@@ -9,6 +9,8 @@ export interface MockState {
   staged: Map<string, ChangeInput & { id: string }>;
   revisions: Revision[];
   pending: (Pending & { undo: Map<string, Queue> }) | null;
+  /** Since when there are no measurements any more. */
+  staleSince: number | null;
   /** Answered to the next staging, as validation would. */
   refuse: Finding[];
 }
@@ -51,7 +53,7 @@ export function mockQueues(count: number): Map<string, Queue> {
 
 export function newState(count = 24): MockState {
   return {
-    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, refuse: [],
+    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, staleSince: null, refuse: [],
     revisions: [{ revision: 1, kind: "commit", created_at: new Date(Date.now() - 3_600_000).toISOString(), author: "admin", message: "First configuration", change_count: count, state: "running", restores: null }],
   };
 }

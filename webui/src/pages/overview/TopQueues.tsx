@@ -14,8 +14,11 @@ interface Entry {
   stats: QueueStats;
 }
 
+/** "unknown": what is known is old, so that nothing can be said of now. */
+type Readiness = "asking" | "measured" | "unknown";
+
 /** The busiest queues with their limits; names and limits are fetched only when the set changes. */
-function useTop(by: TopBy, top: number): { entries: Entry[]; ready: boolean } {
+function useTop(by: TopBy, top: number): { entries: Entry[]; ready: Readiness } {
   const stats = useQuery(topQueuesQuery(by, top)).data;
   const items = stats?.items ?? [];
   const ids = items.map((item) => item.id).sort();
@@ -25,7 +28,7 @@ function useTop(by: TopBy, top: number): { entries: Entry[]; ready: boolean } {
     const queue = byId.get(item.id);
     return queue ? [{ queue, stats: item }] : [];
   });
-  return { entries, ready: stats !== undefined };
+  return { entries, ready: stats === undefined ? "asking" : stats.stale_since === null ? "measured" : "unknown" };
 }
 
 const Name = ({ queue }: { queue: Queue }) => (
@@ -43,7 +46,7 @@ function Bars({ entry }: { entry: Entry }) {
   );
 }
 
-function List({ title, aside, entries, ready, none, two, render }: { title: string; aside: ReactNode; entries: readonly Entry[]; ready: boolean; none: string; two?: boolean; render: (entry: Entry) => ReactNode }) {
+function List({ title, aside, entries, ready, none, two, render }: { title: string; aside: ReactNode; entries: readonly Entry[]; ready: Readiness; none: string; two?: boolean; render: (entry: Entry) => ReactNode }) {
   return (
     <Section title={title} aside={aside} flush>
       {entries.length > 0 ? (
@@ -56,7 +59,7 @@ function List({ title, aside, entries, ready, none, two, render }: { title: stri
           ))}
         </ul>
       ) : (
-        <p className="dim" style={{ padding: "10px 12px" }}>{ready ? none : " "}</p>
+        <p className="dim" style={{ padding: "10px 12px" }}>{ready === "measured" ? none : ready === "unknown" ? "No measurements now." : " "}</p>
       )}
     </Section>
   );

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { live } from "@/api/live";
 import { queueStatsHistoryQuery } from "@/api/queries";
-import type { QueueHistory } from "@/api/types";
+import type { QueueHistory, QueueStats } from "@/api/types";
 import type { GraphData } from "@/ui/Graph";
 
 export type Window = "2m" | "1h" | "24h";
@@ -11,9 +11,10 @@ const KEEP_LIVE_S = 120;
 
 interface Sample {
   at: number;
-  upload: number;
-  download: number;
-  drops: number;
+  /** null: the queue had no class at that moment. */
+  upload: number | null;
+  download: number | null;
+  drops: number | null;
 }
 
 const NO_SAMPLES: readonly Sample[] = [];
@@ -27,6 +28,9 @@ export function fromHistory(history: QueueHistory): GraphData {
   return { at, upload: history.upload.rate_bps, download: history.download.rate_bps, drops };
 }
 
+const sampleOf = (stats: QueueStats, at: number): Sample =>
+  stats.live ? { at, upload: stats.rate_bps.upload, download: stats.rate_bps.download, drops: stats.drops_ps.upload + stats.drops_ps.download } : { at, upload: null, download: null, drops: null };
+
 /** The past from the router's memory, and in the two-minute window every new second as it comes. */
 export function useGraphData(id: string, window: Window): { data: GraphData | null; error: unknown } {
   const history = useQuery(queueStatsHistoryQuery(id, window));
@@ -38,7 +42,7 @@ export function useGraphData(id: string, window: Window): { data: GraphData | nu
       const stats = live.latest(id);
       const at = live.queuesAt.value;
       if (!stats || at === null) return;
-      setKept((before) => ({ id, samples: [...(before.id === id ? before.samples : []).filter((sample) => sample.at > at - KEEP_LIVE_S && sample.at < at), { at, upload: stats.rate_bps.upload, download: stats.rate_bps.download, drops: stats.drops_ps.upload + stats.drops_ps.download }] }));
+      setKept((before) => ({ id, samples: [...(before.id === id ? before.samples : []).filter((sample) => sample.at > at - KEEP_LIVE_S && sample.at < at), sampleOf(stats, at)] }));
     });
     return () => {
       stop();
