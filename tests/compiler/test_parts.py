@@ -18,9 +18,7 @@ from weir.compiler import (
     SlotAllocation,
     class_key,
     compile_document,
-    compile_tables,
     describe,
-    difference,
     explain,
     next_edge,
     nothing_compiled,
@@ -46,19 +44,6 @@ def changed(document: Document, old: Queue | None, new: Queue | None) -> list[Ch
     change = Change("queue", item.id, old, new)
     document.apply([change])
     return [change]
-
-
-def test_tables_made_anew_with_the_same_slots_are_the_same() -> None:
-    document = Document(
-        Queue(f"q{n}", f"q{n}", (f"10.0.{n}.0/24", "10.0.0.0/16"), position=n, parent="q0" if n > 4 else None)
-        for n in range(8)
-    )
-    compiled = compile_document(document, SlotAllocation(), NOW)
-    held = compile_document(document, SlotAllocation(), NOW)
-    compiled.renew(compile_tables(document, compiled.class_slots().__getitem__, NOW))
-    assert not difference(held, compiled)
-    with pytest.raises(ValueError, match="not made from this state"):
-        compiled.accept(recompiled(held, document, NOW))
 
 
 # --- slots ---

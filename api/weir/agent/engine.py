@@ -26,11 +26,10 @@ from weir.compiler import (
     Plan,
     SlotAllocation,
     compile_document,
-    compile_tables,
     nothing_compiled,
     update,
 )
-from weir.memory import give_back_memory, give_back_soon, unhurried
+from weir.memory import give_back_memory, give_back_soon
 from weir.model.document import Change, Document
 from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
 from weir.model.rules import validate
@@ -44,8 +43,6 @@ SLICE = 500
 PAUSE_S = 0.002
 """Between two holds; a lock is not fair, and whoever waits must get it."""
 MANY_CHANGES = 5000
-VERY_MANY_CHANGES = 20_000
-"""After more changes than this, document and compiled state are made anew in memory that lies together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +156,7 @@ class Engine:
             self._unsettled = None
             self._settled_revision = revision
         if count > MANY_CHANGES:
-            give_back_soon(self._compact if count > VERY_MANY_CHANGES else None)
+            give_back_soon()
 
     def abandoned(self, revision: int) -> None:
         """The connection that applied `revision` is gone: only if the store has it does it stay."""
@@ -272,21 +269,6 @@ class Engine:
                 "counts": plan.counts()._asdict(),
                 "findings": [finding.to_json() for finding in errors],
             }
-
-    def _compact(self) -> None:
-        """The same document and compiled state as new objects; a change meanwhile makes it void."""
-        revision = self.revision
-        document = Document(unhurried(self._require_store().objects(revision)))
-        with self.lock:
-            state = (revision, self.compiled.generation)
-            slots, now_local = self.compiled.class_slots(), self.compiled.now_local
-            if self.revision != revision:
-                return
-        tables = compile_tables(document, slots.__getitem__, now_local)
-        with self.lock:
-            if (self.revision, self.compiled.generation) == state:
-                self.document = document
-                self.compiled.renew(tables)
 
     # -- inside ------------------------------------------------------------------------------------------
 

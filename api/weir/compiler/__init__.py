@@ -9,7 +9,7 @@ compiled.accept(plan)        # when the kernel holds it; else forget the plan
 from weir.compiler.allocation import DEFAULT_CAPACITY, SlotAllocation
 from weir.compiler.compiled import Compiled, PrefixTable, Shaping
 from weir.compiler.explain import describe, explain, next_edge
-from weir.compiler.full import compile_document, compile_tables, difference, nothing_compiled, recompiled
+from weir.compiler.full import compile_document, difference, nothing_compiled, recompiled
 from weir.compiler.incremental import update
 from weir.compiler.plan import Delta, Plan, PrefixDelta, ShapingDelta
 from weir.compiler.types import (
@@ -57,7 +57,6 @@ __all__ = [
     "Waiting",
     "class_key",
     "compile_document",
-    "compile_tables",
     "describe",
     "difference",
     "explain",

@@ -123,15 +123,6 @@ class Compiled:
         """Queue id -> slot."""
         return {spec.queue_id: spec.slot for spec in self.tables.by_id.values() if spec.is_queue}
 
-    def class_slots(self) -> dict[str, int]:
-        """Class id -> slot, totals included."""
-        return {class_id: spec.slot for class_id, spec in self.tables.by_id.items()}
-
-    def renew(self, tables: Tables) -> None:
-        """Equal tables in the place of these; plans made before no longer fit."""
-        self.generation += 1
-        self.tables = tables
-
     def accept(self, plan: Plan) -> None:
         """Take over a plan made from this very state, after the kernel holds it."""
         outcome = plan.outcome

@@ -32,7 +32,7 @@ def compile_document(document: Document, allocation: SlotAllocation, now_local: 
     """
     own = allocation.copy()
     slots = own.draft()
-    tables = compile_tables(document, slots.take, now_local)
+    tables = _compile_tables(document, slots.take, now_local)
     own.accept(slots)
     return Compiled(tables, site_of(document), own, now_local)
 
@@ -54,7 +54,7 @@ def recompiled(compiled: Compiled, document: Document, now_local: datetime) -> P
         known = before.get(class_id)
         return slots.take(class_id) if known is None else known.slot
 
-    tables = compile_tables(document, slot_for, now_local)
+    tables = _compile_tables(document, slot_for, now_local)
     for class_id, spec in before.items():
         if class_id not in tables.by_id and (spec.far or document.queue(spec.queue_id) is not None):
             slots.release(spec.slot)
@@ -98,8 +98,7 @@ def _prefix_difference(before: Tables, after: Tables) -> PrefixDelta:
     return delta
 
 
-def compile_tables(document: Document, slot_for: Callable[[str], int], now_local: datetime) -> Tables:
-    """What queues come down to; `slot_for` deals the slots by class id."""
+def _compile_tables(document: Document, slot_for: Callable[[str], int], now_local: datetime) -> Tables:
     walk = _Walk(document, slot_for, now_local)
     for queue in children_in_order(document, None):
         walk.visit(queue, EVERYTHING, TOP)
