@@ -35,7 +35,7 @@ def download_backup() -> Response:
 @area.operation(
     "POST",
     "/backup/check",
-    scope=READ,
+    scope=WRITE,
     upload=UPLOAD,
     answers=backup.BackupReport,
     max_body_bytes=LARGE_BODY_BYTES,
