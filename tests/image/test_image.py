@@ -104,4 +104,5 @@ def test_what_the_tuning_says_of_the_leaves_is_what_the_shaper_sets() -> None:
     document = tomllib.loads((ROOT / "board/tuning.toml").read_text(encoding="utf-8"))
     values = {item["key"]: item["value"] for item in document["setting"]}
     assert values["fq.flow_limit"] == str(tc.FQ_FLOW_LIMIT)
+    assert values["fq.orphan_mask"] == str(tc.FQ_ORPHAN_MASK)
     assert values["fq.horizon"] == f"{tc.FQ_HORIZON_MS // 1000}s"

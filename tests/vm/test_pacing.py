@@ -12,6 +12,7 @@ import pytest
 from lab import delay, measure, netns, plan, tcp
 from lab.measure import Flow
 from tests.router import MEGABIT, Router, customer, rate
+from weir.adapters import tc
 
 pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
 
@@ -31,6 +32,8 @@ def test_every_leaf_of_the_interfaces_paces(router: Router) -> None:
         assert kinds.count("mq") == 1
         assert kinds.count("fq") == plan.QUEUES_PER_LINK
         assert len(kinds) == 1 + plan.QUEUES_PER_LINK
+        masks = {qdisc["options"]["orphan_mask"] for qdisc in shown if qdisc["kind"] == "fq"}
+        assert masks == {tc.FQ_ORPHAN_MASK}
 
 
 @pytest.mark.parametrize("mbit", [1, 10, 50])

@@ -42,6 +42,9 @@ FQ_HORIZON_MS = 10_000
 FQ_FLOW_LIMIT = 10_000
 FQ_LIMIT = 100_000
 """Ours drop first: a class's limit is far below the horizon, and its backlog below the flow limit."""
+FQ_ORPHAN_MASK = 0xFFFFF
+"""The part of a forwarded packet's flow hash by which fq tells flows apart. With fq's own 10 bits, waiting flows of
+two customers share one of 1,024 queues, and the one that may leave earlier stands behind the other."""
 
 BATCH_TIMEOUT_S = 120.0
 _CLONE_NEWNET = 0x4000_0000
@@ -76,7 +79,10 @@ def batch(lines: Sequence[str]) -> None:
 
 def fq_lines(ifname: str, tx_queues: int) -> list[str]:
     """Commands that make the root an fq, or an mq with fq below every transmit queue."""
-    options = f"fq limit {FQ_LIMIT} flow_limit {FQ_FLOW_LIMIT} horizon {FQ_HORIZON_MS}ms horizon_drop"
+    options = (
+        f"fq limit {FQ_LIMIT} flow_limit {FQ_FLOW_LIMIT} orphan_mask {FQ_ORPHAN_MASK} "
+        f"horizon {FQ_HORIZON_MS}ms horizon_drop"
+    )
     if tx_queues <= 1:
         return [f"qdisc replace dev {ifname} root handle {FQ_MAJOR:x}: {options}"]
     root = [f"qdisc replace dev {ifname} root handle {MQ_MAJOR:x}: mq"]

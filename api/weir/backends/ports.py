@@ -245,8 +245,8 @@ def paces(qdiscs: Sequence[Qdisc], tx_queues: int) -> bool:
 
 
 def _has_our_limits(qdisc: Qdisc) -> bool:
-    options = qdisc.options
-    return options.get("flow_limit") == tc.FQ_FLOW_LIMIT and options.get("limit") == tc.FQ_LIMIT
+    ours = {"limit": tc.FQ_LIMIT, "flow_limit": tc.FQ_FLOW_LIMIT, "orphan_mask": tc.FQ_ORPHAN_MASK}
+    return ours.items() <= qdisc.options.items()
 
 
 def _root(qdiscs: Sequence[Qdisc]) -> Qdisc | None:
