@@ -26,7 +26,7 @@ BIN = ROOT / "build" / "venv" / "bin"
 PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "-p", "no:cacheprovider"]
 KERNEL = "build/kernel/vm/bzImage"
 CONTRACT = "tests/http/test_contract.py"
-ALONE = {"lab", "lifecycle", "vm", "instructions", "e2e", "kernel"}
+ALONE = {"lab", "lifecycle", "vm", "latency", "instructions", "e2e", "kernel"}
 """Areas of tests that measure, or that need a lab of their own."""
 
 CLOSING_LINE = re.compile(
@@ -144,6 +144,13 @@ def checks(groups: list[str]) -> list[Check]:
         Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], processors=2, limit_s=600),
         Check("lab", "lab", [*PYTEST, "tests/lab"], processors=2, limit_s=900),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], processors=2, limit_s=900),
+        # Counts instructions, so what else runs does not change what it measures.
+        Check(
+            "latency",
+            "vm",
+            ["lab/vm/run", "--count-instructions", "--timeout", "500", *PYTEST, "tests/latency"],
+            limit_s=560,
+        ),
         Check(
             "instructions",
             "vm",
