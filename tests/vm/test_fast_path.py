@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fast path where XDP can ask the kernel's flow table: NAT, firewall, clocks, order of packets."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from lab.measure import bound, punctual
+from tests.agent.rig import Rig, lan, until, wan
+from weir.model.objects import Firewall, Interface, Pair, Queue
+
+pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+
+MEGABIT = 1_000_000
+CLIENT, SERVER, ROUTER = "10.64.0.2", "203.0.113.1", "203.0.113.2"
+DIRECTIONS = ("upload", "download")
+UNSOLICITED_PORT = 7777
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    made = Rig()
+    try:
+        made.fit_for_xdp()
+        made.start_agent()
+        yield made
+    finally:
+        print(made.agent_log())
+        made.close()
+
+
+@pytest.fixture(autouse=True)
+def behind_nat(rig: Rig) -> None:
+    """NAT, the firewall and one customer whose limit nobody reaches; its counters start at 0."""
+    with suppress(Exception):
+        rig.commit(delete=[("queue", "client")])
+    rig.commit(lan(), wan(), Firewall(), customer(50))
+
+
+def customer(limit_mbit: float) -> Queue:
+    limit_bps = int(limit_mbit * MEGABIT)
+    return Queue("client", "client", target=(f"{CLIENT}/32",), max_limit_bps=Pair(limit_bps, limit_bps))
+
+
+def shaper(rig: Rig, device: str) -> dict[str, str]:
+    items = rig.agent.call("interfaces")["value"]
+    found: dict[str, str] = next(item["shaper"] for item in items if item["name"] == device)
+    return found
+
+
+def passed_up(rig: Rig, reason: str) -> int:
+    return sum(item["passed_up_packets"].get(reason, 0) for item in rig.agent.call("interfaces")["value"])
+
+
+def test_nat_and_firewall_leave_connections_to_xdp(rig: Rig) -> None:
+    assert {shaper(rig, device)["fast_path"] for device in ("lan0", "wan0")} == {"established"}
+    assert {shaper(rig, device)["mode"] for device in ("lan0", "wan0")} == {"edt"}
+    for direction in DIRECTIONS:
+        assert rig.rate_bps(direction, MEGABIT) == pytest.approx(MEGABIT, rel=0.1)
+        assert rig.fast_share("client", direction) > 0.5, direction
+
+
+CHUNK_BYTES, CHUNKS, PAUSE_S = 20_000, 25, 0.02
+
+
+def test_tcp_arrives_intact_from_the_routers_address(rig: Rig) -> None:
+    """Addresses, ports and checksums as NAT makes them, both ways: the peers' kernels check every segment."""
+    with (
+        bound(rig.internet, SERVER, kind=socket.SOCK_STREAM) as listener,
+        bound(rig.client_ns, CLIENT, kind=socket.SOCK_STREAM) as client,
+    ):
+        listener.listen()
+        client.settimeout(60)
+        client.connect(listener.getsockname())
+        server, peer = listener.accept()
+        echo = threading.Thread(target=_echo, args=(server,))
+        echo.start()
+        for _ in range(CHUNKS):
+            sent = os.urandom(CHUNK_BYTES)
+            client.sendall(sent)
+            received = bytearray()
+            while len(received) < len(sent):
+                received += client.recv(65536)
+            assert received == sent
+            threading.Event().wait(PAUSE_S)
+        client.shutdown(socket.SHUT_WR)
+        echo.join()
+    assert peer[0] == ROUTER
+    for direction in DIRECTIONS:
+        assert rig.fast_share("client", direction) > 0.3, direction
+
+
+def _echo(server: socket.socket) -> None:
+    with server:
+        while data := server.recv(65536):
+            server.sendall(data)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_limit_holds_behind_nat(rig: Rig, direction: str) -> None:
+    rig.commit(customer(1))
+    assert rig.rate_bps(direction, 5 * MEGABIT // 2, warm_s=1.5) == pytest.approx(MEGABIT, rel=0.05)
+
+
+def test_a_new_rule_holds_from_the_answer_on(rig: Rig) -> None:
+    """Without rules a stranger's packets reach the client through XDP; with them none does."""
+    rig.commit(Firewall(masquerade=False, drop_new_from_wan=False))
+    with bound(rig.internet, SERVER) as stranger, bound(rig.client_ns, CLIENT, UNSOLICITED_PORT) as client:
+        client.settimeout(0.5)
+        until("a stranger's packets arrive", lambda: _delivered(stranger, client, 5) == 5)
+        assert _delivered(stranger, client, 5) == 5
+        assert rig.fast_share("client", "download") > 0
+        rig.commit(Firewall())
+        assert _delivered(stranger, client, 50) == 0
+
+
+def _delivered(sender: socket.socket, receiver: socket.socket, packets: int) -> int:
+    for _ in range(packets):
+        sender.sendto(b"unasked", (CLIENT, UNSOLICITED_PORT))
+    count = 0
+    with suppress(TimeoutError):
+        while count < packets:
+            receiver.recv(64)
+            count += 1
+    return count
+
+
+def test_a_change_of_the_firewall_makes_connections_show_themselves_again(rig: Rig) -> None:
+    rig.rate_bps("upload", MEGABIT)
+    before = passed_up(rig, "no-flow")
+    rig.commit(Firewall(allow_ping_from_wan=False))
+    assert rig.rate_bps("upload", MEGABIT) == pytest.approx(MEGABIT, rel=0.1)
+    assert passed_up(rig, "no-flow") > before
+
+
+def test_other_protocols_pass_behind_nat_by_the_stack(rig: Rig) -> None:
+    rig.run("ping", "-c", "3", "-i", "0.2", "-W", "5", SERVER, namespace=rig.client_ns)
+
+
+def test_a_port_without_fast_path_still_translates(rig: Rig) -> None:
+    rig.commit(Interface("lan0", role="lan", addresses=("10.64.0.1/24",), fast_path="off"))
+    assert shaper(rig, "lan0")["fast_path_reason"] == "turned off"
+    assert rig.rate_bps("upload", MEGABIT) == pytest.approx(MEGABIT, rel=0.1)
+    assert rig.fast_share("client", "upload") == 0.0
+
+
+NUMBERED = struct.Struct("!I")
+PACKET_BYTES = 200
+LOADS = (0.3, 1.4, 0.5, 1.2, 0.2, 1.6, 0.8, 1.0)
+"""Shares of the limit that are offered, each for `PHASE_S`."""
+PHASE_S = 0.4
+ROUNDS = 5
+FLOWS = 4
+
+
+@dataclass
+class Numbered:
+    """One flow of numbered packets, and the numbers in the order of their arrival."""
+
+    sender: socket.socket
+    receiver: socket.socket
+    sent: int = 0
+    arrived: list[int] = field(default_factory=list)
+
+    def collect(self) -> None:
+        self.receiver.settimeout(2)
+        with suppress(TimeoutError):
+            while True:
+                data = self.receiver.recv(2048)
+                if len(data) > NUMBERED.size + 1:
+                    self.arrived.append(NUMBERED.unpack_from(data)[0])
+
+    def overtaken(self) -> list[tuple[int, int]]:
+        """Pairs of a number and a smaller one that arrived after it."""
+        return [(a, b) for a, b in zip(self.arrived, self.arrived[1:], strict=False) if b < a]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_no_packet_overtakes_another_while_load_crosses_the_limit(rig: Rig, direction: str) -> None:
+    limit_mbit = 0.8
+    rig.commit(customer(limit_mbit))
+    flows = [_numbered(rig, direction) for _ in range(FLOWS)]
+    readers = [threading.Thread(target=flow.collect) for flow in flows]
+    for reader in readers:
+        reader.start()
+    _ramp(flows, int(limit_mbit * MEGABIT))
+    for reader in readers:
+        reader.join()
+    for flow in flows:
+        flow.sender.close()
+        flow.receiver.close()
+    arrived = sum(len(flow.arrived) for flow in flows)
+    share = rig.fast_share("client", direction)
+    print(f"{direction}: {arrived} of {sum(f.sent for f in flows)} arrived, {share:.0%} by the fast path")
+    assert [flow.overtaken() for flow in flows] == [[]] * FLOWS
+    assert arrived > 1000
+    assert 0.05 < share < 0.95, "both paths must be used"
+
+
+def _numbered(rig: Rig, direction: str) -> Numbered:
+    near, far = bound(rig.client_ns, CLIENT), bound(rig.internet, SERVER)
+    near.connect(far.getsockname())
+    far.settimeout(0.2)
+
+    def met() -> bool:
+        near.send(b"hello")
+        with suppress(TimeoutError):
+            far.connect(far.recvfrom(64)[1])
+            return True
+        return False
+
+    until("a first packet arrives", met)
+    return Numbered(near, far) if direction == "upload" else Numbered(far, near)
+
+
+def _ramp(flows: list[Numbered], limit_bps: int) -> None:
+    """Offer the loads in turn, packets of all flows alternating."""
+    punctual()
+    filler = bytes(PACKET_BYTES - 28 - NUMBERED.size)
+    due_s = time.monotonic()
+    number = 0
+    for load in LOADS * ROUNDS:
+        end_s = due_s + PHASE_S
+        interval_s = PACKET_BYTES * 8 / (limit_bps * load)
+        while due_s < end_s:
+            _wait_until(due_s)
+            flow = flows[number % FLOWS]
+            flow.sender.send(NUMBERED.pack(flow.sent) + filler)
+            flow.sent += 1
+            number += 1
+            due_s += interval_s
+
+
+def _wait_until(due_s: float) -> None:
+    left_s = due_s - time.monotonic()
+    if left_s > 0.0005:
+        threading.Event().wait(left_s)
