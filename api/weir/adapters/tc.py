@@ -43,7 +43,7 @@ FQ_FLOW_LIMIT = 10_000
 FQ_LIMIT = 100_000
 """Ours drop first: a class's limit is far below the horizon, and its backlog below the flow limit."""
 FQ_ORPHAN_MASK = 0xFFFFF
-"""The part of a forwarded packet's flow hash by which fq tells flows apart. With fq's own 10 bits, the waiting
+"""By how much of a forwarded packet's flow hash fq tells flows apart. With fq's own 10 bits, the waiting
 flows of two customers share one of 1,024 queues, where one that may leave earlier stands behind another."""
 
 BATCH_TIMEOUT_S = 120.0
