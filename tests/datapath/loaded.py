@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tests.datapath import bpf_run
 from weir.adapters.datapath import Datapath
+from weir.adapters.datapath_layout import layout_of
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Mode, PrefixEntry
 from weir.adapters.subqueue_records import SubqueuesRecord
 
@@ -128,7 +129,7 @@ class Loaded:
         struct.pack_into("<II", self._waits, at + 8, now, int(chance * 0xFFFF_FFFF))
 
     def counters(self, slot: int, direction: int) -> dict[str, int]:
-        layout = self.datapath.counters_layout()["counters"]
+        layout = layout_of(self.datapath.usage())["counters"]
         assert isinstance(layout, dict)
         return {
             name: struct.unpack_from("<Q", self._counters, (slot * 2 + direction) * 64 + place[0])[0]

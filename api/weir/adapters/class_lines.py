@@ -2,7 +2,7 @@
 """The classes as the programs read them: a read-only mapping of the kernel's own memory.
 
 Verifying one change among 100,000 queues reads two 64-byte lines, and looking through all of them makes
-no 100,000 objects at once. The places of the fields come from `Datapath.counters_layout`.
+no 100,000 objects at once. The places of the fields come from `datapath_layout`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any, Protocol
 
+from weir.adapters.datapath_layout import layout_of
 from weir.adapters.datapath_lib import problem_of
-from weir.adapters.datapath_records import ClassRecord, LineRecord
+from weir.adapters.datapath_records import ClassRecord, LineRecord, Usage
 from weir.adapters.subqueue_records import QUANTUM_NS, read_row
 
 _FIELDS = ("burst", "limit", "parent", "shared", "key", "rate_bps", "htb_classid", "flags", "guarantee_bps")
@@ -31,14 +32,14 @@ class Source(Protocol):
 
     def native(self) -> tuple[ctypes.CDLL, Any]: ...
 
-    def counters_layout(self) -> dict[str, Any]: ...
+    def usage(self) -> Usage: ...
 
 
 class ClassLines:
     """Reads classes until `close`. Safe to use beside the programs and the writer: fields are whole words."""
 
     def __init__(self, source: Source) -> None:
-        layout = source.counters_layout()
+        layout: dict[str, Any] = layout_of(source.usage())
         self._lines, self._stride = int(layout["lines"]), int(layout["stride"])
         self._row, self._pick = _row_of(layout["class"]["fields"])
         self._key, self._key_at = struct.Struct("=Q"), int(layout["class"]["fields"]["key"][0])

@@ -45,14 +45,13 @@ from weir.adapters.datapath_records import (
     unpack_far,
     unpack_prefixes,
 )
+from weir.adapters.subqueue_records import SPEC as SUBQUEUES
 from weir.adapters.subqueue_records import (
-    ROW_SIZE,
     SubqueuesRecord,
     SubqueuesState,
     pack_subqueues,
     unpack_subqueues,
 )
-from weir.adapters.subqueue_records import SPEC as SUBQUEUES
 
 REASONS = ("no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class")
 UP_REASONS = ("unusual", "route", "port", "no-flow", "waits", "order")
@@ -62,34 +61,6 @@ XDP_MODES = ("none", "native", "generic")
 DEFAULT_CAPACITY = 131072
 MAX_PORTS = 1024
 ROUTED = Role.CLASSIFY | Role.SHAPE
-
-LINE_SIZE = 64
-_LINE_FIELDS = {
-    "clock_tk": (0, 8),
-    "cost": (8, 8),
-    "burst": (16, 4),
-    "limit": (20, 4),
-    "parent": (24, 4),
-    "shared": (28, 4),
-    "key": (32, 8),
-    "rate_bps": (40, 8),
-    "htb_classid": (48, 4),
-    "flags": (52, 4),
-    "guarantee_bps": (56, 8),
-}
-_COUNTER_FIELDS = (
-    "packets",
-    "bytes",
-    "drop_packets",
-    "drop_bytes",
-    "ancestor_drop_packets",
-    "mark_packets",
-    "fast_bytes",
-    "delay_us",
-)
-
-
-_DELAY_FIELDS = ("updated", "chance", "delay_us", "worst_us", "worst_before_us", "early_packets")
 
 
 class Datapath:
@@ -329,43 +300,6 @@ class Datapath:
         """A descriptor of a map for reading and writing. The caller closes it."""
         return self._call("weir_map_fd", name.encode(), 0)
 
-    def counters_layout(self) -> dict[str, object]:
-        """How to read the two arrays: both have one 64-byte row per line = slot * 2 + direction.
-
-        Counters are kept where a packet matched; a parent's figure is its own row plus those of all
-        lines below it (`parent` in the class row, 0 = none).
-        """
-        lines = self.usage().classes[1] * 2
-        return {
-            "lines": lines,
-            "stride": LINE_SIZE,
-            "directions": ["upload", "download"],
-            "counters": {
-                "map": "weir_counters",
-                "bytes": lines * LINE_SIZE,
-                "fields": {name: [index * 8, 8] for index, name in enumerate(_COUNTER_FIELDS)},
-            },
-            "class": {
-                "map": "weir_lines",
-                "bytes": lines * LINE_SIZE,
-                "fields": {name: list(place) for name, place in _LINE_FIELDS.items()},
-                "ticks_per_ns": 16,
-            },
-            "delays": {
-                "map": "weir_waits",
-                "lines": lines,
-                "stride": 32,
-                "unit_shift": 20,
-                "span_shift": 10,
-                "fields": {name: [8 + index * 4, 4] for index, name in enumerate(_DELAY_FIELDS)},
-            },
-            "subqueues": {
-                "map": "weir_subqueues",
-                "bytes": (self.usage().subqueue_lines[1] + 1) * ROW_SIZE,
-                "row_shift": 8,
-            },
-        }
-
     def program_fd(self, name: str) -> int:
         """A descriptor of `weir_ingress` or `weir_egress` (tests run packets through it)."""
         return self._call("weir_program_fd", name.encode())
@@ -377,11 +311,10 @@ class Datapath:
         return self._library, self._handle
 
     def _call(self, name: str, *arguments: object) -> int:
-        if self._handle is None:
-            raise RuntimeError("the datapath is closed")
-        result: int = getattr(self._library, name)(self._handle, *arguments)
+        library, handle = self.native()
+        result: int = getattr(library, name)(handle, *arguments)
         if result < 0:
-            raise problem_of(self._library, result)
+            raise problem_of(library, result)
         return result
 
 

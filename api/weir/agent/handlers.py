@@ -13,6 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from weir.adapters.datapath import Datapath
+from weir.adapters.datapath_layout import layout_of
 from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes
 from weir.agent import views
@@ -134,7 +135,7 @@ class Handlers:
 
     def _counters_fd(self, params: dict[str, Any], peer: Peer) -> Answer:
         """Read-only descriptors of counters, classes, delays, in this order; the server sends duplicates."""
-        return Answer({"layout": self._datapath.counters_layout(), "fds": list(_MAPS)}, self._map_fds)
+        return Answer({"layout": layout_of(self._datapath.usage()), "fds": list(_MAPS)}, self._map_fds)
 
     def _slots(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         since = params.get("since")

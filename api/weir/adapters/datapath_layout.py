@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the fields of the kernel's arrays lie, for a process that reads them without libweir.
+
+The rows are `struct weir_line`, `struct weir_counters` and
+`struct weir_backlog` of datapath/include/weir/abi.h.
+"""
+
+from __future__ import annotations
+
+from weir.adapters.datapath_records import Usage
+from weir.adapters.subqueue_records import ROW_SIZE
+
+LINE_SIZE = 64
+_LINE_FIELDS = {
+    "clock_tk": (0, 8),
+    "cost": (8, 8),
+    "burst": (16, 4),
+    "limit": (20, 4),
+    "parent": (24, 4),
+    "shared": (28, 4),
+    "key": (32, 8),
+    "rate_bps": (40, 8),
+    "htb_classid": (48, 4),
+    "flags": (52, 4),
+    "guarantee_bps": (56, 8),
+}
+_COUNTER_FIELDS = (
+    "packets",
+    "bytes",
+    "drop_packets",
+    "drop_bytes",
+    "ancestor_drop_packets",
+    "mark_packets",
+    "fast_bytes",
+    "delay_us",
+)
+_DELAY_FIELDS = ("updated", "chance", "delay_us", "worst_us", "worst_before_us", "early_packets")
+
+
+def layout_of(usage: Usage) -> dict[str, object]:
+    """How to read the arrays: one row per line = slot * 2 + direction.
+
+    Counters are kept where a packet matched; a parent's figure is its own row plus those of all
+    lines below it (`parent` in the class row, 0 = none). A field's place is (offset, size) in bytes.
+    """
+    lines = usage.classes[1] * 2
+    return {
+        "lines": lines,
+        "stride": LINE_SIZE,
+        "directions": ["upload", "download"],
+        "counters": {
+            "map": "weir_counters",
+            "bytes": lines * LINE_SIZE,
+            "fields": {name: [index * 8, 8] for index, name in enumerate(_COUNTER_FIELDS)},
+        },
+        "class": {
+            "map": "weir_lines",
+            "bytes": lines * LINE_SIZE,
+            "fields": {name: list(place) for name, place in _LINE_FIELDS.items()},
+            "ticks_per_ns": 16,
+        },
+        "delays": {
+            "map": "weir_waits",
+            "lines": lines,
+            "stride": 32,
+            "unit_shift": 20,
+            "span_shift": 10,
+            "fields": {name: [8 + index * 4, 4] for index, name in enumerate(_DELAY_FIELDS)},
+        },
+        "subqueues": {
+            "map": "weir_subqueues",
+            "bytes": (usage.subqueue_lines[1] + 1) * ROW_SIZE,
+            "row_shift": 8,
+        },
+    }
