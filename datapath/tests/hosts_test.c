@@ -4,6 +4,7 @@
  * cost that was found. A host that offers more than it may loses packets, which is how hunger shows.
  */
 #include "../share/hosts.h"
+#include "check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,16 +24,11 @@ static struct weir_subqueues rows[2];
 static struct weir_host hosts[HOSTS];
 static double offered_bps[HOSTS], got_bps[HOSTS];
 static uint64_t now_ns;
-static int passed, failed;
 
-static void check(int holds, const char *what, double value, double wanted)
+static void check_rate(int holds, const char *what, double value, double wanted)
 {
-	if (holds) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAIL %s: %.3f Mbit/s, wanted %.3f\n", what, value / 1e6, wanted / 1e6);
+	if (!check(holds, what))
+		printf("     %.3f Mbit/s, wanted %.3f\n", value / 1e6, wanted / 1e6);
 }
 
 static void reset(double class_bps)
@@ -78,9 +74,9 @@ static void test_equal_shares(struct weir_host_shares *shares)
 			host(i, i % 2 ? 20e6 : 60e6);
 		run(shares, 20);
 		for (uint32_t i = 1; i <= count; i++)
-			check(fabs(got_bps[i] - CLASS_BPS / count) < 0.02 * CLASS_BPS / count, "equal share",
-			      got_bps[i], CLASS_BPS / count);
-		check(rows[ROW].active == count, "active hosts", rows[ROW].active, count);
+			check_rate(fabs(got_bps[i] - CLASS_BPS / count) < 0.02 * CLASS_BPS / count,
+				   "equal share", got_bps[i], CLASS_BPS / count);
+		check_rate(rows[ROW].active == count, "active hosts", rows[ROW].active, count);
 	}
 }
 
@@ -91,15 +87,15 @@ static void test_the_modest_leave_the_rest(struct weir_host_shares *shares)
 	host(2, 50e6);
 	host(3, 50e6);
 	run(shares, 20);
-	check(fabs(got_bps[1] - 1e6) < 1, "a modest host", got_bps[1], 1e6);
-	check(got_bps[2] > 4.4e6 && got_bps[2] <= 4.5e6, "the rest is shared", got_bps[2], 4.45e6);
+	check_rate(fabs(got_bps[1] - 1e6) < 1, "a modest host", got_bps[1], 1e6);
+	check_rate(got_bps[2] > 4.4e6 && got_bps[2] <= 4.5e6, "the rest is shared", got_bps[2], 4.45e6);
 	offered_bps[3] = 0;
 	run(shares, 20);
-	check(got_bps[2] > 8.8e6 && got_bps[2] <= 9e6, "within a second an idle host's share is used",
-	      got_bps[2], 8.9e6);
+	check_rate(got_bps[2] > 8.8e6 && got_bps[2] <= 9e6, "within a second an idle host's share is used",
+		   got_bps[2], 8.9e6);
 	offered_bps[1] = 50e6;
 	run(shares, 20);
-	check(fabs(got_bps[1] - 5e6) < 1e5, "who comes back gets its share", got_bps[1], 5e6);
+	check_rate(fabs(got_bps[1] - 5e6) < 1e5, "who comes back gets its share", got_bps[1], 5e6);
 }
 
 static void test_a_sweep_takes_what_it_sends(struct weir_host_shares *shares)
@@ -109,7 +105,7 @@ static void test_a_sweep_takes_what_it_sends(struct weir_host_shares *shares)
 	for (uint32_t i = 2; i < HOSTS; i++)
 		host(i, 10e3);
 	run(shares, 20);
-	check(got_bps[1] > 9e6, "one host beside a sweep", got_bps[1], 9.3e6);
+	check_rate(got_bps[1] > 9e6, "one host beside a sweep", got_bps[1], 9.3e6);
 }
 
 static void test_rates_of_their_own(struct weir_host_shares *shares)
@@ -119,16 +115,16 @@ static void test_rates_of_their_own(struct weir_host_shares *shares)
 	host(1, 50e6);
 	host(2, 50e6);
 	run(shares, 20);
-	check(fabs(got_bps[1] - 3e6) < 1e4, "pcq-rate below the equal share", got_bps[1], 3e6);
+	check_rate(fabs(got_bps[1] - 3e6) < 1e4, "pcq-rate below the equal share", got_bps[1], 3e6);
 	for (uint32_t i = 3; i <= 10; i++)
 		host(i, 50e6);
 	run(shares, 20);
-	check(fabs(got_bps[1] - 1e6) < 2e4, "the equal share below pcq-rate", got_bps[1], 1e6);
+	check_rate(fabs(got_bps[1] - 1e6) < 2e4, "the equal share below pcq-rate", got_bps[1], 1e6);
 	reset(0);
 	rows[ROW].rate_bps = 3000000;
 	host(1, 50e6);
 	run(shares, 20);
-	check(fabs(got_bps[1] - 3e6) < 1e4, "pcq-rate in a class without a limit", got_bps[1], 3e6);
+	check_rate(fabs(got_bps[1] - 3e6) < 1e4, "pcq-rate in a class without a limit", got_bps[1], 3e6);
 }
 
 int main(void)
@@ -143,6 +139,5 @@ int main(void)
 	test_a_sweep_takes_what_it_sends(shares);
 	test_rates_of_their_own(shares);
 	weir_host_shares_free(shares);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return checked();
 }
