@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.agent.rig import Rig, sweep
+from tests.agent.rig import Rig, running, sweep
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,11 +21,5 @@ def swept() -> None:
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
     """A router with FRR and a running agent."""
-    made = Rig()
-    try:
-        made.start_frr()
-        made.start_agent()
+    with running(frr=True) as made:
         yield made
-    finally:
-        print(made.agent_log())
-        made.close()

@@ -10,17 +10,17 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from lab import netns
-from lab.measure import bound
+from tests.agent import traffic
+from tests.agent.polling import WAIT_S, until
 from tests.datapath import bpf_run
 from weir.model.codec import to_json
 from weir.model.document import Change
@@ -32,20 +32,7 @@ from weir.wire.client import AgentClient, AgentConnection
 PREFIX = "weir-agent-test-"
 RUN = Path("/run")
 FRR_PROGRAMS = Path("/usr/lib/frr")
-WAIT_S = 90.0
 _numbers = count()
-
-
-def until(what: str, ready: Callable[[], Any], within_s: float = WAIT_S) -> Any:
-    """Poll until `ready` gives something true; fail naming `what`."""
-    deadline = time.monotonic() + within_s
-    while True:
-        found = ready()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within_s:g} s: {what} (last: {found!r})")
-        time.sleep(0.02)
 
 
 class Rig:
@@ -193,36 +180,11 @@ class Rig:
     # -- traffic -------------------------------------------------------------------------------------
 
     def arriving(self, packets: int = 200) -> int:
-        """How many of so many UDP packets of 1,228 bytes, sent at once, get from client to internet."""
-        far = bound(self.internet, "203.0.113.1")
-        near = bound(self.client_ns, "10.64.0.2")
-        with near, far:
-            near.connect(far.getsockname())
-            far.settimeout(0.2)
-            until("a first packet arrives", lambda: near.send(b"hello") and _received(far))
-            for _ in range(packets):
-                near.send(bytes(1200))
-            return sum(1 for _ in iter(lambda: _received(far), 0))
+        return traffic.arriving(self.client_ns, self.internet, packets)
 
-    def rate_bps(self, direction: str, offered_bps: int, ip_bytes: int = 1228, warm_s: float = 0.7) -> float:
-        """IP bits per second that arrive of so many offered by the rig's client (or to it), over 1.5 s."""
-        far, near = bound(self.internet, "203.0.113.1"), bound(self.client_ns, "10.64.0.2")
-        with near, far:
-            near.connect(far.getsockname())
-            far.settimeout(0.2)
-            until("a first packet arrives", lambda: near.send(b"hello") and _met(far))
-            sender, receiver = (near, far) if direction == "upload" else (far, near)
-            receiver.setblocking(False)
-            payload, interval_s = bytes(ip_bytes - 28), ip_bytes * 8 / offered_bps
-            start_s = due_s = time.monotonic()
-            arrived = 0
-            while (now_s := time.monotonic()) < start_s + warm_s + 1.5:
-                if now_s >= due_s:
-                    sender.send(payload)
-                    due_s += interval_s
-                count = _drain(receiver)
-                arrived += count if now_s >= start_s + warm_s else 0
-            return arrived * ip_bytes * 8 / 1.5
+    def rate_bps(self, direction: str, offered_bps: int, **how: Any) -> float:
+        """IP bits per second that arrive of so many offered by the rig's client (or to it)."""
+        return traffic.rate_bps(self.client_ns, self.internet, direction, offered_bps, **how)
 
     def fit_for_xdp(self) -> None:
         """As on a wire: peers compute checksums and poll; and the internet knows the way back."""
@@ -288,31 +250,20 @@ class Rig:
         remove(self.name)
 
 
-def _met(far: socket.socket) -> bool:
-    """The first packet tells the address that the client has behind the NAT."""
+@contextmanager
+def running(*, frr: bool = False, xdp: bool = False) -> Iterator[Rig]:
+    """A rig with a running agent, with FRR or with what XDP needs; its log is printed, all is removed."""
+    made = Rig()
     try:
-        far.connect(far.recvfrom(2048)[1])
-    except TimeoutError:
-        return False
-    return True
-
-
-def _drain(link: socket.socket) -> int:
-    count = 0
-    while True:
-        try:
-            link.recv(2048)
-        except BlockingIOError:
-            return count
-        count += 1
-
-
-def _received(link: socket.socket) -> int:
-    """Bytes of the next packet, 0 when none comes for a while."""
-    try:
-        return len(link.recv(2048))
-    except TimeoutError:
-        return 0
+        if frr:
+            made.start_frr()
+        if xdp:
+            made.fit_for_xdp()
+        made.start_agent()
+        yield made
+    finally:
+        print(made.agent_log())
+        made.close()
 
 
 def apply(connection: AgentConnection, base: int, revision: int, changes: Sequence[Change]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.rig import Rig, client_queue, lan, queue, until, wan
+from tests.agent.polling import until
+from tests.agent.rig import Rig, client_queue, lan, queue, wan
 from weir.model.objects import Firewall, Interface, Pair, StaticRoute, Total
 from weir.model.problem import Conflict, Invalid, NotFound, Problem
 

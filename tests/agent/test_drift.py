@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from lab import netns
-from tests.agent.rig import Rig, client_queue, lan, queue, until, wan
+from tests.agent.polling import until
+from tests.agent.rig import Rig, client_queue, lan, queue, wan
 from weir.model.objects import Firewall, StaticRoute
 
 

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from tests.agent.rig import Rig, apply, client_queue, lan, queue, until, wan
+from tests.agent.polling import until
+from tests.agent.rig import Rig, apply, client_queue, lan, queue, wan
 from weir.model.objects import Pair, StaticRoute
 from weir.model.problem import Problem, Unavailable
 

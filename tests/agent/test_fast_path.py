@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.rig import Rig, lan, until, wan
+from tests.agent.polling import until
+from tests.agent.rig import Rig, lan, running, wan
 from weir.model.objects import Firewall, Interface, Pair, Queue
 
 OPEN = Firewall(masquerade=False, drop_new_from_wan=False)
@@ -21,14 +22,8 @@ CUSTOMER = Queue("client", "client", target=("10.64.0.2/32",), max_limit_bps=Pai
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    made = Rig()
-    try:
-        made.fit_for_xdp()
-        made.start_agent()
+    with running(xdp=True) as made:
         yield made
-    finally:
-        print(made.agent_log())
-        made.close()
 
 
 @pytest.fixture(autouse=True)

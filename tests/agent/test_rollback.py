@@ -7,7 +7,8 @@ import dataclasses
 
 import pytest
 
-from tests.agent.rig import Rig, lan, pending_of, queue, until, wan
+from tests.agent.polling import until
+from tests.agent.rig import Rig, lan, pending_of, queue, wan
 from weir.store import Pending
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.rig import Rig, lan, until
+from tests.agent.polling import until
+from tests.agent.rig import Rig, lan
 from weir.adapters.netlink import Link
 from weir.adapters.tunables import Tunables, mask_of
 from weir.backends.tuning import Setting, TuningBackend, load

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.agent.bundles import Bundler, missing_tools
-from tests.agent.rig import until
+from tests.agent.polling import until
 from weir.adapters.rauc import Rauc, Slot, Slots, problem_of
 from weir.agent.updates import Updates
 from weir.model.problem import ApplyFailed, Conflict, Invalid, NotFound, Problem, Unsupported

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from lab.measure import bound, punctual
-from tests.agent.rig import Rig, lan, until, wan
+from tests.agent.polling import until
+from tests.agent.rig import Rig, lan, running, wan
 from weir.model.objects import Firewall, Interface, Pair, Queue
 
 pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
@@ -28,14 +29,8 @@ UNSOLICITED_PORT = 7777
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    made = Rig()
-    try:
-        made.fit_for_xdp()
-        made.start_agent()
+    with running(xdp=True) as made:
         yield made
-    finally:
-        print(made.agent_log())
-        made.close()
 
 
 @pytest.fixture(autouse=True)

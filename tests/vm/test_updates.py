@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.agent.bundles import Bundler, missing_tools
-from tests.agent.rig import until
+from tests.agent.polling import until
 from weir.adapters.rauc import Rauc
 from weir.agent.updates import Updates
 from weir.wire.server import Peer

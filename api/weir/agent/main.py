@@ -52,7 +52,7 @@ from weir.backends.routes import RoutesBackend
 from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
 from weir.model.problem import Problem, Unavailable
-from weir.wire.server import AgentServer
+from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)
 
@@ -136,14 +136,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
-    server = AgentServer(
-        options.socket,
-        {**handlers.table(), **updates.table()},
-        allowed_uids={0} if options.api_uid is None else {0, options.api_uid},
-        socket_uid=-1 if options.api_uid is None else options.api_uid,
-        socket_mode=0o600,
-        on_close=handlers.closed,
-    )
+    server = _server(options, {**handlers.table(), **updates.table()}, handlers.closed)
     server.start()
     stack.callback(server.stop)
     keeper.start()
@@ -154,6 +147,20 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     wait_for_signal()
     notify("STOPPING=1")
     log.info("stopping; the kernel goes on as it is")
+
+
+def _server(
+    options: argparse.Namespace, table: dict[str, Handler], on_close: Callable[[Peer], None]
+) -> AgentServer:
+    """Root may connect, and the user of the API where one is named."""
+    return AgentServer(
+        options.socket,
+        table,
+        allowed_uids={0} if options.api_uid is None else {0, options.api_uid},
+        socket_uid=-1 if options.api_uid is None else options.api_uid,
+        socket_mode=0o600,
+        on_close=on_close,
+    )
 
 
 def _signals(stack: ExitStack) -> Callable[[], object]:
