@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The image's own script on real ext4 partitions: empty, grown, full, damaged and missing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("WEIR_IN_VM"), reason="it mounts over /data and /var: only in a machine of its own"
+)
+SCRIPT = Path(__file__).resolve().parents[2] / "board/overlay/usr/libexec/weir/data"
+MEBIBYTE = 1 << 20
+STATE = Path("/run/weir-data/state")
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def start(device: str, then: str = "true") -> str:
+    """A start of the system, as far as the data partition goes, and `then` in its mounts."""
+    Path("/data").mkdir(exist_ok=True)
+    return run("unshare", "--mount", "bash", "-c", f"WEIR_DATA_DEVICE={device} {SCRIPT} && {then}")
+
+
+def state() -> str:
+    return STATE.read_text().splitlines()[0]
+
+
+@contextmanager
+def loop(backing: Path, *options: str) -> Iterator[str]:
+    device = run("losetup", "--find", "--show", *options, backing).strip()
+    try:
+        yield device
+    finally:
+        run("losetup", "--detach", device)
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[str]:
+    """A partition as the image brings it: ext4, with nothing on it."""
+    for module in ("loop", "ext4"):
+        subprocess.run(["modprobe", module], check=False, capture_output=True)
+    backing = tmp_path / "data.img"
+    with backing.open("wb") as file:
+        file.truncate(128 * MEBIBYTE)
+    run("mkfs.ext4", "-q", "-L", "weir-data", "-O", "metadata_csum,64bit", backing)
+    with loop(backing) as found:
+        yield found
+
+
+def test_an_empty_partition_gets_its_folders_and_keeps_what_is_written(device: str) -> None:
+    start(device, "mkdir /var/lib/weir && echo kept >/var/lib/weir/file && echo line >/var/log/weir.log")
+    assert state() == "ok"
+    assert start(device, "cat /data/lib/weir/file /var/log/weir.log") == "kept\nline\n"
+    assert start(device, "stat -c '%U %a' /data/lib /data/log") == "root 755\nroot 755\n"
+
+
+def test_a_power_cut_is_no_damage(device: str, tmp_path: Path) -> None:
+    """A copy of the mounted device is what a power cut leaves: its journal waits to be replayed."""
+    copy = tmp_path / "cut.img"
+    start(device, f"echo kept >/data/lib/file && sync && dd if={device} of={copy} bs=1M status=none")
+    with loop(copy) as cut:
+        assert start(cut, "cat /data/lib/file") == "kept\n"
+    assert state() == "ok"
+
+
+def test_a_damaged_partition_is_repaired_and_that_is_said(device: str) -> None:
+    start(device, "echo kept >/data/lib/file")
+    run("debugfs", "-w", "-R", "clri <7>", device)
+    run("dd", "if=/dev/zero", f"of={device}", "bs=1k", "seek=1", "count=1", "conv=notrunc", "status=none")
+    assert start(device, "cat /data/lib/file") == "kept\n"
+    assert state() == "repaired"
+    start(device)
+    assert state() == "ok"
+
+
+def test_what_cannot_be_repaired_is_left_and_memory_takes_its_place(tmp_path: Path) -> None:
+    noise = os.urandom(4 * MEBIBYTE)
+    backing = tmp_path / "noise.img"
+    backing.write_bytes(noise)
+    with loop(backing) as device:
+        assert "tmpfs" in start(device, "stat -f -c %T /var/lib")
+    assert state() == "damaged"
+    assert "factory reset" in STATE.read_text()
+    assert backing.read_bytes() == noise
+
+
+def test_a_missing_partition_is_said() -> None:
+    assert "tmpfs" in start("''", "stat -f -c %T /var/log")
+    assert state() == "missing"
+
+
+def test_a_full_partition_gives_up_its_reserve_for_the_configuration(device: str) -> None:
+    start(device, "mkdir -p /data/lib/weir/uploads && touch /data/lib/weir/uploads/old.raucb")
+    assert start(device, "stat -c %s /data/reserve") == f"{16 * MEBIBYTE}\n"
+    fill = "dd if=/dev/zero of=/data/log/big bs=1M status=none 2>/dev/null; true"
+    start(device, f"chmod 1777 /data/log && setpriv --reuid 1000 --clear-groups bash -c '{fill}'")
+    room = start(device, "ls /data /data/lib/weir/uploads; df -Pk /data")
+    assert state() == "full"
+    assert "reserve" not in room
+    assert "old.raucb" not in room
+    available = re.search(r"(\d+)\s+\d+%", room)
+    assert available is not None
+    assert int(available[1]) > 12 << 10
+    start(device, "rm /data/log/big")
+    assert start(device, "ls /data/reserve") == "/data/reserve\n"
+    assert state() == "ok"
+
+
+def test_the_journal_goes_on_under_the_id_of_this_start(device: str) -> None:
+    own = Path("/etc/machine-id").read_text().strip()
+    assert len(own) == 32
+    start(device, f"mkdir -p /var/log/journal/{'0' * 32} && echo before >/var/log/journal/{'0' * 32}/system")
+    assert start(device, f"cat /var/log/journal/{own}/system") == "before\n"
+
+
+def test_the_partition_takes_the_rest_of_the_disk_and_nothing_is_lost(tmp_path: Path) -> None:
+    disk = tmp_path / "disk.img"
+    with disk.open("wb") as file:
+        file.truncate(64 * MEBIBYTE)
+    table = "label: gpt\nstart=2048, size=65536, name=data\n"
+    subprocess.run(["sfdisk", "--quiet", disk], input=table, text=True, check=True, capture_output=True)
+    with loop(disk, "--partscan") as small:
+        run("mkfs.ext4", "-q", f"{small}p1")
+        start(f"{small}p1", "echo kept >/data/lib/file")
+    os.truncate(disk, 512 * MEBIBYTE)
+    with loop(disk, "--partscan") as large:
+        assert start(f"{large}p1", "cat /data/lib/file") == "kept\n"
+        size_kib = start(f"{large}p1", "df -Pk /data").splitlines()[1].split()[1]
+    assert int(size_kib) > 400 << 10
+    assert state() == "ok"
