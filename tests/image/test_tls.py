@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The key that the first start makes, and the real nginx with the image's configuration in front of a small API."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "board/overlay/usr/libexec/weir/tls"
+CONFIGURATION = ROOT / "board/overlay/etc/nginx/nginx.conf"
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is missing")
+needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is missing")
+
+
+def make_key(folder: Path) -> str:
+    """What a start does; the file that nginx reads."""
+    subprocess.run([SCRIPT, folder / "kept", folder / "used"], check=True, capture_output=True)
+    return (folder / "used/weir.pem").read_text()
+
+
+def openssl(*words: str | Path) -> str:
+    command = ["openssl", *(str(word) for word in words)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@needs_openssl
+def test_the_first_start_makes_a_key_of_the_routers_own_that_stays(tmp_path: Path) -> None:
+    made = make_key(tmp_path / "one")
+    assert (tmp_path / "one/kept/weir.pem").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "one/used/weir.pem").stat().st_mode & 0o777 == 0o600
+    assert make_key(tmp_path / "one") == made
+    assert make_key(tmp_path / "two") != made
+
+
+@needs_openssl
+@pytest.mark.parametrize("content", ["", "-----BEGIN PRIVATE KEY-----\nMC4CAQ"])
+def test_a_file_that_a_power_failure_cut_is_made_anew(tmp_path: Path, content: str) -> None:
+    make_key(tmp_path)
+    (tmp_path / "kept/weir.pem").write_text(content)
+    openssl("x509", "-noout", "-in", tmp_path / "used/weir.pem")
+    assert make_key(tmp_path) == (tmp_path / "kept/weir.pem").read_text() != content
+
+
+@needs_openssl
+def test_a_certificate_near_its_end_is_renewed_with_the_same_key(tmp_path: Path) -> None:
+    make_key(tmp_path)
+    kept = tmp_path / "kept/weir.pem"
+    short = ["-x509", "-new", "-key", kept, "-days", "5", "-subj", "/CN=old", "-out", tmp_path / "old"]
+    openssl("req", *short)
+    key = openssl("pkey", "-in", kept)
+    kept.write_text(key + (tmp_path / "old").read_text())
+    renewed = make_key(tmp_path)
+    assert renewed.startswith(key)
+    openssl("x509", "-noout", "-checkend", str(800 * 86400), "-in", tmp_path / "used/weir.pem")
+
+
+@needs_openssl
+def test_without_room_to_keep_it_there_is_a_key_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/weir.pem.new").symlink_to("/nowhere/file")  # what cannot be written, root or not
+    assert "BEGIN CERTIFICATE" in make_key(tmp_path)
+    assert not (tmp_path / "kept/weir.pem").exists()
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers what it was sent."""
+
+    def do_GET(self) -> None:
+        body = json.dumps({"path": self.path, **{k.lower(): v for k, v in self.headers.items()}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_words: object) -> None:
+        """The test's output is not for requests."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Front:
+    """nginx with the image's configuration, on ports of this test's own."""
+
+    def __init__(self, folder: Path, api_port: int) -> None:
+        make_key(folder)
+        self.plain, self.secure = free_port(), free_port()
+        text = CONFIGURATION.read_text(encoding="utf-8")
+        text = re.sub(
+            r"^\s*(listen \[|http2 on).*\n", "", text, flags=re.MULTILINE
+        )  # nginx 1.22 has no http2
+        for old, new in (
+            ("listen 80", f"listen 127.0.0.1:{self.plain}"),
+            ("listen 443", f"listen 127.0.0.1:{self.secure}"),
+            ("127.0.0.1:8080", f"127.0.0.1:{api_port}"),
+            ("/run/weir-tls", str(folder / "used")),
+            ("/run/nginx.pid", str(folder / "pid")),
+            ("/var/log/nginx/error.log", str(folder / "error.log")),
+            ("/usr/share/weir/webui", str(folder / "webui")),
+            ("/usr/share/weir;", f"{ROOT}/board/overlay/usr/share/weir;"),
+            ("include mime.types", "include /etc/nginx/mime.types"),
+        ):
+            assert old in text, old
+            text = text.replace(old, new)
+        self.configuration = folder / "nginx.conf"
+        self.configuration.write_text(text)
+
+    def get(self, path: str, *, secure: bool = True, **headers: str) -> tuple[int, dict[str, str], str]:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = (
+            http.client.HTTPSConnection("127.0.0.1", self.secure, timeout=10, context=context)
+            if secure
+            else http.client.HTTPConnection("127.0.0.1", self.plain, timeout=10)
+        )
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read().decode()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Front, ThreadingHTTPServer]]:
+    api = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    threading.Thread(target=api.serve_forever, daemon=True).start()
+    found = Front(tmp_path, api.server_port)
+    tmp_path.chmod(0o755)
+    command = ["nginx", "-c", str(found.configuration), "-e", str(tmp_path / "error.log")]
+    with subprocess.Popen([*command, "-g", "daemon off;"]) as server:
+        try:
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline and server.poll() is None:
+                with suppress(OSError):
+                    found.get("/", secure=False)
+                    break
+                time.sleep(0.05)
+            yield found, api
+        finally:
+            server.terminate()
+            server.wait(timeout=10)
+            api.shutdown()
+            api.server_close()
+
+
+@needs_openssl
+@needs_nginx
+def test_plain_http_leads_to_tls_and_tls_leads_to_the_api(served: tuple[Front, ThreadingHTTPServer]) -> None:
+    front, _ = served
+    status, headers, _ = front.get("/queues?x=1", secure=False, Host="192.168.88.1")
+    assert (status, headers["location"]) == (308, "https://192.168.88.1/queues?x=1")
+    status, _, body = front.get("/api/v1/system/live")
+    assert status == 200
+    assert json.loads(body)["path"] == "/api/v1/system/live"
+
+
+@needs_openssl
+@needs_nginx
+def test_a_client_cannot_say_where_it_comes_from(served: tuple[Front, ThreadingHTTPServer]) -> None:
+    front, _ = served
+    sent = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "evil.example"}
+    heard = json.loads(front.get("/api/v1/auth/me", Host="weir", **sent)[2])
+    assert heard["x-forwarded-for"] == "127.0.0.1"
+    assert heard["x-forwarded-proto"] == "https"
+    assert heard["x-forwarded-host"] == "weir"
+
+
+@needs_openssl
+@needs_nginx
+def test_while_the_api_starts_a_browser_is_told_so(served: tuple[Front, ThreadingHTTPServer]) -> None:
+    front, api = served
+    api.shutdown()
+    api.server_close()
+    status, headers, body = front.get("/")
+    assert status == 503
+    assert headers["retry-after"] == "2"
+    assert "Weir is starting" in body
+    assert front.get("/api/v1/system")[0] == 502
