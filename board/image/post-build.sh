@@ -13,6 +13,9 @@ version=$(cat "$root/VERSION" 2>/dev/null || echo 0.1.0)
 mkdir -p "$target/data" "$target/boot/grub" "$target/var/lib" "$target/var/log"
 : >"$target/etc/machine-id"
 
+# The time zone is chosen on the running system, so it is a link on the data partition; UTC while there is none.
+ln -sfn /data/zone/localtime "$target/etc/localtime"
+
 cat >"$target/etc/os-release" <<RELEASE
 NAME=Weir
 ID=weir

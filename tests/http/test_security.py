@@ -45,6 +45,7 @@ def test_only_these_are_public() -> None:
     public = {path for _, path, scope in ROUTES if scope == PUBLIC}
     assert public == {
         "/api/v1/auth/sign-in",
+        "/api/v1/setup",
         "/api/v1/system/live",
         "/api/v1/openapi.json",
         "/api/v1/docs",
@@ -53,7 +54,7 @@ def test_only_these_are_public() -> None:
 
 
 def test_unsafe_operations_need_write_unless_listed() -> None:
-    allowed = {"/api/v1/candidate/validate", "/api/v1/auth/sign-in"}
+    allowed = {"/api/v1/candidate/validate", "/api/v1/auth/sign-in", "/api/v1/setup"}
     for method, path, scope in ROUTES:
         if method != "GET" and path not in allowed:
             assert scope in (WRITE, ADMIN, SIGNED_IN), (method, path)

@@ -19,7 +19,7 @@ from tests.stats.maps import Maps
 from weir.http.app import create_app, open_parts
 from weir.http.context import Context
 from weir.http.settings import Settings
-from weir.model.problem import Problem
+from weir.model.problem import Invalid, Problem
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
 
@@ -41,6 +41,8 @@ class Agent(FakeAgent):
             }
         ]  # fmt: skip
         self.updates = Updates(database.parent / "uploads")
+        self.appliance = Machine()
+        self.data: dict[str, Any] | None = None
         self._server = AgentServer(
             socket,
             {
@@ -55,6 +57,7 @@ class Agent(FakeAgent):
                 "system": self._system,
                 "tuning": lambda _params, _peer: self.tuning,
                 **self.updates.table(),
+                **self.appliance.table(),
             },
             allowed_uids={os.getuid()},
             on_close=self._closed,
@@ -75,6 +78,7 @@ class Agent(FakeAgent):
             "drift": [{"at_ms": 1, "part": "tc", "text": "somebody ran tc", "repaired": True}],
             "confirm": None,
             "started_at": self.started_at,
+            "data": self.data,
         }
 
     def _counters_fd(self, _params: dict[str, Any], _peer: Peer) -> Answer:
@@ -108,6 +112,32 @@ class Agent(FakeAgent):
             "kernel": "6.12-test",
             "hostname": "router",
         }
+
+
+class Machine:
+    """Time zone, factory reset and power as the agent answers them; remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.zone = "UTC"
+        self.asked: list[str] = []
+
+    def table(self) -> dict[str, Handler]:
+        return {
+            "time_zone": lambda _params, _peer: {"name": self.zone},
+            "time_zone_choose": self._choose_zone,
+            "factory_reset": lambda params, _peer: self._ask(f"reset {params['mode']}", "restarting"),
+            "power_off": lambda _params, _peer: self._ask("off", "powering_off"),
+        }
+
+    def _choose_zone(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        if params["name"] not in ("UTC", "Europe/Berlin"):
+            raise Invalid(f"there is no time zone {params['name']!r}", code="unknown-time-zone")
+        self.zone = params["name"]
+        return {"name": self.zone}
+
+    def _ask(self, what: str, answer: str) -> dict[str, Any]:
+        self.asked.append(what)
+        return {answer: True}
 
 
 class Updates:
@@ -196,7 +226,7 @@ class World:
         self.app = app_of(self.settings.static_dir)
         self.app.extensions["weir"] = self.parts
         self.agent = Agent(self.socket, self.database)
-        self.password = self.parts.service.auth.bootstrap()
+        self.password = None if self.settings.first_setup else self.parts.service.auth.bootstrap()
         self._tokens: dict[str, str] = {}
 
     def __enter__(self) -> World:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key that the first start makes, and the real nginx with the image's configuration in front of a small API."""
+"""The key that the first start makes, and the real nginx with the configuration of the image."""
 
 from __future__ import annotations
 

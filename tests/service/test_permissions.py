@@ -16,6 +16,8 @@ from weir.service.permissions import NEEDED, Action, authorize, requires
 OPEN_TO_ALL = {
     "auth": {
         "bootstrap",
+        "unclaimed",
+        "claim",
         "issue_local_token",
         "sign_in",
         "authenticate_session",

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from weir.adapters import data_partition
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_layout import layout_of
 from weir.adapters.netlink import Links
@@ -94,6 +95,7 @@ class Handlers:
             "started_at": engine.started_at_ms,
             "store": {"ok": engine.store is not None, "reason": engine.store_reason},
             "sharing": engine.sharing.to_json(),
+            "data": data_partition.state(),
             "rss_bytes": resident_bytes(),
         }
 

@@ -21,18 +21,20 @@ from pathlib import Path
 from typing import IO
 
 from weir import memory
-from weir.adapters import rauc
+from weir.adapters import data_partition, rauc
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
 from weir.adapters.events import Events
 from weir.adapters.frr import Frr
-from weir.adapters.machine import restart
+from weir.adapters.machine import power_off, restart
 from weir.adapters.modules import load_flow_tables
 from weir.adapters.netlink import Links
 from weir.adapters.share_controller import ShareController
+from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, logs
+from weir.agent.appliance import Appliance, Machine
 from weir.agent.engine import Engine
 from weir.agent.handlers import Handlers
 from weir.agent.keeper import Keeper
@@ -136,7 +138,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
-    server = _server(options, {**handlers.table(), **updates.table()}, handlers.closed)
+    machine = Machine(data_partition.state, data_partition.request_reset, restart, power_off)
+    appliance = Appliance(machine, TimeZone(), updates.busy)
+    server = _server(options, {**handlers.table(), **updates.table(), **appliance.table()}, handlers.closed)
     server.start()
     stack.callback(server.stop)
     keeper.start()

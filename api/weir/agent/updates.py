@@ -67,6 +67,11 @@ class Updates:
             "restart": self._restart,
         }
 
+    def busy(self) -> str:
+        """Why the machine may not go down now, "" when it may."""
+        with self._lock:
+            return _busy().message if self._job.state == "installing" else ""
+
     def _status(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         with self._lock:
             job = asdict(self._job)

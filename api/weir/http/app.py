@@ -20,6 +20,7 @@ from weir.http.resources import (
     network,
     queues,
     revisions,
+    setup,
     stats,
     system,
     tuning,
@@ -50,6 +51,7 @@ AREAS: tuple[Area, ...] = (
     backup.area,
     system.area,
     updates.area,
+    setup.area,
     documentation.area,
 )
 SAMPLER = Principal(0, "statistics", "read", "local", "sampler", "local", 0)
@@ -140,4 +142,6 @@ def open_parts(settings: Settings) -> Context:
         lambda: pending_answer(service, SAMPLER),
     )
     stats.start()
+    if settings.first_setup:
+        service.setup.start()
     return Context(settings, service, stats, ImportService(service))

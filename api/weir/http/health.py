@@ -24,7 +24,7 @@ def system_json(context: Context, by: Principal) -> Json:
     system = router.system_answer
     config = context.service.config
     warned = _warning_count(context, by)
-    checks = [*_agent_checks(context, by, status), *_shaping_checks(status, warned)]
+    checks = [*_agent_checks(context, by, status), *_data_checks(status), *_shaping_checks(status, warned)]
     states = {check["state"] for check in checks}
     return {
         "version": weir.__version__,
@@ -134,6 +134,19 @@ _AGENT_STATES = {
     "drift": ("warning", "Somebody changed the kernel; the agent is repairing it."),
     "failed": ("failed", "The agent could not bring the kernel to the configuration; see its log."),
 }
+
+
+_DATA_STATES = {"ok": "ok", "repaired": "warning", "full": "warning"}
+
+
+def _data_checks(status: Json) -> list[Json]:
+    """Where the router keeps its configuration; a system without a partition of its own says nothing."""
+    found = status.get("data")
+    if not isinstance(found, dict):
+        return []
+    message = str(found.get("message", ""))
+    sentence = f"{message[:1].upper()}{message[1:]}."
+    return [_check("data", _DATA_STATES.get(str(found.get("state")), "failed"), sentence)]
 
 
 def _shaping_checks(status: Json, warned: int) -> list[Json]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`trusted_proxies` counts the reverse proxies whose X-Forwarded-* headers are believed."""
+    """`trusted_proxies` counts the reverse proxies whose X-Forwarded-* headers are believed. `first_setup` is
+    the appliance's: while there is no account, whoever is at the router makes the first one."""
 
     database: Path
     agent_socket: Path
@@ -21,6 +22,7 @@ class Settings:
     trusted_proxies: int = 0
     statistics_database: Path | None = None
     allow_root: bool = False
+    first_setup: bool = False
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -37,6 +39,7 @@ class Settings:
             trusted_proxies=int(env.get("WEIR_TRUSTED_PROXIES", "0")),
             statistics_database=Path(statistics) if statistics else beside(database),
             allow_root=env.get("WEIR_ALLOW_ROOT") == "1",
+            first_setup=env.get("WEIR_FIRST_SETUP") == "1",
         )
 
 

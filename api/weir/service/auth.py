@@ -14,7 +14,7 @@ import hmac
 import secrets
 from typing import Literal
 
-from weir.model.problem import Forbidden, Invalid, NotFound, Problem, Unauthenticated
+from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Unauthenticated
 from weir.service import audit, passwords, throttle
 from weir.service.permissions import RANK, requires
 from weir.service.values import Principal, SignedIn
@@ -46,6 +46,21 @@ class AuthService:
             writer.add_user(ADMIN, password_hash, "admin", True, wall_ms())
             audit.write(writer, audit.entry("weir", "local", "", "user.bootstrap", ADMIN))
         return password
+
+    def unclaimed(self) -> bool:
+        """Whether there is no account yet."""
+        return not self._store.users()
+
+    def claim(self, password: str, source: str) -> None:
+        """The first account, `admin`, with this password. Raises `Invalid` (`weak-password`), `Conflict`
+        (`setup-done`)."""
+        passwords.check_rules(password, ADMIN)
+        password_hash = passwords.hash_password(password)
+        with self._store.write() as writer:
+            if writer.users_exist():
+                raise Conflict("this router has been set up already; sign in", code="setup-done")
+            writer.add_user(ADMIN, password_hash, "admin", False, wall_ms())
+            audit.write(writer, audit.entry(ADMIN, "none", source, "user.setup", ADMIN))
 
     def issue_local_token(self, name: str, scope: Scope, expires_in_s: int | None = None) -> str:
         """A token of `admin` for whoever may write the database file anyway (lab, management command)."""

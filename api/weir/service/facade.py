@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+from weir.service.appliance import ApplianceService
 from weir.service.audit import AuditService
 from weir.service.auth import AuthService
 from weir.service.backup import BackupService
@@ -14,6 +15,7 @@ from weir.service.configuration import ConfigService
 from weir.service.engine import Engine
 from weir.service.revisions import RevisionService
 from weir.service.running import Running
+from weir.service.setup import SetupService
 from weir.service.tuning import TuningService
 from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
@@ -41,6 +43,8 @@ class Service:
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)
         self.updates = UpdateService(agent, self.audit, folder / "uploads")
+        self.appliance = ApplianceService(agent, self.audit)
+        self.setup = SetupService(self.auth, self.config, agent)
 
     @classmethod
     def open(cls, database: Path, agent_socket: Path) -> Service:
@@ -70,6 +74,7 @@ class Service:
             store.close()
 
     def close(self) -> None:
+        self.setup.stop()
         self.agent.close()
         self._accounts.close()
         self._store.close()

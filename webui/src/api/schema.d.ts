@@ -1177,6 +1177,89 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether the router waits for its first account, and what it has to offer
+         * @description Answered to the router's own networks only while it waits.
+         */
+        get: operations["get_setup"];
+        put?: never;
+        /**
+         * Make the first account and configure LAN, WAN and time zone
+         * @description Refused as a whole when a part is not acceptable, and (409) as soon as there is an account. A new LAN
+         *     address holds at once: the answer may not arrive over the old one.
+         */
+        post: operations["finish_setup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/time-zone": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The time zone that schedules follow */
+        get: operations["get_time_zone"];
+        /**
+         * Choose the time zone
+         * @description It belongs to the machine, not to the configuration: it is in no revision and no backup.
+         */
+        put: operations["choose_time_zone"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/factory-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restart as a new router
+         * @description Carried out by the start, before anything opens a file; after a power failure the next start goes on.
+         */
+        post: operations["reset_to_factory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/power-off": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Switch the router off */
+        post: operations["power_off"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/openapi.json": {
         parameters: {
             query?: never;
@@ -2392,6 +2475,76 @@ export interface components {
         };
         Restarting: {
             restarting: boolean;
+        };
+        SetupLan: {
+            interface: string;
+            address: string;
+        };
+        SetupPort: {
+            id: string;
+            mac: string;
+            /** @description Whether a cable is in; false while the port is down. */
+            carrier: boolean;
+            speed_bps: number | null;
+        };
+        Setup: {
+            needed: boolean;
+            /** @description What stands in the way of setting up. */
+            reason: string | null;
+            lan: components["schemas"]["SetupLan"] | null;
+            ports: components["schemas"]["SetupPort"][];
+        };
+        PortChoice: {
+            interface: string;
+            /** @description With prefix length, such as 192.168.88.1/24. */
+            addresses: string[];
+        };
+        WanChoice: {
+            interface: string;
+            /** @description With prefix length, such as 192.168.88.1/24. */
+            addresses: string[];
+            /** @description The way to the internet, one of each family. */
+            gateways?: string[];
+        };
+        SetupInput: {
+            /** @description Of the account `admin`. */
+            password: string;
+            /**
+             * @description null: as it is.
+             * @default null
+             */
+            lan: components["schemas"]["PortChoice"] | null;
+            /**
+             * @description null: none yet.
+             * @default null
+             */
+            wan: components["schemas"]["WanChoice"] | null;
+            /**
+             * @description Such as Europe/Berlin; null: UTC.
+             * @default null
+             */
+            time_zone: string | null;
+        };
+        SetupDone: {
+            username: string;
+            revision: number;
+        };
+        TimeZone: {
+            /** @description Of the tz database, such as Europe/Berlin. */
+            name: string;
+        };
+        TimeZoneInput: {
+            name: string;
+        };
+        FactoryResetInput: {
+            /**
+             * @description keep: logs stay, configuration and accounts are put aside on the data partition; wipe: everything goes.
+             * @enum {string}
+             */
+            mode: "keep" | "wipe";
+        };
+        PoweringOff: {
+            powering_off: boolean;
         };
     };
     responses: {
@@ -4885,6 +5038,147 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Restarting"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_setup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Setup"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    finish_setup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetupInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetupDone"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_time_zone: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimeZone"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    choose_time_zone: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TimeZoneInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimeZone"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    reset_to_factory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactoryResetInput"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restarting"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    power_off: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoweringOff"];
                 };
             };
             default: components["responses"]["PROBLEM"];

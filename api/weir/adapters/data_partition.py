@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data partition: what the start found (board/overlay/usr/libexec/weir/data), and what room is left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from weir.adapters.process import run
+
+STATE = Path("/run/weir-data/state")
+FOLDER = Path("/data")
+LOW_BYTES = 16 << 20
+"""Less than this is as good as full: a change may need as much for its journal."""
+NOT_KEPT = ("damaged", "missing")
+UNIT_TIMEOUT_S = 120.0
+
+
+def state(file: Path = STATE, folder: Path = FOLDER) -> dict[str, Any] | None:
+    """`state`, `message` and `free_bytes`; None where the system has no data partition by design."""
+    try:
+        word, _, message = file.read_text(encoding="utf-8").partition("\n")
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    free_bytes = found.f_bavail * found.f_frsize
+    if word not in NOT_KEPT and free_bytes < LOW_BYTES:
+        word = "full"
+        message = f"the data partition is full: {free_bytes >> 20} MiB are left for changes; free some room"
+    return {"state": word, "message": message.strip(), "free_bytes": free_bytes}
+
+
+def request_reset(mode: Literal["keep", "wipe"]) -> None:
+    """Let the next start make the data partition as it left the factory. Raises `ApplyFailed`.
+
+    By a unit of its own: the agent sees no disks, and a partition that is damaged is made anew at once.
+    """
+    run(["systemctl", "start", f"weir-reset@{mode}.service"], timeout_s=UNIT_TIMEOUT_S)

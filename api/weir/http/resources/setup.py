@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first setup of a router that nobody has an account on, and making it one again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from weir.http.context import context, me, service
+from weir.http.endpoint import ADMIN, PUBLIC, READ, Area, answer
+from weir.http.schemas import setup, updates
+from weir.http.security import origin
+from weir.model.address import parse_host
+from weir.model.codec import from_json
+from weir.model.objects import Interface
+from weir.model.problem import Unsupported
+from weir.service.setup import Wishes
+
+area = Area("setup", "The first setup of a new router, time zone, factory reset, power.")
+NOTHING: dict[str, Any] = {"needed": False, "reason": None, "lan": None, "ports": []}
+
+
+@area.operation("GET", "/setup", scope=PUBLIC, answers=setup.Setup)
+def get_setup() -> Response:
+    """Whether the router waits for its first account, and what it has to offer
+
+    Answered to the router's own networks only while it waits.
+    """
+    return answer(service().setup.state(origin()) if context().settings.first_setup else NOTHING)
+
+
+@area.operation("POST", "/setup", scope=PUBLIC, body=setup.SetupInput, answers=setup.SetupDone, status=201)
+def finish_setup(body: dict[str, Any]) -> Response:
+    """Make the first account and configure LAN, WAN and time zone
+
+    Refused as a whole when a part is not acceptable, and (409) as soon as there is an account. A new LAN
+    address holds at once: the answer may not arrive over the old one.
+    """
+    if not context().settings.first_setup:
+        raise Unsupported("accounts of this router are not made in the browser", code="no-setup")
+    wishes = Wishes(
+        password=body["password"],
+        lan=_port(body["lan"], "lan"),
+        wan=_port(body["wan"], "wan"),
+        gateways=tuple(parse_host(text) for text in body["wan"]["gateways"]) if body["wan"] else (),
+        time_zone=body["time_zone"],
+    )
+    return answer({"username": "admin", "revision": service().setup.finish(wishes, origin())}, 201)
+
+
+@area.operation("GET", "/system/time-zone", scope=READ, answers=setup.TimeZone)
+def get_time_zone() -> Response:
+    """The time zone that schedules follow"""
+    return answer({"name": service().appliance.time_zone(me())})
+
+
+@area.operation("PUT", "/system/time-zone", scope=ADMIN, body=setup.TimeZoneInput, answers=setup.TimeZone)
+def choose_time_zone(body: dict[str, Any]) -> Response:
+    """Choose the time zone
+
+    It belongs to the machine, not to the configuration: it is in no revision and no backup.
+    """
+    return answer({"name": service().appliance.choose_time_zone(me(), body["name"])})
+
+
+@area.operation(
+    "POST",
+    "/system/factory-reset",
+    scope=ADMIN,
+    body=setup.FactoryResetInput,
+    answers=updates.Restarting,
+    status=202,
+)
+def reset_to_factory(body: dict[str, Any]) -> Response:
+    """Restart as a new router
+
+    Carried out by the start, before anything opens a file; after a power failure the next start goes on.
+    """
+    service().appliance.factory_reset(me(), body["mode"])
+    return answer({"restarting": True}, 202)
+
+
+@area.operation("POST", "/system/power-off", scope=ADMIN, answers=setup.PoweringOff, status=202)
+def power_off() -> Response:
+    """Switch the router off"""
+    service().appliance.power_off(me())
+    return answer({"powering_off": True}, 202)
+
+
+def _port(chosen: dict[str, Any] | None, role: str) -> Interface | None:
+    if chosen is None:
+        return None
+    fields = {"id": chosen["interface"], "role": role, "addresses": chosen["addresses"]}
+    found = from_json("interface", fields, chosen["interface"])
+    assert isinstance(found, Interface)
+    return found

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine as a whole: time zone, factory reset, power."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from weir.service.audit import AuditService, entry_of
+from weir.service.permissions import requires
+from weir.service.values import Principal
+from weir.wire.client import AgentClient
+
+TIMEOUT_S = 150.0
+"""A damaged partition is formatted before the agent answers."""
+
+
+class ApplianceService:
+    def __init__(self, agent: AgentClient, audit: AuditService) -> None:
+        self._agent = agent
+        self._audit = audit
+
+    @requires("config.read")
+    def time_zone(self, _by: Principal) -> str:
+        return str(self._agent.call("time_zone")["name"])
+
+    @requires("system.manage")
+    def choose_time_zone(self, by: Principal, name: str) -> str:
+        """Raises `Invalid` (`unknown-time-zone`), `Unsupported` (`no-image`)."""
+        answer = self._agent.call("time_zone_choose", {"name": name})
+        self._audit.note(entry_of(by, "system.time-zone", name))
+        return str(answer["name"])
+
+    @requires("system.manage")
+    def factory_reset(self, by: Principal, mode: Literal["keep", "wipe"]) -> dict[str, Any]:
+        """Restart as a new router. Raises `Unsupported` (`no-image`), `Conflict` (`data-damaged`,
+        `no-data-partition`, `update-running`)."""
+        self._audit.note(entry_of(by, "system.factory-reset", mode))
+        return self._agent.call("factory_reset", {"mode": mode}, timeout_s=TIMEOUT_S)
+
+    @requires("system.manage")
+    def power_off(self, by: Principal) -> dict[str, Any]:
+        """Raises `Unsupported` (`no-image`), `Conflict` (`update-running`)."""
+        self._audit.note(entry_of(by, "system.power-off", ""))
+        return self._agent.call("power_off", timeout_s=TIMEOUT_S)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first minutes of a router: an address to reach it by, and whoever reaches it first makes the account.
+
+There is no password before that one. While there is no account the router has one address, on its first port;
+nothing leads there from outside, and a request from a public address is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from weir.model.objects import ConfigObject, Interface, StaticRoute
+from weir.model.problem import Conflict, Forbidden, Invalid, Problem
+from weir.service.auth import AuthService
+from weir.service.configuration import ConfigService
+from weir.service.passwords import check_rules
+from weir.service.values import Edit, Principal
+from weir.wire.client import AgentClient
+
+log = logging.getLogger(__name__)
+
+LAN_ADDRESS = "192.168.88.1/24"
+POLL_S = 1.0
+WEIR = Principal(0, "weir", "admin", "local", "first-start", "local", 0)
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the first visitor chose; None leaves a thing as it is."""
+
+    password: str
+    lan: Interface | None = None
+    wan: Interface | None = None
+    gateways: tuple[str, ...] = ()
+    time_zone: str | None = None
+
+
+class SetupService:
+    """No method takes a principal: nobody has an account yet, and all of them end with the first one."""
+
+    def __init__(self, auth: AuthService, config: ConfigService, agent: AgentClient) -> None:
+        self._auth = auth
+        self._config = config
+        self._agent = agent
+        self._turn = threading.Lock()
+        self._stopped = threading.Event()
+        self._preparing: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Give a new router its address as soon as the agent and a port are there."""
+        self._preparing = threading.Thread(target=self._keep_preparing, name="first-start", daemon=True)
+        self._preparing.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._preparing is not None:
+            self._preparing.join()
+
+    def state(self, source: str) -> Json:
+        """What the wizard has to know: `ports` and the address so far. Nothing once there is an account."""
+        if not self._auth.unclaimed():
+            return {"needed": False, "reason": None, "lan": None, "ports": []}
+        _require_near(source)
+        ports = self._ports()
+        with self._config.document(WEIR) as document:
+            lans = [item for item in document.interfaces() if item.role == "lan" and item.addresses]
+        return {
+            "needed": True,
+            "reason": None if ports else "no network port was found: the kernel has no driver for one",
+            "lan": {"interface": lans[0].id, "address": lans[0].addresses[0]} if lans else None,
+            "ports": ports,
+        }
+
+    def finish(self, wishes: Wishes, source: str) -> int:
+        """Configure the router and make the account; the revision. Either both or neither.
+
+        Raises `Conflict` (`setup-done`), `Forbidden`, `Invalid`, and as a commit does.
+        """
+        _require_near(source)
+        with self._turn:
+            if not self._auth.unclaimed():
+                raise Conflict("this router has been set up already; sign in", code="setup-done")
+            check_rules(wishes.password, "admin")
+            edits = self._edits(wishes)
+            if wishes.time_zone is not None:
+                self._agent.call("time_zone_choose", {"name": wishes.time_zone})
+            revision = self._config.commit(WEIR, edits, "first setup").revision
+            self._auth.claim(wishes.password, source)
+        return revision
+
+    def prepare(self) -> bool:
+        """Give the first port its address. True when nothing is left to do; raises without an agent."""
+        if not self._auth.unclaimed() or self._config.revision(WEIR) > 0:
+            return True
+        ports = self._ports()
+        if not ports:
+            return False
+        first = Interface(ports[0]["id"], role="lan", addresses=(LAN_ADDRESS,), description="first setup")
+        with self._turn:
+            self._config.commit(WEIR, [Edit("interface", first.id, first)], "first start: an address")
+        log.info("first start: %s has the address %s", first.id, LAN_ADDRESS)
+        return True
+
+    def _keep_preparing(self) -> None:
+        said = ""
+        while not self._stopped.is_set():
+            try:
+                if self.prepare():
+                    return
+            except Problem as problem:
+                if problem.message != said:
+                    log.warning("first start: %s", problem.message)
+                said = problem.message
+            self._stopped.wait(POLL_S)
+
+    def _ports(self) -> list[Json]:
+        """Physical ports in the kernel's order."""
+        found = self._agent.call("interfaces")["value"]
+        ports = [item for item in found if item.get("kind") in ("physical", "veth")]
+        return [
+            {
+                "id": str(item["name"]),
+                "mac": str(item.get("mac") or ""),
+                "carrier": bool(item.get("carrier")),
+                "speed_bps": item.get("speed_bps"),
+            }
+            for item in sorted(ports, key=lambda item: int(item["index"]))[:256]
+        ]
+
+    def _edits(self, wishes: Wishes) -> list[Edit]:
+        """The first start's address goes where the visitor chose another port."""
+        wanted: dict[tuple[str, str], ConfigObject | None] = {}
+        if wishes.lan is not None:
+            with self._config.document(WEIR) as document:
+                wanted = {("interface", item.id): None for item in document.interfaces()}
+            wanted["interface", wishes.lan.id] = wishes.lan
+        if wishes.wan is not None:
+            if wishes.lan is not None and wishes.lan.id == wishes.wan.id:
+                raise Invalid("LAN and WAN need a port each", code="one-port", path="wan.interface")
+            wanted["interface", wishes.wan.id] = wishes.wan
+        for gateway in wishes.gateways:
+            version = ipaddress.ip_address(gateway).version
+            route = StaticRoute(f"default-v{version}", "::/0" if version == 6 else "0.0.0.0/0", gateway)
+            wanted["static-route", route.id] = route
+        return [Edit(kind, object_id, new) for (kind, object_id), new in wanted.items()]  # type: ignore[arg-type]
+
+
+def _require_near(source: str) -> None:
+    """Raises `Forbidden` for an address that anybody in the world may have."""
+    try:
+        address = ipaddress.ip_address(source.partition("%")[0])
+    except ValueError:
+        return  # a socket of this machine has no address
+    if not (address.is_private or address.is_link_local or address.is_loopback):
+        raise Forbidden("a router is set up from its own network or its console", code="setup-from-outside")
