@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The menu on serial and VGA: one line in, some lines out; no terminal is too simple for it."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from weir.console.router import Router, View
+from weir.model.problem import Problem
+
+_MODES: dict[str, Literal["keep", "wipe"]] = {"keep": "keep", "wipe": "wipe"}
+CHOICES = (
+    ("1", "Show this again"),
+    ("2", "Reset the password of admin"),
+    ("3", "Choose the slot of the next start"),
+    ("4", "Factory reset"),
+    ("5", "Restart"),
+    ("6", "Power off"),
+    ("7", "Shell (administrators)"),
+)
+
+
+class Menu:
+    """`shell` starts one for somebody who was admitted."""
+
+    def __init__(self, router: Router, certificate: Path, shell: Callable[[], None]) -> None:
+        self._router = router
+        self._certificate = certificate
+        self._shell = shell
+        self._actions: dict[str, Callable[[], None]] = {
+            "1": self._show,
+            "2": self._reset_password,
+            "3": self._choose_slot,
+            "4": self._factory_reset,
+            "5": self._restart,
+            "6": self._power_off,
+            "7": self._open_shell,
+        }
+
+    def run(self) -> NoReturn:
+        """Until the line is gone (`EOFError`)."""
+        self._show()
+        while True:
+            try:
+                self.act(input("\nWeir> ").strip())
+            except KeyboardInterrupt:
+                print()
+
+    def act(self, choice: str) -> None:
+        """Do one thing; whatever is wrong with it is a sentence, and the menu goes on."""
+        action = self._actions.get(choice)
+        if action is None:
+            if choice:
+                print("There is no such choice: type one of the numbers.")
+            else:
+                self._show()
+            return
+        try:
+            action()
+        except Problem as problem:
+            print(f"Not done: {problem.message}")
+
+    def _show(self) -> None:
+        view = self._router.view()
+        print("\n" + "\n".join(head(view, fingerprint(self._certificate))))
+        print("\n" + "\n".join(f"  {number}  {text}" for number, text in CHOICES))
+
+    def _reset_password(self) -> None:
+        if _agrees("Everybody who is signed in as admin is signed out, and their tokens end. Go on?"):
+            password = self._router.reset_password()
+            print(
+                f"Sign in as admin with the one-time password\n\n    {password}\n\nand choose your own then."
+            )
+
+    def _choose_slot(self) -> None:
+        slots = self._router.slots()
+        if not slots:
+            print("This system does not run from an image with slots.")
+            return
+        for slot in slots:
+            marks = [word for word, holds in (("runs", slot["booted"]), ("good", slot["good"])) if holds]
+            print(f"  {slot['name']}  version {slot['version'] or '?'}  {', '.join(marks)}")
+        name = input("Which one is next (Enter: leave it)? ").strip().upper()
+        if name:
+            self._router.choose_slot(name)
+            print(f"Slot {name} is next.")
+
+    def _factory_reset(self) -> None:
+        print("keep: logs stay; configuration and accounts are put aside on the data partition.")
+        print("wipe: configuration, accounts, logs and keys are erased.")
+        mode = input("keep or wipe (Enter: neither)? ").strip().lower()
+        if mode in _MODES:
+            self._reset(_MODES[mode])
+        elif mode:
+            print("Neither was done: type keep or wipe.")
+
+    def _reset(self, mode: Literal["keep", "wipe"]) -> None:
+        if _agrees(f"The router restarts and is a new one afterwards ({mode}). Go on?"):
+            self._router.factory_reset(mode)
+            print("The router restarts.")
+
+    def _restart(self) -> None:
+        if _agrees("Forwarding stops until the router is up again. Go on?"):
+            self._router.restart()
+            print("The router restarts.")
+
+    def _power_off(self) -> None:
+        if _agrees("Forwarding stops. Go on?"):
+            self._router.power_off()
+            print("The router switches off.")
+
+    def _open_shell(self) -> None:
+        username = input("Administrator: ").strip()
+        password = getpass.getpass("Password: ")
+        if not self._router.admit(username, password):
+            print("This is a one-time password; choose your own.")
+            new = getpass.getpass("New password: ")
+            if new != getpass.getpass("Once more: "):
+                print("Not done: they differ.")
+                return
+            self._router.admit(username, password, new)
+        self._shell()
+
+
+def head(view: View, certificate: str) -> list[str]:
+    lines = [f"Weir {view.version}", f"  Slot: {view.slot}"]
+    lines += [f"  Address: {address}" for address in view.addresses] or ["  Address: none"]
+    if certificate:
+        lines += ["  Certificate (SHA-256):", f"    {certificate[:48]}", f"    {certificate[48:]}"]
+    lines += [f"  NOT WELL: {sentence}" for sentence in view.wrong] or ["  Health: all is well"]
+    if view.needs_setup:
+        lines += ["", "  This router waits for its first setup: open its address in a browser (https)."]
+    return lines
+
+
+def fingerprint(certificate: Path) -> str:
+    """As browsers show it, so that what they warn of can be compared; "" without one."""
+    try:
+        text = certificate.read_text(encoding="ascii")
+        found = text[text.index("-----BEGIN CERTIFICATE") :]
+        digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(found.strip())).hexdigest().upper()
+    except (OSError, ValueError):
+        return ""
+    return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
+
+
+def _agrees(question: str) -> bool:
+    if input(f"{question} (yes/no) ").strip().lower() == "yes":
+        return True
+    print("Nothing was done.")
+    return False

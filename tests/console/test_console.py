@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The console as somebody at a terminal meets it: the real program on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.http.world import World
+from weir.model.problem import Unauthenticated
+
+GOOD = "correct horse battery"
+WITHIN_S = 60.0
+
+
+class Terminal:
+    """A line with the console on it."""
+
+    def __init__(self, socket: Path, database: Path, certificate: Path) -> None:
+        ours, theirs = pty.openpty()
+        words = ["--socket", str(socket), "--database", str(database), "--certificate", str(certificate)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "weir.console.main", *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C reaches it
+            env={**os.environ, "TERM": "dumb"},
+        )
+        os.close(theirs)
+        self._line = ours
+        self.shown = ""
+
+    def until(self, words: str) -> str:
+        """What appears up to and with `words`."""
+        deadline = time.monotonic() + WITHIN_S
+        while words not in self.shown:
+            assert time.monotonic() < deadline, f"{words!r} did not come; this did: {self.shown}"
+            if select.select([self._line], [], [], 0.2)[0]:
+                try:
+                    self.shown += os.read(self._line, 65536).decode()
+                except OSError:
+                    raise AssertionError(f"the line is gone: {self.shown}") from None
+        before, _, self.shown = self.shown.partition(words)
+        return before + words
+
+    def type(self, text: str) -> None:
+        os.write(self._line, f"{text}\n".encode())
+
+    def ask(self, choice: str, *answers: tuple[str, str]) -> str:
+        """Choose, answer each question when it comes, and return what is said until the menu is back."""
+        self.type(choice)
+        seen = ""
+        for question, answer in answers:
+            seen += self.until(question)
+            self.type(answer)
+        return seen + self.until("Weir> ")
+
+    def hang_up(self) -> None:
+        os.close(self._line)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def terminal(world: World, tmp_path: Path) -> Iterator[Terminal]:
+    found = Terminal(world.socket, world.database, tmp_path / "weir.pem")
+    try:
+        found.until("Weir> ")
+        yield found
+    finally:
+        found.process.kill()
+        found.process.wait()
+
+
+def test_it_shows_what_somebody_needs_to_reach_the_router(world: World, terminal: Terminal) -> None:
+    shown = terminal.ask("1")
+    assert "Weir test" in shown
+    assert "lan0 192.0.2.1/24" in shown
+    assert "A runs, A is next" in shown
+    assert "all is well" in shown
+
+
+def test_it_says_what_is_not_well(world: World, terminal: Terminal) -> None:
+    world.agent.data = {"state": "damaged", "message": "the data partition is damaged", "free_bytes": 0}
+    assert "NOT WELL: the data partition is damaged" in terminal.ask("1")
+
+
+def test_a_reset_password_opens_the_browser_and_the_old_one_does_not(
+    world: World, terminal: Terminal
+) -> None:
+    auth = world.parts.service.auth
+    assert world.password is not None
+    said = terminal.ask("2", ("(yes/no)", "yes"))
+    found = re.search(r"[a-z2-9]{5}(-[a-z2-9]{5}){3}", said)
+    assert found is not None
+    assert auth.sign_in("admin", found[0], "192.0.2.1").must_change_password
+    with pytest.raises(Unauthenticated):
+        auth.sign_in("admin", world.password, "192.0.2.1")
+    last = next(item for item in world.parts.service.audit._store.audit(None, 10) if "reset" in item.action)
+    assert (last.actor, last.source) == ("console", "console")
+
+
+def test_nothing_happens_without_a_yes(world: World, terminal: Terminal) -> None:
+    for choice in ("2", "5", "6"):
+        assert "Nothing was done" in terminal.ask(choice, ("(yes/no)", "y"))
+    assert "Nothing was done" in terminal.ask("4", ("(Enter: neither)?", "wipe"), ("(yes/no)", ""))
+    assert "type keep or wipe" in terminal.ask("4", ("(Enter: neither)?", "all"))
+    assert (world.agent.updates.restarts, world.agent.appliance.asked) == (0, [])
+
+
+def test_slot_restart_reset_and_power_go_through_the_agent(world: World, terminal: Terminal) -> None:
+    assert "Slot B is next" in terminal.ask("3", ("(Enter: leave it)?", "b"))
+    assert world.agent.updates.next == "B"
+    assert "restarts" in terminal.ask("5", ("(yes/no)", "yes"))
+    assert world.agent.updates.restarts == 1
+    terminal.ask("4", ("(Enter: neither)?", "keep"), ("(yes/no)", "yes"))
+    terminal.ask("6", ("(yes/no)", "yes"))
+    assert world.agent.appliance.asked == ["reset keep", "off"]
+
+
+def test_a_shell_takes_an_administrators_password(world: World, terminal: Terminal) -> None:
+    assert world.password is not None
+    assert "wrong" in terminal.ask("7", ("Administrator:", "admin"), ("Password:", "guess"))
+    terminal.type("7")
+    for question, answer in (
+        ("Administrator:", "admin"),
+        ("Password:", world.password),
+        ("New password:", GOOD),
+        ("Once more:", GOOD),
+    ):
+        assert answer not in terminal.until(question)
+        terminal.type(answer)
+    terminal.until("The shell ends after")
+    terminal.until("weir# ")
+    terminal.type("echo $((6 * 7))")
+    terminal.until("42")
+    terminal.type("exit")
+    terminal.until("Weir> ")
+    actions = [item.action for item in world.parts.service.audit._store.audit(None, 20)]
+    assert "console.shell" in actions
+
+
+def test_who_is_no_administrator_gets_no_shell(world: World, terminal: Terminal) -> None:
+    body = {"username": "anna", "scope": "write", "password": GOOD}
+    assert world.client()("POST", "/users", body).status_code == 201
+    said = terminal.ask("7", ("Administrator:", "anna"), ("Password:", GOOD))
+    assert "a shell is for administrators" in said
+
+
+def test_without_agent_and_accounts_it_still_answers(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "no.sock", tmp_path / "no.db", tmp_path / "weir.pem")
+    try:
+        assert "the agent does not answer" in terminal.until("Weir> ")
+        assert "the API has not started yet" in terminal.ask("2", ("(yes/no)", "yes"))
+        assert "Not done: the agent does not answer" in terminal.ask("3")
+        assert list(tmp_path.iterdir()) == [], "it makes no file that is the API's to make"
+    finally:
+        terminal.process.kill()
+        terminal.process.wait()
+
+
+def test_a_line_that_is_gone_ends_it(terminal: Terminal) -> None:
+    terminal.hang_up()
+    assert terminal.process.wait(timeout=WITHIN_S) is not None
+
+
+def test_odd_input_is_answered_and_an_interrupt_leads_back(terminal: Terminal) -> None:
+    assert "no such choice" in terminal.ask("99")
+    assert "no such choice" in terminal.ask("\x1b[A; reboot")
+    terminal.type("2")
+    terminal.until("(yes/no)")
+    os.write(terminal._line, b"\x03")
+    terminal.until("Weir> ")
