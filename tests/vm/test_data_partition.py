@@ -29,7 +29,9 @@ def run(*command: str | Path) -> str:
 def start(device: str, then: str = "true") -> str:
     """A start of the system, as far as the data partition goes, and `then` in its mounts."""
     Path("/data").mkdir(exist_ok=True)
-    return run("unshare", "--mount", "bash", "-c", f"WEIR_DATA_DEVICE={device} {SCRIPT} && {then}")
+    return run(
+        "unshare", "--mount", "bash", "-c", f"export WEIR_DATA_DEVICE={device}; {SCRIPT} start && {then}"
+    )
 
 
 def state() -> str:
@@ -138,4 +140,43 @@ def test_the_partition_takes_the_rest_of_the_disk_and_nothing_is_lost(tmp_path: 
         assert start(f"{large}p1", "cat /data/lib/file") == "kept\n"
         size_kib = start(f"{large}p1", "df -Pk /data").splitlines()[1].split()[1]
     assert int(size_kib) > 400 << 10
+    assert state() == "ok"
+
+
+def filled(device: str) -> None:
+    """A router with a configuration, logs and a time zone."""
+    start(
+        device,
+        "mkdir -p /data/lib/weir /data/zone /data/rauc && echo queues >/data/lib/weir/weir.db && "
+        "echo line >/data/log/weir.log && echo A >/data/rauc/central.status && ln -s x /data/zone/localtime",
+    )
+
+
+def test_a_reset_that_keeps_puts_the_configuration_aside_and_leaves_logs(device: str) -> None:
+    filled(device)
+    start(device, f"{SCRIPT} request keep")
+    found = start(device, "ls /var/lib /data/zone && cat /data/kept/weir/weir.db /var/log/weir.log")
+    assert found.split() == ["/data/zone:", "/var/lib:", "queues", "line"]
+    assert state() == "reset"
+    start(device)
+    assert state() == "ok"
+
+
+def test_a_reset_that_wipes_leaves_nothing_of_the_owner(device: str) -> None:
+    filled(device)
+    start(device, f"{SCRIPT} request keep")
+    start(device, f"echo again >/data/lib/file && {SCRIPT} request wipe")
+    found = start(device, "cd /data && find . -type f")
+    assert sorted(found.split()) == ["./rauc/central.status", "./reserve"]
+
+
+def test_a_damaged_partition_is_made_anew_when_somebody_decides_so(tmp_path: Path) -> None:
+    backing = tmp_path / "noise.img"
+    backing.write_bytes(os.urandom(MEBIBYTE) + bytes(31 * MEBIBYTE))
+    with loop(backing) as device:
+        refused = f"! {SCRIPT} request keep"
+        start(device, refused)
+        assert backing.read_bytes()[:4] != bytes(4)
+        start(device, f"{SCRIPT} request wipe")
+        assert "ext" in start(device, "stat -f -c %T /data")
     assert state() == "ok"
