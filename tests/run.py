@@ -4,8 +4,8 @@
 The group `kernel` is apart from `all`: it needs the product's kernel, which takes half an hour to build.
 
 Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
-with the closing lines of the runners. Checks that only compute share the processors; those that measure
-traffic run alone.
+with the closing lines of the runners. Checks that only compute or count instructions run side by side; those
+that measure traffic run alone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ LOGS = ROOT / "build" / "test"
 BIN = ROOT / "build" / "venv" / "bin"
 PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "-p", "no:cacheprovider"]
 KERNEL = "build/kernel/vm/bzImage"
+COUNTING_VM = ["lab/vm/run", "--count-instructions", "--timeout", "500"]
+"""What else runs does not change what it measures."""
 CONTRACT = "tests/http/test_contract.py"
 ALONE = {"lab", "lifecycle", "vm", "latency", "instructions", "e2e", "kernel"}
 """Areas of tests that measure, or that need a lab of their own."""
@@ -34,18 +36,20 @@ CLOSING_LINE = re.compile(
     r"|Contracts: .*"  # import-linter
     r"|Success: .*|Found \d+ errors? in .*"  # mypy
 )
+PROCESSORS = 2
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One command. `processors` is how many of the machine's it uses; those of one group start in order."""
+    """One command. One that takes `PROCESSORS` runs alone; `lab`: it needs the one lab that there can be."""
 
     name: str
     group: str
     command: list[str]
     folder: Path = ROOT
     processors: int = 1
+    lab: bool = False
     limit_s: float = 600.0
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -119,56 +123,41 @@ CLANG_FORMAT = (
 )
 
 
-def checks(groups: list[str]) -> list[Check]:
-    areas = unit_areas()
-    every = [
-        *lint_checks(),
-        Check(
-            "vitest",
-            "unit",
-            ["npm", "test", "--silent", "--", "--run"],
-            ROOT / "webui",
-            environment={"CI": "1"},
-        ),
+def unit_checks() -> list[Check]:
+    npm_test = ["npm", "test", "--silent", "--", "--run"]
+    in_parallel = [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}"]
+    return [
+        Check("vitest", "unit", npm_test, ROOT / "webui", environment={"CI": "1"}),
         Check("datapath", "unit", ["make", "test"], ROOT / "datapath"),
-        Check(
-            "pytest",
-            "unit",
-            [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}", *areas],
-            processors=2,
-            limit_s=1200,
-        ),
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
         Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
-        Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], processors=2, limit_s=600),
-        Check("lab", "lab", [*PYTEST, "tests/lab"], processors=2, limit_s=900),
-        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], processors=2, limit_s=900),
-        # Counts instructions, so what else runs does not change what it measures.
-        Check(
-            "latency",
-            "vm",
-            ["lab/vm/run", "--count-instructions", "--timeout", "500", *PYTEST, "tests/latency"],
-            limit_s=560,
-        ),
-        Check(
-            "instructions",
-            "vm",
-            ["lab/vm/run", "--count-instructions", "--timeout", "500", *PYTEST, "tests/instructions"],
-            processors=2,
-            limit_s=600,
-        ),
-        Check(
-            "vm", "vm", ["lab/vm/run", "--timeout", "900", *PYTEST, "tests/vm"], processors=2, limit_s=1000
-        ),
-        Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=2, limit_s=1200),
-        Check(
-            "vm on the product's kernel",
-            "kernel",
-            ["lab/vm/run", "--kernel", KERNEL, "--timeout", "900", *PYTEST, "tests/vm"],
-            processors=2,
-            limit_s=1000,
-        ),
+        Check("pytest", "unit", [*in_parallel, *unit_areas()], processors=PROCESSORS, limit_s=1200),
+    ]
+
+
+def vm_checks() -> list[Check]:
+    def guest(name: str, group: str, *command: str) -> Check:
+        return Check(name, group, [*command, *PYTEST, "tests/vm"], processors=PROCESSORS, limit_s=1000)
+
+    return [
+        guest("vm", "vm", "lab/vm/run", "--timeout", "900"),
+        Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, limit_s=1200),
+        guest("vm on the product's kernel", "kernel", "lab/vm/run", "--kernel", KERNEL, "--timeout", "900"),
+    ]
+
+
+def checks(groups: list[str]) -> list[Check]:
+    every = [
+        # The long ones first, and those that run alone last.
+        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], lab=True, limit_s=900),
+        Check("latency", "vm", [*COUNTING_VM, *PYTEST, "tests/latency"], limit_s=560),
+        Check("instructions", "vm", [*COUNTING_VM, *PYTEST, "tests/instructions"], limit_s=600),
+        Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], lab=True, limit_s=600),
+        *lint_checks(),
+        *unit_checks(),
+        Check("lab", "lab", [*PYTEST, "tests/lab"], processors=PROCESSORS, lab=True, limit_s=900),
+        *vm_checks(),
     ]
     return [check for check in every if check.group in groups]
 
@@ -212,30 +201,48 @@ def report(outcome: Outcome) -> None:
         print("\n".join(f"    {line}" for line in words[-200:]), flush=True)
 
 
-def run_together(wanted: list[Check]) -> list[Outcome]:
-    """Run checks side by side, at most one a processor, in the order given."""
-    outcomes: list[Outcome] = []
-    queue = list(wanted)
-    lock = threading.Lock()
+class Schedule:
+    """Runs checks in the order given, each as soon as its processors and the lab are free."""
 
-    def work() -> None:
-        while True:
-            with lock:
-                if not queue:
-                    return
-                check = queue.pop(0)
-                print(f"running {check.name}: {' '.join(check.command)[:100]}", flush=True)
+    def __init__(self, wanted: list[Check]) -> None:
+        self.outcomes: list[Outcome] = []
+        self._waiting = list(wanted)
+        self._running: list[Check] = []
+        self._changed = threading.Condition()
+
+    def run(self) -> list[Outcome]:
+        workers = [threading.Thread(target=self._work) for _ in range(PROCESSORS)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return self.outcomes
+
+    def _work(self) -> None:
+        while (check := self._next()) is not None:
             outcome = run(check)
-            with lock:
-                outcomes.append(outcome)
+            with self._changed:
                 report(outcome)
+                self.outcomes.append(outcome)
+                self._running.remove(check)
+                self._changed.notify_all()
 
-    workers = [threading.Thread(target=work) for _ in range(max(1, min(2, os.cpu_count() or 1)))]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    return outcomes
+    def _next(self) -> Check | None:
+        with self._changed:
+            while self._waiting:
+                check = next(filter(self._fits, self._waiting), None)
+                if check is not None:
+                    self._waiting.remove(check)
+                    self._running.append(check)
+                    print(f"running {check.name}: {' '.join(check.command)[:100]}", flush=True)
+                    return check
+                self._changed.wait()
+            return None
+
+    def _fits(self, check: Check) -> bool:
+        used = sum(running.processors for running in self._running)
+        lab_is_taken = check.lab and any(running.lab for running in self._running)
+        return used + check.processors <= PROCESSORS and not lab_is_taken
 
 
 def main() -> None:
@@ -246,10 +253,7 @@ def main() -> None:
         groups = ["lint", "unit", "lab", "vm", "e2e"]
     begun_s = time.monotonic()
     wanted = checks(groups)
-    outcomes = run_together([check for check in wanted if check.processors == 1])
-    for check in wanted:
-        if check.processors > 1:
-            outcomes += run_together([check])
+    outcomes = Schedule(wanted).run()
     failed = [outcome.check.name for outcome in outcomes if outcome.code != 0]
     print(f"\n{len(outcomes)} checks in {time.monotonic() - begun_s:.0f} s", flush=True)
     for outcome in outcomes:
