@@ -12,7 +12,7 @@ PYTHON := build/venv/bin/python
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
 
-.PHONY: help deps datapath webui run lab lab-down lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-check
+.PHONY: help deps datapath webui run lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ lab: build $(if $(filter vm,$(LAB)),vm-image) ## The same in the background; wri
 
 lab-down: ## Remove the lab, whoever started it
 	@$(PYTHON) -m lab down
+
+dev: lab ## A lab, and the web interface with hot reload in front of it on port 5173; Ctrl-C removes both
+	@trap 'cd .. && $(PYTHON) -m lab down' EXIT && cd webui && WEIR_URL=http://127.0.0.1:$(PORT) npm run --silent dev
 
 deps: $(STAMPS)/debian $(STAMPS)/venv $(STAMPS)/npm ## Install what is missing: Debian packages, build/venv, npm packages
 
