@@ -68,7 +68,9 @@ class Bundler:
         text = text.replace("/data/rauc/central.status", str(self.folder / "central.status"))
         text = text.replace("/boot/grub/grub/grubenv", str(self.folder / "grubenv"))
         for partition, path in devices.items():
-            text = text.replace(f"/dev/disk/by-partlabel/{partition.replace('_', '-')}", str(path))
+            device = f"/dev/weir/{partition.replace('_', '-')}"
+            assert f"device={device}\n" in text, f"system.conf has no slot on {device}"
+            text = text.replace(device, str(path))
         config = self.folder / "system.conf"
         config.write_text(text, encoding="utf-8")
         return config

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing_tools()), reason=f"missing: {', '.join(missing_tools())}"),
 ]
 PARTITIONS = ("system_A", "kernel_A", "system_B", "kernel_B")
-SLOT_BYTES = 4 << 20
+SLOT_BYTES = 2 << 20
 BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>system</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
@@ -138,7 +138,7 @@ def test_the_way_back_is_one_choice(image: Image) -> None:
 
 def test_content_that_is_not_what_was_signed_is_found_while_it_is_written(image: Image) -> None:
     """The signature covers the root of a hash tree; each block is compared as it is read."""
-    data = bytearray(image.bundler.make("0.3.1", size=2_000_000).read_bytes())
+    data = bytearray(image.bundler.make("0.3.1", size=1_000_000).read_bytes())
     data[len(data) // 2] ^= 0xFF
     before = image.grub()
     job = image.install(bytes(data))
@@ -150,6 +150,6 @@ def test_content_that_is_not_what_was_signed_is_found_while_it_is_written(image:
 
 
 def test_a_bundle_larger_than_the_slot_is_refused_and_the_router_goes_on(image: Image) -> None:
-    job = image.install(image.bundler.make("0.3.2", size=2 * SLOT_BYTES).read_bytes())
+    job = image.install(image.bundler.make("0.3.2", size=SLOT_BYTES + 100_000).read_bytes())
     assert job["state"] == "failed", job
     assert image.call("updates")["booted"] == "A"
