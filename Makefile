@@ -12,7 +12,7 @@ PYTHON := build/venv/bin/python
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
 
-.PHONY: help deps datapath webui run lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-check
+.PHONY: help deps datapath webui run vm lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ lab-down: ## Remove the lab, whoever started it
 
 dev: lab ## A lab, and the web interface with hot reload in front of it on port 5173; Ctrl-C removes both
 	@trap 'cd .. && $(PYTHON) -m lab down' EXIT && cd webui && WEIR_URL=http://127.0.0.1:$(PORT) npm run --silent dev
+
+vm: build vm-image ## Boot the newest image of build/images, or without one the lab on the product's kernel, in a virtual machine (PORT=8080)
+	@exec $(PYTHON) -m lab vm --port $(PORT)
 
 deps: $(STAMPS)/debian $(STAMPS)/venv $(STAMPS)/npm ## Install what is missing: Debian packages, build/venv, npm packages
 

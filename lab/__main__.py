@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m lab run|up|down|screenshots`: what the make targets of these names call."""
+"""`python -m lab run|up|vm|down|screenshots`: what the make targets of these names call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 import threading
 from dataclasses import asdict
 
-from lab import lifecycle, machine, plan, screenshots
+from lab import appliance, lifecycle, machine, plan, screenshots
 from lab.netns import LabError
 
 
@@ -32,11 +32,15 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     up = commands.add_parser("up", help="start the lab in the background")
     up.set_defaults(command=_up)
+    vm = commands.add_parser(
+        "vm", help="the newest image, or the lab on the product's kernel, in a virtual machine"
+    )
+    vm.set_defaults(command=_vm, vm=True, ready_fd=None)
     pictures = commands.add_parser("screenshots", help="take pictures of every page of a lab of its own")
     pictures.set_defaults(command=_screenshots)
     for command in (run, up):
         command.add_argument("--vm", action="store_true", help="inside the virtual machine of lab/vm")
-    for command in (run, up, pictures):
+    for command in (run, up, vm, pictures):
         command.add_argument("--port", type=int, default=plan.DEFAULT_PORT)
         command.add_argument("--address", default="127.0.0.1", help="where the API listens")
         command.add_argument("--url", help="how users reach it, when something forwards to it")
@@ -48,11 +52,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    _keep(arguments, machine.MachineLab if arguments.vm else lifecycle.Lab)
+
+
+def _keep(arguments: argparse.Namespace, make: type[lifecycle.Lab]) -> None:
     told = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: told.set() if started.is_set() else sys.exit("lab: stopped"))
     started = threading.Event()
-    make = machine.MachineLab if arguments.vm else lifecycle.Lab
     lab = make(_options(arguments), lambda words: print(words, flush=True))
     access = lab.start()
     started.set()
@@ -67,6 +74,16 @@ def _run(arguments: argparse.Namespace) -> None:
         if arguments.ready_fd is None:
             print("\nremoving the lab", flush=True)
         lab.stop()
+
+
+def _vm(arguments: argparse.Namespace) -> None:
+    image = appliance.newest_image()
+    if image is not None:
+        sys.exit(appliance.run(image, arguments.port))
+    kernel = machine.own_kernel()
+    what = "the product's kernel" if kernel else "Debian's kernel, as `make kernel` built none"
+    print(f"no image in build/images: the working tree on {what}", flush=True)
+    _keep(arguments, machine.ProductLab)
 
 
 def _up(arguments: argparse.Namespace) -> None:

@@ -20,6 +20,12 @@ from lab.netns import LabError
 PROGRAM = plan.ROOT / "lab" / "vm" / "run"
 GUEST_ADDRESS = "10.0.2.15"
 START_WITHIN_S = 300.0
+KERNEL = plan.BUILD / "kernel" / "vm" / "bzImage"
+
+
+def own_kernel() -> Path | None:
+    """The product's kernel for virtual machines, if `make kernel` built it."""
+    return KERNEL if KERNEL.exists() else None
 
 
 class MachineLab(lifecycle.Lab):
@@ -35,7 +41,9 @@ class MachineLab(lifecycle.Lab):
 
     def _make(self) -> Access:
         self._tell("starting the virtual machine; its processors are emulated, so this takes a minute")
-        self._child = process.start("vm", [str(PROGRAM), "--port", str(self.options.port), *self._command()])
+        kernel = self._kernel()
+        options = ["--port", str(self.options.port), *(["--kernel", str(kernel)] if kernel else [])]
+        self._child = process.start("vm", [str(PROGRAM), *options, *self._command()])
         answer = plan.BUILD / "vm" / "runs" / str(self._child.popen.pid) / "access.json"
         deadline = time.monotonic() + START_WITHIN_S
         while (access := _read(answer)) is None:
@@ -47,6 +55,10 @@ class MachineLab(lifecycle.Lab):
             time.sleep(0.1)
         self._pass_on_words()
         return access
+
+    def _kernel(self) -> Path | None:
+        """None: Debian's."""
+        return None
 
     def keep_running(self, until: Callable[[], bool]) -> None:
         """The lab in the guest looks after its services; here it is enough that the guest lives."""
@@ -72,6 +84,13 @@ class MachineLab(lifecycle.Lab):
         self._heard_bytes += len(whole)
         for line in whole.decode(errors="replace").splitlines():
             self._tell(line)
+
+
+class ProductLab(MachineLab):
+    """On the product's own kernel, where one was built."""
+
+    def _kernel(self) -> Path | None:
+        return own_kernel()
 
 
 def _read(answer: Path) -> Access | None:
