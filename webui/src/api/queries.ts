@@ -47,6 +47,9 @@ export const QUEUE_PAGE = 200;
 
 export const meQuery = queryOptions({ queryKey: ["me"], queryFn: () => need(api.GET("/api/v1/auth/me")), staleTime: Infinity, retry: false });
 
+/** Whether the router is new; asked on the sign-in page only. */
+export const setupQuery = queryOptions({ queryKey: ["setup"], queryFn: () => need(api.GET("/api/v1/setup")), staleTime: Infinity, retry: false });
+
 export const systemQuery = queryOptions({ queryKey: ["system"], queryFn: () => need(api.GET("/api/v1/system")), refetchInterval: 5_000, staleTime: 2_000 });
 
 /** One window of the queue list, by offset, so that a scroll bar can jump. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { setupQuery } from "@/api/queries";
 import { useSession } from "@/api/session";
 import classes from "./SignIn.module.css";
 import { SignInForm } from "./SignInForm";
@@ -8,14 +10,18 @@ import { SignInForm } from "./SignInForm";
 /** Only addresses of this UI are followed after sign-in. */
 const within = (next: string | undefined): string => (next?.startsWith("/") && !next.startsWith("//") ? next : "/");
 
+const SetupPage = lazy(() => import("./SetupPage"));
+
 export function SignInPage() {
   const { next } = useSearch({ from: "/sign-in" });
   const navigate = useNavigate();
   const session = useSession();
   const [done, setDone] = useState(false);
+  const setup = useQuery(setupQuery).data;
+  const isNew = setup?.needed === true;
   useEffect(() => {
-    document.title = "Sign in · Weir";
-  }, []);
+    document.title = isNew ? "First setup · Weir" : "Sign in · Weir";
+  }, [isNew]);
   useEffect(() => {
     if (done || session === "in") void navigate({ to: within(next), replace: true });
   }, [done, session, navigate, next]);
@@ -25,8 +31,16 @@ export function SignInPage() {
         <h1 className={classes.title}>
           <img src="/weir.svg" alt="" width={28} height={28} /> Weir
         </h1>
-        <SignInForm onDone={() => setDone(true)} />
-        <p className="dim">The first password is printed on the console by the installation and must be changed at the first sign-in.</p>
+        {isNew ? (
+          <Suspense fallback={null}>
+            <SetupPage setup={setup} onDone={() => setDone(true)} />
+          </Suspense>
+        ) : (
+          <>
+            <SignInForm onDone={() => setDone(true)} />
+            <p className="dim">Nobody knows the password? The console of the router makes a new one, for one sign-in.</p>
+          </>
+        )}
       </div>
     </main>
   );

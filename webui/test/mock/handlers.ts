@@ -3,6 +3,7 @@ import { http, HttpResponse, type HttpHandler } from "msw";
 import type { Change, Queue, System } from "@/api/types";
 import { interfaceStats, statsOf, systemStats } from "./live";
 import { networkHandlers } from "./network";
+import { setupHandlers } from "./setup";
 import { commit, head, pendingNow, revert, stagedChanges, type MockState } from "./state";
 
 const API = "*/api/v1";
@@ -17,10 +18,11 @@ const user = (state: MockState) => ({ username: "admin", scope: "admin", disable
 
 function auth(state: MockState): HttpHandler[] {
   return [
+    ...setupHandlers(state),
     http.get(`${API}/auth/me`, () => (state.signedIn ? HttpResponse.json(me(state)) : problem(401, "unauthenticated", "Sign in first."))),
     http.post(`${API}/auth/sign-in`, async ({ request }) => {
       const body = (await request.json()) as { password: string };
-      if (body.password !== "secret") return problem(401, "unauthenticated", "User name or password is wrong.");
+      if (body.password !== (state.password ?? "secret")) return problem(401, "unauthenticated", "User name or password is wrong.");
       state.signedIn = true;
       return HttpResponse.json({ user: user(state), must_change_password: state.mustChange, csrf_token: "csrf" });
     }),

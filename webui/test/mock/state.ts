@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Change, ChangeInput, Finding, Pending, Queue, Revision } from "@/api/types";
+import type { Change, ChangeInput, Finding, Pending, Queue, Revision, Setup, SetupWishes } from "@/api/types";
 
 /** A router that lives in memory, typed by the same document as the real one; for tests and `npm run dev:mock`. */
 export interface MockState {
   signedIn: boolean;
   mustChange: boolean;
+  /** What a new router tells; nothing once it was set up. */
+  fresh?: Setup | null;
+  wishes?: SetupWishes;
+  password?: string;
   queues: Map<string, Queue>;
   staged: Map<string, ChangeInput & { id: string }>;
   revisions: Revision[];

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import { http, HttpResponse, type HttpHandler } from "msw";
+import type { Setup, SetupWishes } from "@/api/types";
+import type { MockState } from "./state";
+
+const API = "*/api/v1";
+const DONE: Setup = { needed: false, reason: null, lan: null, ports: [] };
+
+export const FRESH: Setup = {
+  needed: true, reason: null, lan: { interface: "enp1s0", address: "192.168.88.1/24" },
+  ports: [{ id: "enp1s0", mac: "02:00:00:00:00:01", carrier: true, speed_bps: 1e9 }, { id: "enp2s0", mac: "02:00:00:00:00:02", carrier: false, speed_bps: null }],
+};
+
+/** A router that waits for its first account while `state.fresh` is set. */
+export function setupHandlers(state: MockState): HttpHandler[] {
+  return [
+    http.get(`${API}/setup`, () => HttpResponse.json(state.fresh ?? DONE)),
+    http.post(`${API}/setup`, async ({ request }) => {
+      const wishes = (await request.json()) as SetupWishes;
+      if (wishes.password === "too easy too") return HttpResponse.json({ type: "urn:weir:problem:weak-password", title: "Unprocessable", status: 422, detail: "the password is too easy to guess", code: "weak-password", path: "password", findings: [] }, { status: 422 });
+      state.fresh = null;
+      state.wishes = wishes;
+      state.password = wishes.password;
+      return HttpResponse.json({ username: "admin", revision: 2 }, { status: 201 });
+    }),
+  ];
+}
