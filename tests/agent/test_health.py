@@ -128,6 +128,10 @@ def test_agent_routing_and_api_are_all_looked_at(agent: tuple[dict[str, Any], Ag
         assert health.complaint() == ""
         told["state"] = "failed"
         assert health.complaint().startswith("agent: ")
+        told["store"] = None
+        assert health.complaint() == "agent: it is 'failed': see its log"
+        told["store"] = {"ok": False, "reason": "the disk is full"}
+        assert health.complaint() == "agent: it is 'failed': the disk is full"
         told["state"] = "ok"
         told["capabilities"] = [{"id": "frr", "available": False, "reason": "staticd is down"}]
         assert health.complaint() == "routing: staticd is down"

@@ -53,7 +53,8 @@ class Health:
             return f"agent: {problem.message}"
         state = str(status.get("state"))
         if state not in WELL_STATES:
-            return f"agent: it is {state!r}: {status.get('store', {}).get('reason') or 'see its log'}"
+            store = status.get("store") or {}
+            return f"agent: it is {state!r}: {store.get('reason') or 'see its log'}"
         for item in status.get("capabilities", ()):
             if item.get("id") == "frr" and not item.get("available"):
                 return f"routing: {item.get('reason')}"
