@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Classes: written and read in mapped memory, without a system call. */
+/* Classes: written and read in mapped memory. */
 #include <errno.h>
 #include <string.h>
+
+#include <bpf/bpf.h>
 
 #include "internal.h"
 
@@ -76,12 +78,13 @@ static void line_store(struct weir *weir, struct weir_line *line, const struct w
 static void line_clear(struct weir *weir, uint32_t index)
 {
 	struct weir_line *line = &weir_lines(weir)[index];
+	const struct weir_backlog none = {};
 
 	weir_publish(&line->key, 0);
 	total_store(weir, line, index % 2, 0);
 	weir_subqueues_clear(weir, index);
 	memset(line, 0, sizeof(*line));
-	memset((struct weir_backlog *)weir->map[WEIR_MAP_WAITS] + index, 0, sizeof(struct weir_backlog));
+	bpf_map_update_elem(weir->map_fd[WEIR_MAP_WAITS], &index, &none, BPF_ANY);
 	memset(&weir_counters(weir)[index], 0, sizeof(struct weir_counters));
 }
 

@@ -65,6 +65,7 @@ struct weir {
 	int map_fd[WEIR_MAPS];
 	void *map[WEIR_MAPS]; /* mapped memory; NULL for those that have none */
 	size_t map_bytes[WEIR_MAPS];
+	bool lookups_resting, lookups_used; /* tables and tree are not mapped; were used since weir_rest */
 	int program_fd[WEIR_PROGRAMS];
 	int (*link_fd)[WEIR_PROGRAMS]; /* by port place; held only without pins */
 	bool no_tcx, no_flow;
@@ -196,6 +197,7 @@ int weir_prefixes_rebuild(struct weir *weir);
 /* tables.c */
 void weir_prefix_spec_of(const struct weir_prefix *prefix, int family, struct weir_prefix_spec *spec);
 int weir_lengths_publish(struct weir *weir, const uint32_t *counts);
+int weir_lookup_maps_take(struct weir *weir); /* before every use of `table` and `tree` after opening */
 int weir_tables_tidy(struct weir *weir);
 int weir_prefixes_open(struct weir *weir);
 void weir_prefixes_close(struct weir *weir);

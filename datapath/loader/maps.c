@@ -139,7 +139,7 @@ static enum bpf_map_type map_type(enum weir_map map)
 	return map == WEIR_MAP_DEVICES ? BPF_MAP_TYPE_DEVMAP : BPF_MAP_TYPE_ARRAY;
 }
 
-static bool is_mapped(enum weir_map map)
+static bool is_mappable(enum weir_map map)
 {
 	return map_type(map) == BPF_MAP_TYPE_ARRAY;
 }
@@ -176,7 +176,7 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 
 static int create_map(enum weir_map map, const struct weir_meta *meta)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = is_mapped(map) ? BPF_F_MMAPABLE : 0);
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = is_mappable(map) ? BPF_F_MMAPABLE : 0);
 	uint32_t key_size = map == WEIR_MAP_FAR ? sizeof(struct weir_far_key) : sizeof(uint32_t);
 	int fd;
 
@@ -188,6 +188,13 @@ static int create_map(enum weir_map map, const struct weir_meta *meta)
 		return weir_fail(-fd, "the kernel refuses map %s with %u entries: %s", weir_map_names[map],
 				 entry_count(map, meta), strerror(-fd));
 	return fd;
+}
+
+/* What the loader looks into; the programs alone use the others. */
+static bool is_mapped(enum weir_map map)
+{
+	return is_mappable(map) && map != WEIR_MAP_HELD && map != WEIR_MAP_UP && map != WEIR_MAP_WAITS &&
+	       map != WEIR_MAP_FLOWS;
 }
 
 static int map_memory(struct weir *weir, enum weir_map map, const struct weir_meta *meta)

@@ -309,7 +309,9 @@ int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remov
 			 const struct weir_prefix_spec *add, uint32_t adds)
 {
 	struct change change = { .weir = weir };
-	int error = weir_tables_tidy(weir) ?: check_all(weir, remove, removes, add, adds);
+	int error = weir_lookup_maps_take(weir)	   ?:
+			    weir_tables_tidy(weir) ?:
+						     check_all(weir, remove, removes, add, adds);
 
 	if (error)
 		return error;

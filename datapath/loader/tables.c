@@ -2,11 +2,50 @@
 /* The prefix tables between changes: opened, read, looked up in, and kept in good order. */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "internal.h"
 #include "weir/hash.h"
 
 #define TIDY_ROUNDS 8
+#define LOOKUP_MAPS 3
+
+static const enum weir_map lookup_maps[LOOKUP_MAPS] = { WEIR_MAP_PREFIX4, WEIR_MAP_PREFIX6, WEIR_MAP_V4 };
+
+/* At the same addresses, as the tables hold pointers into them. */
+int weir_lookup_maps_take(struct weir *weir)
+{
+	weir->lookups_used = true;
+	for (size_t i = 0; weir->lookups_resting && i < LOOKUP_MAPS; i++) {
+		enum weir_map map = lookup_maps[i];
+
+		if (mmap(weir->map[map], weir->map_bytes[map], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 weir->map_fd[map], 0) == MAP_FAILED)
+			return weir_fail(errno, "map %s cannot be mapped: %s", weir_map_names[map],
+					 strerror(errno));
+	}
+	weir->lookups_resting = false;
+	return 0;
+}
+
+int weir_rest(struct weir *weir)
+{
+	bool used = weir->lookups_used;
+
+	weir->lookups_used = false;
+	if (used || weir->lookups_resting)
+		return 0;
+	weir->lookups_resting = true;
+	for (size_t i = 0; i < LOOKUP_MAPS; i++) {
+		enum weir_map map = lookup_maps[i];
+
+		if (mmap(weir->map[map], weir->map_bytes[map], PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+			return weir_fail(errno, "map %s cannot be unmapped: %s", weir_map_names[map],
+					 strerror(errno));
+	}
+	return 0;
+}
 
 /* The list of v6 lengths that packets probe: the inactive copy is written, then made active. */
 int weir_lengths_publish(struct weir *weir, const uint32_t *counts)
@@ -82,7 +121,10 @@ void weir_prefix_spec_of(const struct weir_prefix *prefix, int family, struct we
 int weir_prefixes_read(struct weir *weir, struct weir_prefix_spec *out, uint32_t capacity)
 {
 	uint32_t count = 0;
+	int error = weir_lookup_maps_take(weir);
 
+	if (error)
+		return error;
 	for (int family = 0; family < 2; family++) {
 		const struct weir_table *table = &weir->table[family];
 
@@ -97,7 +139,10 @@ int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address)
 {
 	const struct weir_meta *meta = weir_meta(weir);
 	const struct weir_lengths *lengths = &meta->lengths[meta->lengths_active & 1];
+	int error = weir_lookup_maps_take(weir);
 
+	if (error)
+		return error;
 	if (address->domain >= meta->domains)
 		return weir_fail(EINVAL, "there is no domain %u", address->domain);
 	if (address->family == 4)

@@ -148,6 +148,11 @@ int weir_far_change(struct weir *weir, const struct weir_far_spec *remove, uint3
 int weir_far_read(struct weir *weir, struct weir_far_spec *out, uint32_t capacity);
 
 int weir_usage(struct weir *weir, struct weir_usage *out);
+/*
+ * Called now and then: lookup tables that were not used since the call before are unmapped until they are
+ * used next. They stay in the kernel; mapped, they count as memory of this process (34 MB for 131,072 classes).
+ */
+int weir_rest(struct weir *weir);
 /* Why ports cannot have WEIR_ROLE_FLOW; empty when they can. Valid until weir_close. */
 const char *weir_flow_reason(struct weir *weir);
 int weir_map_fd(struct weir *weir, const char *name, int readonly); /* caller closes it */

@@ -132,6 +132,39 @@ def test_100_000_scattered_prefixes_load_fast_and_small(own_namespace: None) -> 
         assert datapath.lookup(0, 4, sample[0] ^ 1) == entries.get(sample[0] ^ 1, 7)
 
 
+def mapped_bytes(name: str) -> int:
+    """Resident memory of this process that is pages of the kernel's lookup tables."""
+    total, counts = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if line.split()[0].endswith(":"):
+            total += int(line.split()[1]) * 1024 if counts and line.startswith("Rss:") else 0
+        else:
+            counts = name in line
+    return total
+
+
+def test_tables_that_rest_are_not_mapped_and_go_on_where_they_were(own_namespace: None) -> None:
+    with Datapath.open(None, capacity=65536) as datapath:
+        near, far = key(4, 10 << 24, 24), key(6, 0x20010DB8 << 96, 64)
+        datapath.change_prefixes([(*near, 7), (*far, 8)])
+        mapped = mapped_bytes("bpf-map")
+        datapath.rest()
+        assert mapped_bytes("bpf-map") == mapped, "they were used since"
+        datapath.rest()
+        assert mapped_bytes("bpf-map") < mapped - 16_000_000
+        datapath.rest()
+        assert datapath.lookup(0, 4, near.value + 1) == 7
+        assert mapped_bytes("bpf-map") == mapped
+        datapath.rest()
+        datapath.rest()
+        assert datapath.read_prefixes() == {near: 7, far: 8}
+        datapath.rest()
+        datapath.rest()
+        datapath.change_prefixes([(*near, 9)], [far])
+        assert datapath.lookup(0, 4, near.value) == 9
+        assert datapath.lookup(0, 6, far.value) == 0
+
+
 def test_a_full_table_refuses_and_changes_nothing(own_namespace: None) -> None:
     with Datapath.open(None, capacity=64) as datapath:
         first = [PrefixEntry(0, 4, value << 16, 32, 1) for value in range(60)]

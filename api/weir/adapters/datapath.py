@@ -269,6 +269,11 @@ class Datapath:
         packed, _ = pack_prefixes([(domain, family, address, 32 if family == 4 else 128, 0)])
         return self._call("weir_lookup", _buffer(packed))
 
+    def rest(self) -> None:
+        """Called now and then: prefix tables that were not used since the last time are not mapped until
+        they are used next."""
+        self._call("weir_rest")
+
     def flow_reason(self) -> str:
         """Why no port can have `Role.FLOW` here; "" when they can."""
         library, handle = self.native()

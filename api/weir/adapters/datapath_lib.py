@@ -92,6 +92,7 @@ _PROTOTYPES = {
     "weir_far_read": [c_void_p, c_void_p, c_uint32],
     "weir_lookup": [c_void_p, c_void_p],
     "weir_usage": [c_void_p, POINTER(UsageSpec)],
+    "weir_rest": [c_void_p],
     "weir_map_fd": [c_void_p, c_char_p, c_int],
     "weir_program_fd": [c_void_p, c_char_p],
 }

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from weir.backends.backend import Backend
@@ -33,13 +34,18 @@ log = logging.getLogger(__name__)
 Part = Literal["firewall", "network", "tuning", "tables", "htb", "ports", "routes"]
 PARTS: tuple[Part, ...] = ("firewall", "network", "tuning", "tables", "htb", "ports", "routes")
 
+KEPT_STEPS = 1000
+
 T = TypeVar("T")
 Job = tuple[Part, Backend[Any, Any, Any], Any]
 
 
 @dataclass(slots=True)
 class Synced:
-    """What was different and is repaired now, what could not be repaired, which interfaces are absent."""
+    """What was different and is repaired now, what could not be repaired, which interfaces are absent.
+
+    Of each part the first `KEPT_STEPS`: a kernel that holds nothing yet differs in 300,000 entries.
+    """
 
     repaired: list[tuple[Part, Step]] = field(default_factory=list)
     faults: dict[Part, str] = field(default_factory=dict)
@@ -204,7 +210,7 @@ class Kernel:
         if isinstance(difference, NetworkDifference | PortsDifference):
             found.missing.update(difference.missing)
         if difference:
-            steps = difference.steps()
+            steps = list(islice(difference.steps(), KEPT_STEPS))
             backend.apply(difference)
             backend.verify(difference)
             found.repaired.extend((part, step) for step in steps)

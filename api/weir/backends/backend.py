@@ -8,7 +8,7 @@ never trusts what `apply` believes it did.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from weir.compiler.types import Action, BackendName, Step
@@ -23,8 +23,8 @@ class Difference(Protocol):
 
     def __bool__(self) -> bool: ...
 
-    def steps(self) -> Sequence[Step]:
-        """What is done, for people and logs; in order."""
+    def steps(self) -> Iterable[Step]:
+        """What is done, for people and logs; in order, and perhaps made one by one."""
         ...
 
 

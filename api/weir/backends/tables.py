@@ -6,9 +6,10 @@ Order: classes, then the prefixes that point at them, then what nothing points a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Protocol
 
 from weir.adapters.class_lines import ClassLines
@@ -50,6 +51,7 @@ class Tables(Protocol):
     def change_far(self, add: Iterable[FarEntry] = (), remove: Iterable[FarEntry] = ()) -> None: ...
     def read_far(self) -> list[FarEntry]: ...
     def lookup(self, domain: int, family: int, address: int) -> int: ...
+    def rest(self) -> None: ...
 
 
 def record_of(spec: ClassSpec) -> ClassRecord:
@@ -127,15 +129,15 @@ class TablesDifference:
     def __bool__(self) -> bool:
         return bool(self.write or self.set or self.unset or self.clear or self.set_far or self.unset_far)
 
-    def steps(self) -> Sequence[Step]:
-        return [
-            *(step("shaping", "change", "class", f"slot {s.slot} class {s.id}") for s in self.write),
-            *(step("shaping", "change", "prefix", f"{_text(p)} -> slot {p[4]}") for p in self.set),
-            *(step("shaping", "remove", "prefix", _text(key)) for key in self.unset),
-            *(step("shaping", "remove", "class", f"slot {slot}") for slot in self.clear),
-            *(step("shaping", "change", "far end", _far_text(entry)) for entry in self.set_far),
-            *(step("shaping", "remove", "far end", _far_text(entry)) for entry in self.unset_far),
-        ]
+    def steps(self) -> Iterator[Step]:
+        return chain(
+            (step("shaping", "change", "class", f"slot {s.slot} class {s.id}") for s in self.write),
+            (step("shaping", "change", "prefix", f"{_text(p)} -> slot {p[4]}") for p in self.set),
+            (step("shaping", "remove", "prefix", _text(key)) for key in self.unset),
+            (step("shaping", "remove", "class", f"slot {slot}") for slot in self.clear),
+            (step("shaping", "change", "far end", _far_text(entry)) for entry in self.set_far),
+            (step("shaping", "remove", "far end", _far_text(entry)) for entry in self.unset_far),
+        )
 
 
 class TablesBackend:
@@ -153,6 +155,10 @@ class TablesBackend:
     def read_class(self, slot: int) -> ClassRecord | None:
         """One class as the programs read it."""
         return self._lines.read(slot)
+
+    def rest(self) -> None:
+        """As `Datapath.rest`."""
+        self._datapath.rest()
 
     def diff(self, held: TablesState, wanted: Shaping) -> TablesDifference:
         read, classes, entries = held.lines.read, wanted.classes, wanted.prefixes
