@@ -47,6 +47,7 @@ class Maps:
         self.delays = np.frombuffer(self._maps[2], np.uint32).reshape(self.lines, DELAY_STRIDE // 4)
         self.keys = self._classes[:, 32:40].view(np.uint64)[:, 0]
         self.parents = self._classes[:, 24:28].view(np.uint32)[:, 0]
+        self.limits_bps = self._classes[:, 40:48].view(np.uint64)[:, 0]
         self.slots: dict[str, int] = {}
         self.generation = 1
 
@@ -63,7 +64,7 @@ class Maps:
             "class": {
                 "map": "weir_lines",
                 "bytes": self.lines * STRIDE,
-                "fields": {"parent": [24, 4], "key": [32, 8]},
+                "fields": {"parent": [24, 4], "key": [32, 8], "rate_bps": [40, 8]},
                 "ticks_per_ns": 16,
             },
             "delays": {

@@ -195,6 +195,24 @@ def test_the_ranking_is_by_the_figure_asked_for(rig: Rig) -> None:
     assert rig.engine.ranking("drops", 10) == []
 
 
+def test_the_ranking_by_load_is_by_the_share_of_the_limit(rig: Rig) -> None:
+    """A small queue that is full comes before a large one with more traffic; without a limit none is full."""
+    for slot, name in enumerate(("large", "small", "up", "endless", "idle"), 1):
+        rig.maps.place(name, slot)
+    rig.maps.limits_bps[2:8] = [10**8, 10**8, 10**6, 2 * 10**6, 10**6, 10**9]
+    rig.maps.limits_bps[10:12] = 10**6
+    rig.follow()
+    rig.second()
+    rig.maps.count("large", DOWN, bytes=5 * 10**6, packets=5000)  # 40 %
+    rig.maps.count("small", DOWN, bytes=240_000, packets=200)  # 96 %
+    rig.maps.count("up", UP, bytes=100_000, packets=100)  # 80 %
+    rig.maps.count("endless", DOWN, bytes=10**8, packets=10**5)
+    rig.second()
+    assert rig.engine.ranking_by_load(rig.counters, 10) == ["small", "up", "large"]
+    rig.maps.limits_bps[3] = 10**7  # no queue got another slot: the limit is read when it is asked for
+    assert rig.engine.ranking_by_load(rig.counters, 2) == ["large", "small"]
+
+
 def test_the_day_is_kept_in_the_archive_over_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "statistics.db"
     rig = Rig(Archive(path))

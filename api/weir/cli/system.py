@@ -13,7 +13,15 @@ from weir.cli.group import REFUSED, Command, Group, Session, pass_session
 from weir.cli.queues import rate_cell
 
 Json = dict[str, Any]
-ORDERS = ("rate_download", "rate_upload", "rate_total", "drops", "minute_rate_download", "minute_rate_upload")
+ORDERS = (
+    "rate_download",
+    "rate_upload",
+    "rate_total",
+    "drops",
+    "minute_rate_download",
+    "minute_rate_upload",
+    "load",
+)
 
 
 @click.group("stats", cls=Group)

@@ -7,6 +7,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from weir.model.problem import NotFound
+from weir.stats.interfaces import InterfaceHistory
+
 Json = dict[str, Any]
 _IDLE = ("idle", "iowait")
 _COUNTED = {"bytes": "bps", "packets": "packets_ps", "dropped": "drops_ps"}
@@ -26,6 +29,7 @@ class Router:
         self._interfaces: dict[str, Json] = {}
         self._rates: dict[str, Json] = {}
         self._cpu_busy: list[float] = []
+        self._history = InterfaceHistory()
 
     def follow(self, status: Json, interfaces: Json, system: Json, now: float, clock: float) -> None:
         """Take in one round of answers; `clock` is monotonic."""
@@ -36,6 +40,7 @@ class Router:
             self._rates = {
                 name: _rates(self._interfaces.get(name), item, elapsed_s) for name, item in found.items()
             }
+            self._history.push(self._rates, now)
             self._cpu_busy = _busy(self.system_answer.get("cpus", []), system.get("cpus", []))
             self.status, self._interfaces, self.system_answer = status, found, system
             self.at, self._clock = now, clock
@@ -75,6 +80,14 @@ class Router:
                 "stale_reason": self.lost_reason,
                 "items": items,
             }
+
+    def interface_history(self, name: str, window: str) -> Json:
+        """The answer of `stats/interfaces/{id}/history`. Raises `NotFound`."""
+        with self._lock:
+            found = self._history.recent(name, window)
+        if found is None:
+            raise NotFound(f"no figures of an interface {name!r} were ever taken", path=f"interface/{name}")
+        return {"id": name, "window": window, **found}
 
     def system(self) -> Json:
         """The answer of `stats/system`."""

@@ -192,8 +192,11 @@ class StatsService:
         }
 
     def top(self, count: int, by: str) -> Json:
-        """The busiest queues. `by` is one of `weir.stats.engine.ORDERS`."""
-        return self._queues(self._engine.ranking(by, count))
+        """The busiest queues. `by` is one of `weir.stats.engine.ORDERS`, or `load` (share of the limit)."""
+        if by != "load":
+            return self._queues(self._engine.ranking(by, count))
+        counters = self._counters
+        return self._queues([] if counters is None else self._engine.ranking_by_load(counters, count))
 
     def ranking(self, by: str, count: int) -> list[str]:
         """Ids of the busiest queues, the busiest first; those without traffic are not among them."""

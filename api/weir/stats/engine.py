@@ -142,6 +142,19 @@ class Engine:
             named = ((slot, self._id_of[slot]) for slot in busiest)
             return [name for slot, name in named if name is not None and figures[slot] > 0]
 
+    def ranking_by_load(self, counters: Counters, count: int) -> list[str]:
+        """The ids of the queues that use most of their limit, in the direction where that is more."""
+        limits = counters.read_limits(self._rates.lines)
+        with self.lock:
+            lines = min(len(limits), self._rates.lines)
+            used = np.zeros(self._rates.lines, np.float32)
+            rates = self._rates.per_s[BYTES][:lines] * np.float32(8)
+            np.divide(rates, limits[:lines], out=used[:lines], where=limits[:lines] > 0, casting="unsafe")
+            share = used.reshape(-1, 2)[self._slots].max(axis=1, initial=0)
+            busiest = self._busiest(share, count)
+            named = ((slot, self._id_of[slot]) for slot in busiest)
+            return [name for slot, name in named if name is not None and used[slot * 2 : slot * 2 + 2].any()]
+
     def _figure(self, by: str) -> F32:
         what, direction = ORDERS[by]
         if what == "minute":

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ class Layout:
     columns: tuple[int, ...]
     key_offset: int
     parent_offset: int
+    rate_offset: int
 
     @classmethod
     def read(cls, answer: Mapping[str, Any]) -> Layout:
@@ -45,6 +46,7 @@ class Layout:
                 columns=tuple(int(fields[name][0]) // 8 for name in COUNTERS),
                 key_offset=int(classes["key"][0]),
                 parent_offset=int(classes["parent"][0]),
+                rate_offset=int(classes["rate_bps"][0]),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise Unavailable(f"the agent's counter layout is not understood: {error!r}") from error
@@ -89,13 +91,23 @@ class Counters:
         """The key and the parent line of the first `lines` lines."""
         layout = self.layout
         keys, parents = np.zeros(lines, np.uint64), np.zeros(lines, np.uint32)
-        reader = ArrayReader(self._descriptors[1], layout.stride, min(CHUNK_LINES, lines))
-        for start in range(0, lines, CHUNK_LINES):
-            end = min(start + CHUNK_LINES, lines)
-            rows = self._class_rows(reader, start, end)
+        for start, end, rows in self._class_chunks(lines):
             keys[start:end] = _column(rows, layout.key_offset, np.uint64)
             parents[start:end] = _column(rows, layout.parent_offset, np.uint32)
         return keys, parents
+
+    def read_limits(self, lines: int) -> U64:
+        """The limit of the first `lines` lines in bit/s as the programs keep it now; 0 = none."""
+        limits = np.zeros(lines, np.uint64)
+        for start, end, rows in self._class_chunks(lines):
+            limits[start:end] = _column(rows, self.layout.rate_offset, np.uint64)
+        return limits
+
+    def _class_chunks(self, lines: int) -> Iterator[tuple[int, int, npt.NDArray[np.uint8]]]:
+        reader = ArrayReader(self._descriptors[1], self.layout.stride, min(CHUNK_LINES, lines))
+        for start in range(0, lines, CHUNK_LINES):
+            end = min(start + CHUNK_LINES, lines)
+            yield start, end, self._class_rows(reader, start, end)
 
     def _class_rows(self, reader: ArrayReader, start: int, end: int) -> npt.NDArray[np.uint8]:
         if self._map is None:

@@ -807,7 +807,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Live figures of the busiest queues, or of those named by `ids` */
+        /**
+         * Live figures of the busiest queues, or of those named by `ids`
+         * @description `by=load` ranks by the share of the limit in use, in the direction where it is larger.
+         */
         get: operations["queue_stats"];
         put?: never;
         post?: never;
@@ -845,6 +848,25 @@ export interface paths {
         };
         /** Live figures of the interfaces */
         get: operations["interface_stats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/interfaces/{name}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** An interface's last two minutes or hour */
+        get: operations["interface_history"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2273,6 +2295,16 @@ export interface components {
             stale_since: number | null;
             stale_reason: string | null;
             items: components["schemas"]["InterfaceStats"][];
+        };
+        InterfaceHistory: {
+            id: string;
+            /** @enum {string} */
+            window: "2m" | "1h";
+            /** @description Unix seconds of the first sample. */
+            start: number;
+            step_s: number;
+            rx: components["schemas"]["HistoryDirection"];
+            tx: components["schemas"]["HistoryDirection"];
         };
         SystemStats: {
             at: number;
@@ -4493,7 +4525,7 @@ export interface operations {
         parameters: {
             query?: {
                 top?: number;
-                by?: "rate_download" | "rate_upload" | "rate_total" | "drops" | "minute_rate_download" | "minute_rate_upload";
+                by?: "rate_download" | "rate_upload" | "rate_total" | "drops" | "minute_rate_download" | "minute_rate_upload" | "load";
                 /** @description These instead of the top. */
                 ids?: string;
             };
@@ -4560,6 +4592,32 @@ export interface operations {
                     "application/json": components["schemas"]["InterfaceStatsAnswer"];
                 };
             };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    interface_history: {
+        parameters: {
+            query?: {
+                window?: "2m" | "1h";
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InterfaceHistory"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
             default: components["responses"]["PROBLEM"];
         };
     };

@@ -20,7 +20,10 @@ area = Area("stats", "Rates over the last second and minute, history, and a stre
     "GET", "/stats/queues", scope=READ, query=paging.StatsQueuesQuery, answers=stats.QueueStatsAnswer
 )
 def queue_stats(query: dict[str, Any]) -> Response:
-    """Live figures of the busiest queues, or of those named by `ids`"""
+    """Live figures of the busiest queues, or of those named by `ids`
+
+    `by=load` ranks by the share of the limit in use, in the direction where it is larger.
+    """
     found = context().stats
     if query["ids"] is not None:
         return answer(found.queues(query["ids"]))
@@ -47,6 +50,18 @@ def queue_history(query: dict[str, Any], queue_id: str) -> Response:
 def interface_stats() -> Response:
     """Live figures of the interfaces"""
     return answer(context().stats.router.interfaces())
+
+
+@area.operation(
+    "GET",
+    "/stats/interfaces/<string(maxlength=15):name>/history",
+    scope=READ,
+    query=paging.InterfaceHistoryQuery,
+    answers=stats.InterfaceHistory,
+)
+def interface_history(query: dict[str, Any], name: str) -> Response:
+    """An interface's last two minutes or hour"""
+    return answer(context().stats.router.interface_history(name, query["window"]))
 
 
 @area.operation("GET", "/stats/system", scope=READ, answers=stats.SystemStats)

@@ -89,6 +89,7 @@ class StatsQueuesQuery(Query):
         "drops",
         "minute_rate_download",
         "minute_rate_upload",
+        "load",
         load_default="rate_download",
     )
     ids = CommaList(MAX_LIMIT, metadata={"description": "These instead of the top."})
@@ -96,6 +97,10 @@ class StatsQueuesQuery(Query):
 
 class HistoryQuery(Query):
     window = one_of("2m", "1h", "24h", load_default="1h")
+
+
+class InterfaceHistoryQuery(Query):
+    window = one_of("2m", "1h", load_default="1h")
 
 
 class StreamQuery(Query):

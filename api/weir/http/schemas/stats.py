@@ -67,6 +67,17 @@ class QueueHistory(Answer):
     limit_bps = fields.Nested(Total, metadata={"description": "max_limit now; 0 = none."})
 
 
+class InterfaceHistory(Answer):
+    """Equally spaced samples, the oldest first; null where none was taken. Kept while the API runs."""
+
+    id = fields.String()
+    window = one_of("2m", "1h")
+    start = fields.Float(metadata={"description": "Unix seconds of the first sample."})
+    step_s = fields.Integer()
+    rx = fields.Nested(HistoryDirection)
+    tx = fields.Nested(HistoryDirection)
+
+
 class InterfaceStats(Answer):
     id = fields.String()
     up = fields.Boolean()

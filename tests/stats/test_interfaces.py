@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces have a past, also for who looks at them after a reload."""
+
+from __future__ import annotations
+
+import pytest
+
+from weir.model.problem import NotFound
+from weir.service.router import Router
+from weir.stats.interfaces import InterfaceHistory
+
+NOON = 1_700_000_000 // 60 * 60.0
+
+
+def sample(rx_bps: float, tx_bps: float = 0.0, tx_drops_ps: float = 0.0) -> dict[str, float]:
+    return {"rx_bps": rx_bps, "tx_bps": tx_bps, "rx_drops_ps": 0.0, "tx_drops_ps": tx_drops_ps}
+
+
+def test_two_minutes_are_kept_by_the_second_and_gaps_stay_empty() -> None:
+    history = InterfaceHistory()
+    history.push({"wan0": sample(1000, 2000, 4)}, NOON)
+    history.push({"wan0": sample(3000)}, NOON + 3)
+    found = history.recent("wan0", "2m")
+    assert found is not None
+    assert (found["step_s"], found["start"] + 119) == (1, NOON + 3)
+    last = found["rx"]["rate_bps"][-5:]
+    assert last == [None, pytest.approx(1000, rel=1e-3), None, None, pytest.approx(3000, rel=1e-3)]
+    assert found["tx"]["drops_ps"][-4] == pytest.approx(4, rel=0.05)
+
+
+def test_an_hour_is_kept_as_the_mean_of_each_minute() -> None:
+    history = InterfaceHistory()
+    for second in range(180):
+        history.push({"lan0": sample(100_000.0 * (second // 60 + 1))}, NOON + second)
+    history.push({"lan0": sample(0)}, NOON + 180)
+    found = history.recent("lan0", "1h")
+    assert found is not None
+    assert (found["step_s"], found["start"] + 60 * 60) == (60, NOON + 180)
+    expected = [None, *(pytest.approx(value, rel=1e-3) for value in (100_000, 200_000, 300_000))]
+    assert found["rx"]["rate_bps"][-4:] == expected
+
+
+def test_an_interface_that_came_later_has_no_past_and_one_that_went_keeps_its() -> None:
+    history = InterfaceHistory()
+    history.push({"lan0": sample(1000)}, NOON)
+    history.push({"wan0": sample(2000)}, NOON + 1)
+    wan, lan = history.recent("wan0", "2m"), history.recent("lan0", "2m")
+    assert wan is not None
+    assert lan is not None
+    assert wan["rx"]["rate_bps"][-2:] == [None, pytest.approx(2000, rel=1e-3)]
+    assert lan["rx"]["rate_bps"][-2:] == [pytest.approx(1000, rel=1e-3), None]
+
+
+def test_the_agents_counters_become_history() -> None:
+    router = Router()
+    for second, counted in enumerate((0, 1000, 3000)):
+        answer = {"value": [{"name": "lan0", "rx_bytes": counted, "tx_bytes": 0}]}
+        router.follow({}, answer, {}, NOON + second, 50.0 + second)
+    found = router.interface_history("lan0", "2m")
+    assert (found["id"], found["window"]) == ("lan0", "2m")
+    assert found["rx"]["rate_bps"][-2:] == [pytest.approx(8000, rel=1e-3), pytest.approx(16000, rel=1e-3)]
+    with pytest.raises(NotFound):
+        router.interface_history("nosuch0", "1h")
