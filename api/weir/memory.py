@@ -8,43 +8,38 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _GC_THRESHOLDS = (50_000, 20, 100)
 _M_ARENA_MAX = -8
 """mallopt(3): how many heaps glibc makes for the threads. Each keeps what its threads once needed."""
+_M_MMAP_THRESHOLD = -3
+_MMAP_THRESHOLD_BYTES = 512 * 1024
+"""Larger pieces (a dictionary of 100,000 has 5 MB) get a mapping of their own, which goes back when it is
+freed. Set once, glibc does not raise it any more, as it does to 32 MB for who frees such pieces."""
 
 
 def prepare() -> None:
     """Before the first thread: collect seldom (a full collection over 100,000 queues stops a change for
-    100 ms and finds nothing), and one heap for all threads."""
+    100 ms and finds nothing), one heap for all threads, and large pieces outside it."""
     gc.set_threshold(*_GC_THRESHOLDS)
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_ARENA_MAX, 1)
+        libc.mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES)
 
 
 _AFTER_S = (1.0, 10.0)
 """Twice: requests are cycles, so what one held is garbage only when its answer has been read."""
 _lock = threading.Lock()
 _is_waiting = False
-_compactions: list[Callable[[], None]] = []
 
 
-def give_back_soon(compact: Callable[[], None] | None = None) -> None:
-    """`give_back_memory` in a moment, when whoever asks has let go of what it holds.
-
-    `compact` is called before: it makes anew what lives long and lies scattered among what is gone.
-    """
+def give_back_soon() -> None:
+    """`give_back_memory` in a moment, when whoever asks has let go of what it holds."""
     global _is_waiting
     with _lock:
-        if compact is not None and compact not in _compactions:
-            _compactions.append(compact)
         if _is_waiting:
             return
         _is_waiting = True
@@ -57,12 +52,6 @@ def _give_back_later() -> None:
         for pause_s in _AFTER_S:
             time.sleep(pause_s)
             give_back_memory()
-            with _lock:
-                wanted = list(_compactions)
-                _compactions.clear()
-            for compact in wanted:
-                compact()
-                give_back_memory()
     except Exception:
         log.exception("memory could not be given back")
     finally:
@@ -78,15 +67,3 @@ def give_back_memory() -> None:
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc
         libc.malloc_trim(0)
-
-
-_AT_ONCE = 100
-_PAUSE_S = 0.005
-
-
-def unhurried(items: Iterable[T]) -> Iterator[T]:
-    """The items, with pauses in which other threads get the interpreter: for work that can wait."""
-    for number, item in enumerate(items):
-        if number % _AT_ONCE == 0:
-            time.sleep(_PAUSE_S)
-        yield item

@@ -50,7 +50,7 @@ def test_a_confirmed_change_stays(rig: Rig) -> None:
 
 def test_the_timer_survives_a_crash_of_the_agent(rig: Rig) -> None:
     base, rate = rig.store.head(), upload_bps(rig)
-    rig.commit(queue(1, upload_bps=700_000), confirm_within_s=3)
+    rig.commit(queue(1, upload_bps=700_000), confirm_within_s=10)
     rig.kill_agent()
     rig.start_agent()
     assert rig.status()["confirm"]["revision"] == base + 1

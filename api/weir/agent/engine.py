@@ -29,7 +29,7 @@ from weir.compiler import (
     nothing_compiled,
     update,
 )
-from weir.memory import give_back_memory, give_back_soon
+from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
 from weir.model.rules import validate
@@ -119,7 +119,7 @@ class Engine:
         synced = self.kernel.sync(self.compiled)
         self.sharing.reset(self.compiled)
         self._note(synced, "start")
-        give_back_memory()
+        give_back_soon()
         log.info("revision %d is running: %d entries brought in line", revision, len(synced.repaired))
 
     # -- changes -----------------------------------------------------------------------------------------
@@ -152,11 +152,7 @@ class Engine:
             if self.revision != revision:
                 self.resync()
                 return
-            count = len(self._unsettled.changes) if self._unsettled is not None else 0
-            self._unsettled = None
-            self._settled_revision = revision
-        if count > MANY_CHANGES:
-            give_back_soon()
+            self._settled(revision)
 
     def abandoned(self, revision: int) -> None:
         """The connection that applied `revision` is gone: only if the store has it does it stay."""
@@ -171,7 +167,7 @@ class Engine:
             store = self._require_store()
             back = self._unsettled.changes if self._unsettled else ()
             if self._unsettled is not None and store.head() == self._unsettled.revision:
-                self._settled_revision, self._unsettled = self._unsettled.revision, None
+                self._settled(self._unsettled.revision)
                 return
             try:
                 head, forward = store.changes_since(self._settled_revision)
@@ -184,6 +180,7 @@ class Engine:
                 log.info("brought to revision %d, the store's head", head)
             self.revision = self._settled_revision = head
             self._unsettled = None
+            self._tidy(changes)
 
     def follow_head(self) -> None:
         """Notice a commit whose `settle` was lost. Not while a revision waits to be settled."""
@@ -250,20 +247,26 @@ class Engine:
         with self.lock:
             return count == len(self.compiled.shaping.prefixes)
 
+    def rest(self) -> None:
+        """Called now and then: hold no mapping that was not used since."""
+        with self.lock:
+            self.kernel.tables.rest()
+
     # -- looking -----------------------------------------------------------------------------------------
 
     def preview(self, changes: Sequence[Change]) -> dict[str, Any]:
         """What changes would do: steps, counts and errors; nothing is done."""
         with self.lock:
             changes = self._completed(changes)
+            if len(changes) > MANY_CHANGES:
+                self.document.loosen()
             self.document.apply(changes)
             try:
                 errors = validate(self.document, changes, errors_only=True)
                 plan = update(self.compiled, self.document, changes, self._now_local())
             finally:
                 self.document.revert(changes)
-            if len(changes) > MANY_CHANGES:
-                give_back_soon()
+                self._tidy(changes)
             return {
                 "steps": steps_json(plan),
                 "counts": plan.counts()._asdict(),
@@ -279,6 +282,8 @@ class Engine:
         kernel refuses is a fault that is tried again, and the rest is done.
         """
         self.state = "applying"
+        if len(changes) > MANY_CHANGES:
+            self.document.loosen()
         self.document.apply(changes)
         try:
             if strict:
@@ -287,6 +292,7 @@ class Engine:
             timing = self._execute(plan, strict)
         except BaseException:
             self.document.revert(changes)
+            self._tidy(changes)
             self.state = self.drift.state
             raise
         self.slot_log.note(plan)
@@ -310,6 +316,17 @@ class Engine:
             log.warning("apply failed, restoring: %s", error)
             self._note(self.kernel.sync(self.compiled, touched(plan)), "restore", touched(plan))
             raise
+
+    def _settled(self, revision: int) -> None:
+        changes = () if self._unsettled is None else self._unsettled.changes
+        self._settled_revision, self._unsettled = revision, None
+        self._tidy(changes)
+
+    def _tidy(self, changes: Sequence[Change]) -> None:
+        """After thousands of changes: pack the document, and give back what they took."""
+        if len(changes) > MANY_CHANGES:
+            self.document.pack()
+            give_back_soon()
 
     def _validate(self, changes: Sequence[Change]) -> None:
         errors = [f for f in validate(self.document, changes, errors_only=True) if f.severity == "error"]

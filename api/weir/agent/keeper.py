@@ -25,6 +25,7 @@ SCAN_S = 30.0
 TABLES_SCAN_S = 300.0
 HEAD_POLL_S = 2.0
 SIZES_S = 5.0
+REST_S = 5.0
 RETRY_S = 5.0
 QUIET_S, BURST_LIMIT_S = 0.1, 1.0
 
@@ -60,6 +61,7 @@ class Keeper:
             "tables": now + TABLES_SCAN_S,
             "minute": now,
             "sizes": now,
+            "rest": now,
         }
 
     def start(self) -> None:
@@ -99,6 +101,7 @@ class Keeper:
             "tables": self._scan_tables,
             "minute": self._pass_time,
             "sizes": self._look_at_sizes,
+            "rest": self._rest,
         }
         for name, task in tasks.items():
             if time.monotonic() >= self._due[name]:
@@ -132,6 +135,10 @@ class Keeper:
     def _look_at_sizes(self) -> float:
         self._fit_sizes()
         return SIZES_S
+
+    def _rest(self) -> float:
+        self._engine.rest()
+        return REST_S
 
     def _pass_time(self) -> float:
         """At every full minute, the resolution of time windows; a stepped clock is seen a minute later."""

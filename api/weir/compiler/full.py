@@ -104,6 +104,7 @@ def _compile_tables(document: Document, slot_for: Callable[[str], int], now_loca
         walk.visit(queue, EVERYTHING, TOP)
     tables = walk.tables
     tables.claims.replace_all(walk.claims)
+    tables.claims.freeze()
     ranks = walk.ranks
 
     def claimants(packed: int) -> Sequence[str]:

@@ -76,7 +76,7 @@ def _parent_id(
     elif index is not None:
         found = ids[index]
     else:
-        known = sorted(existing.queue_ids_by_name.get(name, ()))
+        known = sorted(existing.queue_ids_by_name.of(name))
         if not known:
             draft.line.note(
                 "warning",

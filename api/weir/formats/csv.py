@@ -165,7 +165,7 @@ def _present(given: Mapping[str, str], existing: Document) -> Queue | None:
         if not is_id(own_id):
             raise ValueError(f"{quoted(own_id)} cannot be an id (a-z, 0-9, _ . -; up to 63 characters).")
         return existing.queue(own_id)
-    known = sorted(existing.queue_ids_by_name.get(given.get("name", ""), ()))
+    known = sorted(existing.queue_ids_by_name.of(given.get("name", "")))
     return existing.queue(known[0]) if known else None
 
 

@@ -89,12 +89,13 @@ def assign_ids(drafts: list[Draft], existing: Document) -> list[str]:
     ids: list[str | None] = [draft.wanted_id for draft in drafts]
     used = {object_id for object_id in ids if object_id is not None}
     for index, draft in enumerate(drafts):
-        if ids[index] is None and draft.stable_id in queues and draft.stable_id not in used:
-            ids[index] = draft.stable_id
-            used.add(draft.stable_id)
+        stable = draft.stable_id
+        if ids[index] is None and stable is not None and stable in queues and stable not in used:
+            ids[index] = stable
+            used.add(stable)
     for index, draft in enumerate(drafts):
         if ids[index] is None:
-            known = sorted(existing.queue_ids_by_name.get(draft.name, set()) - used)
+            known = sorted(existing.queue_ids_by_name.of(draft.name) - used)
             if known:
                 ids[index] = known[0]
                 used.add(known[0])
@@ -110,12 +111,12 @@ def avoid_names_in_use(drafts: list[Draft], ids: list[str], existing: Document) 
     own = set(ids)
     names = {draft.name for draft in drafts}
     for draft in drafts:
-        others = existing.queue_ids_by_name.get(draft.name, set()) - own
+        others = existing.queue_ids_by_name.of(draft.name) - own
         if not others:
             continue
         taken = draft.name
         number = 2
-        while draft.name in names or existing.queue_ids_by_name.get(draft.name, set()) - own:
+        while draft.name in names or existing.queue_ids_by_name.of(draft.name) - own:
             draft.name = f"{taken} ({number})"
             number += 1
         names.add(draft.name)

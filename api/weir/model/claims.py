@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator
+from heapq import merge
 
+from weir.model.frozen import FrozenPrefixes
 from weir.model.prefix import WIDTH, Prefix
 
 Claimants = str | dict[str, None]
@@ -23,6 +25,7 @@ _FAMILY_SHIFT = _LENGTH_BITS + _VALUE_BITS
 _DOMAIN_SHIFT = _FAMILY_SHIFT + 1
 _LENGTH_MASK = (1 << _LENGTH_BITS) - 1
 _VALUE_MASK = (1 << _VALUE_BITS) - 1
+_END_OF_DOMAIN_0 = 1 << _DOMAIN_SHIFT
 
 
 def pack(prefix: Prefix, domain: int = 0) -> int:
@@ -46,72 +49,102 @@ def last_inside(packed: int) -> int:
 
 
 class PrefixClaims:
-    """A set of (prefix, queue id) pairs. Finding covering prefixes costs one lookup per length in use."""
+    """A set of (prefix, queue id) pairs. Finding covering prefixes costs one lookup per length in use.
+
+    After `freeze` the pairs are in sorted arrays, and what changes since lies over them.
+    """
 
     def __init__(self) -> None:
-        self._claims: dict[int, Claimants] = {}
+        self._frozen: FrozenPrefixes[Claimants] = FrozenPrefixes()
+        self._claims: dict[int, Claimants | None] = {}
+        """What is not frozen; None for a frozen prefix that nobody names any more."""
         self._ordered: list[int] | None = None
+        """The keys of `_claims`."""
+        self._count = 0
         self._lengths: dict[int, dict[int, int]] = {}
         """Per (domain, family): length -> number of prefixes of that length."""
 
     def __len__(self) -> int:
-        return len(self._claims)
+        return self._count
 
     def __contains__(self, packed: object) -> bool:
-        return packed in self._claims
+        return isinstance(packed, int) and self._find(packed) is not None
 
     def __iter__(self) -> Iterator[int]:
         """The prefixes in address order."""
-        return iter(self._in_order())
+        if not len(self._frozen):
+            return iter([packed for packed in self._in_order() if self._claims[packed] is not None])
+        kept = (packed for packed in self._frozen if packed not in self._claims)
+        return merge(kept, (packed for packed in self._in_order() if self._claims[packed] is not None))
 
     def get(self, packed: int) -> Collection[str]:
         """The ids that name exactly this prefix, in the order they were given; not to be changed."""
-        found = self._claims.get(packed, ())
-        return (found,) if isinstance(found, str) else found
+        found = self._find(packed)
+        return () if found is None else (found,) if isinstance(found, str) else found
 
     def first(self, packed: int) -> str | None:
         """The first of `get`."""
-        found = self._claims.get(packed)
+        found = self._find(packed)
         return found if found is None or isinstance(found, str) else next(iter(found))
 
     def set(self, packed: int, ids: Collection[str]) -> None:
         """Replace who names a prefix; nobody removes it."""
-        if not ids:
+        if ids:
+            self._put(packed, next(iter(ids)) if len(ids) == 1 else dict.fromkeys(ids))
+        else:
             self._remove(packed)
-            return
-        if packed not in self._claims:
-            self._insert(packed)
-        self._claims[packed] = next(iter(ids)) if len(ids) == 1 else dict.fromkeys(ids)
 
     def add(self, packed: int, queue_id: str) -> None:
-        found = self._claims.get(packed)
+        found = self._find(packed)
         if found is None:
-            self._insert(packed)
-            self._claims[packed] = queue_id
+            self._put(packed, queue_id)
         elif isinstance(found, dict):
             found[queue_id] = None
         elif found != queue_id:
-            self._claims[packed] = {found: None, queue_id: None}
+            self._lay_over(packed, {found: None, queue_id: None})
 
     def discard(self, packed: int, queue_id: str) -> None:
-        found = self._claims.get(packed)
+        found = self._find(packed)
         if isinstance(found, dict):
             found.pop(queue_id, None)
             if len(found) == 1:
-                self._claims[packed] = next(iter(found))
+                self._lay_over(packed, next(iter(found)))
         elif found == queue_id:
             self._remove(packed)
 
-    def _insert(self, packed: int) -> None:
-        self._count(packed, 1)
-        if self._ordered is not None:
-            insort(self._ordered, packed)
+    def freeze(self) -> None:
+        """Into arrays; what changes from now on lies over them."""
+        pairs = ((packed, self._find(packed)) for packed in self if packed < _END_OF_DOMAIN_0)
+        frozen = FrozenPrefixes((packed, found) for packed, found in pairs if found is not None)
+        self._claims = {packed: found for packed, found in self._claims.items() if packed >= _END_OF_DOMAIN_0}
+        self._frozen, self._ordered = frozen, None
+
+    def _find(self, packed: int) -> Claimants | None:
+        if self._claims and packed in self._claims:
+            return self._claims[packed]
+        at = self._frozen.place(packed)
+        return None if at is None else self._frozen.values[at]
+
+    def _put(self, packed: int, found: Claimants) -> None:
+        if self._find(packed) is None:
+            self._count_length(packed, 1)
+        self._lay_over(packed, found)
 
     def _remove(self, packed: int) -> None:
-        if self._claims.pop(packed, None) is not None:
-            self._count(packed, -1)
-            if self._ordered is not None:
-                del self._ordered[bisect_left(self._ordered, packed)]
+        if self._find(packed) is None:
+            return
+        self._count_length(packed, -1)
+        if self._frozen.place(packed) is not None:
+            self._lay_over(packed, None)
+            return
+        del self._claims[packed]
+        if self._ordered is not None:
+            del self._ordered[bisect_left(self._ordered, packed)]
+
+    def _lay_over(self, packed: int, found: Claimants | None) -> None:
+        if self._ordered is not None and packed not in self._claims:
+            insort(self._ordered, packed)
+        self._claims[packed] = found
 
     def covering(self, packed: int) -> Iterator[int]:
         """The prefixes that strictly cover this one, the shortest first. It need not be in the set."""
@@ -123,29 +156,32 @@ class PrefixClaims:
                 return
             shift = width - shorter
             candidate = without_length >> shift << (shift + _LENGTH_BITS) | shorter
-            if candidate in self._claims:
+            if self._find(candidate) is not None:
                 yield candidate
 
     def inside(self, packed: int) -> list[int]:
         """The prefixes that this one covers, itself included if it is in the set, in address order."""
-        ordered = self._in_order()
-        return ordered[bisect_left(ordered, packed) : bisect_right(ordered, last_inside(packed))]
+        end, ordered = last_inside(packed), self._in_order()
+        over = ordered[bisect_left(ordered, packed) : bisect_right(ordered, end)]
+        found = [inner for inner in over if self._claims[inner] is not None]
+        if not len(self._frozen):
+            return found
+        places = range(self._frozen.lower(packed), self._frozen.lower(end + 1))
+        frozen = (inner for inner in map(self._frozen.__getitem__, places) if inner not in self._claims)
+        return sorted([*found, *frozen])
 
     def of_address(self, address: Prefix, domain: int = 0) -> list[int]:
         """The prefixes that hold an address (or a whole prefix), the shortest first."""
         packed = pack(address, domain)
         found = list(self.covering(packed))
-        return [*found, packed] if packed in self._claims else found
+        return [*found, packed] if packed in self else found
 
     def replace_all(self, claims: dict[int, Claimants]) -> None:
         """Take over a whole table, faster than one by one."""
-        self._claims = claims
-        self._ordered = None
-        self._lengths = {}
+        self._frozen, self._claims, self._ordered = FrozenPrefixes(), {**claims}, None
+        self._lengths, self._count = {}, 0
         for packed in claims:
-            self._count(packed, 1)
-        for group, counts in self._lengths.items():
-            self._lengths[group] = dict(sorted(counts.items()))
+            self._count_length(packed, 1)
 
     def _in_order(self) -> list[int]:
         if self._ordered is None:
@@ -155,7 +191,8 @@ class PrefixClaims:
     def _lengths_of(self, packed: int) -> Iterable[int]:
         return self._lengths.get(packed >> _FAMILY_SHIFT, ())
 
-    def _count(self, packed: int, difference: int) -> None:
+    def _count_length(self, packed: int, difference: int) -> None:
+        self._count += difference
         group, length = packed >> _FAMILY_SHIFT, packed & _LENGTH_MASK
         counts = self._lengths.setdefault(group, {})
         before = counts.get(length, 0)

@@ -18,7 +18,7 @@ from typing import Any
 import weir
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Document
-from weir.model.objects import ConfigObject
+from weir.model.objects import KINDS, ConfigObject
 from weir.model.problem import Finding, Invalid, Problem
 from weir.service.configuration import ConfigService
 from weir.service.permissions import requires
@@ -58,9 +58,10 @@ class BackupService:
     @requires("config.read")
     def write(self, by: Principal, hostname: str) -> tuple[int, bytes]:
         """The running revision and its file."""
-        with self._config.at_head(by) as (revision, document):
-            objects = list(document)
-        lines = [_line(item) for item in sorted(objects, key=lambda item: (item.kind, item.id))]
+        with self._config.at_head(by) as (revision, running):
+            document = running.copy()
+        places = sorted((kind, object_id) for kind in KINDS for object_id in document.of_kind(kind))
+        lines = [_line(document.of_kind(kind)[object_id]) for kind, object_id in places]
         head = {
             "format": FORMAT,
             "version": VERSION,

@@ -134,8 +134,7 @@ class ImportService:
     def _snapshot(self, by: Principal) -> tuple[int, Document]:
         """The running revision and a copy of its document: reading a file takes long, a lock must not."""
         with self._service.config.at_head(by) as (revision, running):
-            objects = list(running)
-        return revision, Document(objects)
+            return revision, running.copy()
 
     def _preview(self, by: Principal, edits: Sequence[Edit]) -> tuple[Json | None, str | None]:
         if not edits:

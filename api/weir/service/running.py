@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from weir.memory import give_back_memory, give_back_soon, unhurried
+from weir.memory import give_back_memory, give_back_soon
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Finding, Invalid
@@ -17,8 +17,6 @@ from weir.store import ConfigStore
 
 MANY = 2000
 """More changes than this are looked at on a copy of the document."""
-VERY_MANY = 20_000
-"""After more changes than this the document is copied once more, into memory that lies together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +73,8 @@ class Running:
                     return Trial(changes, validate(document, changes))
                 finally:
                     document.revert(changes)
-            objects = list(document)
-        successor = Document(objects)
+            twin = document.copy()
+        successor = Document(twin)
         successor.apply(changes)
         if not is_much(successor, changes):
             return Trial(changes, validate(successor, changes), successor)
@@ -86,8 +84,12 @@ class Running:
     def moved(self, base: int, revision: int, trial: Trial) -> None:
         """The trial's changes are committed: go on from `base` to `revision` without asking the store.
 
-        After many the copy takes the place of the document: it has all indexes already.
+        After many the copy takes the place of the document: it has all indexes already. It is packed before
+        the change is answered, so that nothing is left to do that would hold up who comes next.
         """
+        if trial.successor is not None:
+            trial.successor.targets()
+            trial.successor.pack()
         with self._lock:
             if self._revision != base:
                 return
@@ -95,22 +97,7 @@ class Running:
                 self._apply(revision, trial.changes)
                 return
             self._document, self._flagged, self._revision = trial.successor, trial.flagged, revision
-        give_back_soon(self._compact if len(trial.changes) > VERY_MANY else None)
-
-    def _compact(self) -> None:
-        """Go on with a copy from the store: objects made by an import lie among what it left behind."""
-        with self._lock:
-            self._follow()
-            revision = self._revision
-        copy = Document()
-        copy.targets()
-        for item in unhurried(self._store.objects(revision)):
-            copy.put(item)
-        with self._lock:
-            if self._revision == revision:
-                self._document = copy
-                if self._flagged is not None:
-                    self._flagged.move_to(copy)
+        give_back_soon()
 
     def findings(self, kind: Kind, object_id: str) -> tuple[Finding, ...]:
         with self.document() as document:
@@ -130,8 +117,8 @@ class Running:
         with self.at_head() as (revision, document):
             if self._flagged is not None:
                 return
-            objects = list(document)
-        flagged = FlaggedObjects(Document(objects))
+            twin = document.copy()
+        flagged = FlaggedObjects(Document(twin))
         with self.at_head() as (head, document):
             flagged.move_to(document)
             flagged.update(self._store.changes_between(revision, head))

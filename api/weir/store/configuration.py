@@ -48,9 +48,9 @@ class ConfigStore:
             return reading.head(connection)
 
     def load(self) -> tuple[int, Document]:
-        """The newest revision and its document, from one snapshot."""
+        """The newest revision and its document, packed, from one snapshot."""
         with self._database.reading() as connection:
-            return reading.head(connection), Document(reading.objects(connection, None))
+            return reading.head(connection), Document.packed(reading.objects(connection, None))
 
     def objects(self, revision: int | None = None) -> Iterator[ConfigObject]:
         """All objects of `revision` (None: the newest), in no particular order."""
