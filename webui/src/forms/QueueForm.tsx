@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Checkbox, NativeSelect, Textarea, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
 import { queueTypesQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
 import { Note } from "@/ui/blocks";
+import { fieldWords } from "@/ui/fieldText";
 import { limitWords, parseDuration } from "@/ui/rates";
+import { Fold } from "./Fold";
 import classes from "./forms.module.css";
 import { ParentField } from "./ParentField";
 import { DAYS, longestBurstS, optionalRate, splitTargets, type Messages, type QueueValues } from "./queueValues";
-import { PairField, RatePair, understoodRate } from "./RatePair";
+import { PairField, RatePair } from "./RatePair";
+import { builtInWords, typeWords } from "./queue-type/options";
 import { SoldHint } from "./SoldHint";
 import { TargetHint } from "./TargetHint";
+import { TotalFields } from "./TotalFields";
 
 interface QueueFormProps {
   values: QueueValues;
@@ -19,17 +22,6 @@ interface QueueFormProps {
   messages: Messages;
   /** The queue being edited, or null for a new one. */
   queue: Queue | null;
-}
-
-function Fold({ title, summary, open, children }: { title: string; summary: string; open: boolean; children: ReactNode }) {
-  return (
-    <details className={classes.fold} open={open || undefined}>
-      <summary>
-        {title} <span>{summary}</span>
-      </summary>
-      <div className="stack">{children}</div>
-    </details>
-  );
 }
 
 const pairText = (pair: { upload: string; download: string }, none: string): string => (pair.upload || pair.download ? `${pair.upload || none} / ${pair.download || none}` : none);
@@ -52,8 +44,12 @@ function BurstHint({ values }: { values: QueueValues }) {
 export function QueueForm({ values, onChange, messages, queue }: QueueFormProps) {
   const set = (change: Partial<QueueValues>) => onChange({ ...values, ...change });
   const types = useQuery(queueTypesQuery).data?.items ?? [];
+  const wordsOf = (name: string): string | undefined => {
+    const type = types.find((item) => item.id === name);
+    return type ? (builtInWords(type) ?? typeWords(type)) : undefined;
+  };
   const typeNames = [...new Set([values.queue_type.upload, values.queue_type.download, "default-small", ...types.map((type) => type.id)])];
-  const notes = queue?.enforcement.filter((item) => !item.enforced) ?? [];
+  const notes = queue?.enforcement ?? [];
   return (
     <div className="stack">
       <TextInput label="Name" required data-autofocus value={values.name} error={messages["name"]} onChange={(event) => set({ name: event.currentTarget.value })} />
@@ -72,8 +68,8 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
       <ParentField value={values.parent} ownId={queue?.id ?? null} error={messages["parent"]} onChange={(parent) => set({ parent })} />
       {values.parent ? <SoldHint parent={values.parent} ownId={queue?.id ?? null} limits={values.max_limit_bps} /> : null}
       {notes.map((note) => (
-        <Note key={note.field} severity="notice">
-          {note.field}: {note.note}
+        <Note key={note.field} severity={note.enforced ? "notice" : "warning"}>
+          {fieldWords(note.field)}{note.enforced ? "" : ", kept but not enforced"}: {note.note}
         </Note>
       ))}
       <Fold title="Guarantee and priority" summary={`${pairText(values.limit_at_bps, "none")}, priority ${values.priority.upload} / ${values.priority.download}`} open={hasError(messages, "limit_at_bps", "priority")}>
@@ -91,13 +87,15 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
         <Checkbox label="Only at certain hours" checked={values.scheduled} onChange={(event) => set({ scheduled: event.currentTarget.checked })} />
         {values.scheduled ? <ScheduleFields values={values} set={set} messages={messages} /> : null}
       </Fold>
-      <Fold title="Queueing and order" summary={`${values.queue_type.upload} / ${values.queue_type.download}`} open={hasError(messages, "queue_type", "bucket", "dst", "position", "total")}>
+      <Fold title="Queue type and bucket" summary={`${values.queue_type.upload} / ${values.queue_type.download}`} open={hasError(messages, "queue_type", "bucket")}>
         {(["upload", "download"] as const).map((direction) => (
-          <NativeSelect key={direction} label={`Queue type, ${direction}`} data={typeNames} value={values.queue_type[direction]} error={messages[`queue_type.${direction}`] ?? messages["queue_type"]} onChange={(event) => set({ queue_type: { ...values.queue_type, [direction]: event.currentTarget.value } })} />
+          <NativeSelect key={direction} label={`Queue type, ${direction}`} description={wordsOf(values.queue_type[direction])} data={typeNames} value={values.queue_type[direction]} error={messages[`queue_type.${direction}`] ?? messages["queue_type"]} onChange={(event) => set({ queue_type: { ...values.queue_type, [direction]: event.currentTarget.value } })} />
         ))}
         <PairField label="Bucket size (time at the limit)" field="bucket_size_ms" value={values.bucket_size_ms} messages={messages} onChange={(bucket_size_ms) => set({ bucket_size_ms })} />
-        <TextInput label="Total limit" description={understoodRate(values.total_max_limit_bps, "no limit for both directions together")} value={values.total_max_limit_bps} error={messages["total.max_limit_bps"]} onChange={(event) => set({ total_max_limit_bps: event.currentTarget.value })} />
-        <TextInput label="Destination" description="Only traffic to this prefix or interface." value={values.dst} error={messages["dst"]} onChange={(event) => set({ dst: event.currentTarget.value })} />
+      </Fold>
+      <TotalFields values={values.total} onChange={(total) => set({ total })} messages={messages} typeNames={typeNames} />
+      <Fold title="Destination and order" summary={`${values.dst || "anywhere"}${values.position === "" ? "" : `, position ${values.position}`}`} open={hasError(messages, "dst", "position")}>
+        <TextInput label="Destination" description="Only traffic between the target and this prefix or interface. Looked at where a packet leaves, so after port forwarding." styles={{ input: { fontFamily: "var(--mono)" } }} placeholder="198.51.100.0/24 or wan0" value={values.dst} error={messages["dst"]} onChange={(event) => set({ dst: event.currentTarget.value })} />
         <TextInput label="Position" description="The list is read from low to high; the first match wins." inputMode="numeric" value={values.position} error={messages["position"]} onChange={(event) => set({ position: event.currentTarget.value })} />
       </Fold>
       <Textarea label="Comment" rows={2} value={values.comment} error={messages["comment"]} onChange={(event) => set({ comment: event.currentTarget.value })} />

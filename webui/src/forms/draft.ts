@@ -25,7 +25,8 @@ function read<T>(key: string, initial: T): { key: string; value: T; touched: boo
   const kept = sessionStorage.getItem(key);
   if (kept === null) return { key, value: initial, touched: false };
   try {
-    return { key, value: JSON.parse(kept) as T, touched: true };
+    // A draft of an older form lacks fields that this one has.
+    return { key, value: typeof initial === "object" ? { ...initial, ...(JSON.parse(kept) as T) } : (JSON.parse(kept) as T), touched: true };
   } catch {
     return { key, value: initial, touched: false };
   }

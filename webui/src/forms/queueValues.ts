@@ -2,6 +2,18 @@
 import type { Pair, Queue, QueueInput } from "@/api/types";
 import { durationText, exactRate, parseDuration, parseRate, type Parsed } from "@/ui/rates";
 
+/** What both directions share, one text for each field. */
+export interface TotalValues {
+  max_limit_bps: string;
+  limit_at_bps: string;
+  burst_limit_bps: string;
+  burst_threshold_bps: string;
+  burst_time_ms: string;
+  priority: string;
+  queue_type: string;
+  bucket_size_ms: string;
+}
+
 /** The queue form as it is typed: text everywhere, so that nothing half-typed is lost or "corrected". */
 export interface QueueValues {
   name: string;
@@ -23,30 +35,37 @@ export interface QueueValues {
   start: string;
   end: string;
   days: string[];
-  total_max_limit_bps: string;
+  total: TotalValues;
 }
 
 export const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 const both = (text: string): Pair<string> => ({ upload: text, download: text });
 
+const EMPTY_TOTAL: TotalValues = { max_limit_bps: "", limit_at_bps: "", burst_limit_bps: "", burst_threshold_bps: "", burst_time_ms: "", priority: "8", queue_type: "default-small", bucket_size_ms: "100ms" };
+
 export const EMPTY_QUEUE: QueueValues = {
   name: "", target: "", dst: "", parent: null, position: "", comment: "", disabled: false,
   max_limit_bps: both(""), limit_at_bps: both(""), priority: both("8"), burst_limit_bps: both(""), burst_threshold_bps: both(""), burst_time_ms: both(""),
-  queue_type: both("default-small"), bucket_size_ms: both("100ms"), scheduled: false, start: "08:00", end: "18:00", days: [...DAYS], total_max_limit_bps: "",
+  queue_type: both("default-small"), bucket_size_ms: both("100ms"), scheduled: false, start: "08:00", end: "18:00", days: [...DAYS], total: EMPTY_TOTAL,
 };
-
-const NO_TOTAL = { max_limit_bps: 0, limit_at_bps: 0, burst_limit_bps: 0, burst_threshold_bps: 0, burst_time_ms: 0, priority: 8, queue_type: "default-small", bucket_size_ms: 100 };
 
 const rateText = (rateBps: number): string => (rateBps === 0 ? "" : exactRate(rateBps));
 const mapPair = <A, B>(pair: Pair<A>, map: (value: A) => B): Pair<B> => ({ upload: map(pair.upload), download: map(pair.download) });
+
+const timeText = (ms: number): string => (ms === 0 ? "" : durationText(ms));
+
+const totalOf = (total: Queue["total"]): TotalValues => ({
+  max_limit_bps: rateText(total.max_limit_bps), limit_at_bps: rateText(total.limit_at_bps), burst_limit_bps: rateText(total.burst_limit_bps), burst_threshold_bps: rateText(total.burst_threshold_bps),
+  burst_time_ms: timeText(total.burst_time_ms), priority: String(total.priority), queue_type: total.queue_type, bucket_size_ms: durationText(total.bucket_size_ms),
+});
 
 export function valuesOf(queue: Queue): QueueValues {
   return {
     name: queue.name, target: queue.target.join("\n"), dst: queue.dst ?? "", parent: queue.parent, position: String(queue.position), comment: queue.comment, disabled: queue.disabled,
     max_limit_bps: mapPair(queue.max_limit_bps, rateText), limit_at_bps: mapPair(queue.limit_at_bps, rateText), priority: mapPair(queue.priority, String),
-    burst_limit_bps: mapPair(queue.burst_limit_bps, rateText), burst_threshold_bps: mapPair(queue.burst_threshold_bps, rateText), burst_time_ms: mapPair(queue.burst_time_ms, (ms) => (ms === 0 ? "" : durationText(ms))),
+    burst_limit_bps: mapPair(queue.burst_limit_bps, rateText), burst_threshold_bps: mapPair(queue.burst_threshold_bps, rateText), burst_time_ms: mapPair(queue.burst_time_ms, timeText),
     queue_type: { ...queue.queue_type }, bucket_size_ms: mapPair(queue.bucket_size_ms, durationText), scheduled: queue.time !== null,
-    start: queue.time?.start ?? "08:00", end: queue.time?.end ?? "18:00", days: [...(queue.time?.days ?? DAYS)], total_max_limit_bps: rateText(queue.total.max_limit_bps),
+    start: queue.time?.start ?? "08:00", end: queue.time?.end ?? "18:00", days: [...(queue.time?.days ?? DAYS)], total: totalOf(queue.total),
   };
 }
 
@@ -59,10 +78,23 @@ export const splitTargets = (text: string): string[] => text.split(/[\s,;]+/).fi
 
 export type Messages = Record<string, string>;
 
+type Take = (field: string, parsed: Parsed<number>) => number;
+
+const readTotal = (total: TotalValues, take: Take): NonNullable<QueueInput["total"]> => ({
+  max_limit_bps: take("total.max_limit_bps", optionalRate(total.max_limit_bps)),
+  limit_at_bps: take("total.limit_at_bps", optionalRate(total.limit_at_bps)),
+  burst_limit_bps: take("total.burst_limit_bps", optionalRate(total.burst_limit_bps)),
+  burst_threshold_bps: take("total.burst_threshold_bps", optionalRate(total.burst_threshold_bps)),
+  burst_time_ms: take("total.burst_time_ms", optionalDuration(total.burst_time_ms)),
+  priority: take("total.priority", priorityOf(total.priority)),
+  queue_type: total.queue_type,
+  bucket_size_ms: take("total.bucket_size_ms", optionalDuration(total.bucket_size_ms)),
+});
+
 /** The queue to send, or what is wrong with which field; the API checks the rest. */
 export function readQueue(values: QueueValues, base: QueueInput | null): { input: QueueInput; messages: Messages } {
   const messages: Messages = {};
-  const take = (field: string, parsed: Parsed<number>): number => {
+  const take: Take = (field, parsed) => {
     if (parsed.ok) return parsed.value;
     messages[field] = parsed.message;
     return 0;
@@ -84,7 +116,7 @@ export function readQueue(values: QueueValues, base: QueueInput | null): { input
     queue_type: values.queue_type,
     bucket_size_ms: pair("bucket_size_ms", values.bucket_size_ms, optionalDuration),
     time: values.scheduled ? { start: values.start, end: values.end, days: DAYS.filter((day) => values.days.includes(day)) } : null,
-    total: { ...(base?.total ?? NO_TOTAL), max_limit_bps: take("total.max_limit_bps", optionalRate(values.total_max_limit_bps)) },
+    total: readTotal(values.total, take),
     comment: values.comment,
     disabled: values.disabled,
   };

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import classes from "./Graph.module.css";
-import { shortRate } from "./rates";
+import { exactRate, shortRate } from "./rates";
 
 export interface GraphData {
   /** Unix seconds. */
@@ -136,7 +136,7 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false }
           x: { range: (_plot, low, high) => [newest.current.spanS === undefined ? low : high - newest.current.spanS, high] },
           y: { range: (_plot, _low, high) => [0, Math.max(1_000, high, newest.current.limits?.upload ?? 0, newest.current.limits?.download ?? 0) * 1.08] },
         },
-        axes: [{ ...axis, space: 80, size: 26, values: timeLabels }, { ...axis, size: 50, values: (_plot, values) => values.map((value) => shortRate(value)) }],
+        axes: [{ ...axis, space: 80, size: 26, values: timeLabels }, { ...axis, size: 50, values: (_plot, values) => values.map(exactRate) }],
         series: [
           { value: (_plot, value: number | null) => (value === null ? "–" : new Date(value * 1000).toLocaleTimeString("en-GB")), label: "time" },
           { label: "↑ upload", stroke: colours.upload, width: 1.5, value: rate, points: { show: false } },

@@ -1,52 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Queue, QueueStats } from "@/api/types";
-import { LiveValue, perSecond } from "@/table/LiveCell";
+import { LiveValue, perSecond, type LiveText } from "@/table/LiveCell";
+import type { Direction } from "@/table/RateBar";
 import { Arrow } from "@/ui/blocks";
 import { bytesText, countText, delayText, percentText } from "@/ui/format";
 import { longRate } from "@/ui/rates";
 import classes from "./Queue.module.css";
 
-type Text = (stats: QueueStats) => string;
+const DIRECTIONS = ["upload", "download"] as const;
 
-const whenLive = (text: Text): Text => (stats) => (stats.live ? text(stats) : "–");
+type Pick = (stats: QueueStats, direction: Direction) => string;
 
-const delays = (us: QueueStats["delay_us"]): string => (us ? `${delayText(us.upload)} / ${delayText(us.download)}` : "not measured");
-const both = (words: string) => (
-  <>
-    {words} <Arrow direction="upload" /> / <Arrow direction="download" />
-  </>
-);
-const one = (direction: "upload" | "download", words: string) => (
-  <>
-    <Arrow direction={direction} /> {words}
-  </>
-);
+const delay = (us: QueueStats["delay_us"], direction: Direction): string => (us ? delayText(us[direction]) : "–");
 
-const FACTS: readonly { title: React.ReactNode; text: Text }[] = [
-  { title: one("upload", "now"), text: whenLive((stats) => longRate(stats.rate_bps.upload)) },
-  { title: one("download", "now"), text: whenLive((stats) => longRate(stats.rate_bps.download)) },
-  { title: one("upload", "last minute"), text: whenLive((stats) => longRate(stats.minute_rate_bps.upload)) },
-  { title: one("download", "last minute"), text: whenLive((stats) => longRate(stats.minute_rate_bps.download)) },
-  { title: both("Drops/s"), text: whenLive((stats) => `${perSecond(stats.drops_ps.upload)} / ${perSecond(stats.drops_ps.download)}`) },
-  { title: both("ECN marks/s"), text: whenLive((stats) => `${perSecond(stats.marks_ps.upload)} / ${perSecond(stats.marks_ps.download)}`) },
-  { title: both("Delay in the queue"), text: (stats) => delays(stats.delay_us) },
-  { title: both("Longest delay"), text: (stats) => delays(stats.worst_delay_us) },
-  { title: "Fast path", text: (stats) => (stats.fast_share === null ? "none" : percentText(stats.fast_share)) },
-  { title: both("Carried"), text: (stats) => `${bytesText(stats.bytes.upload)} / ${bytesText(stats.bytes.download)}` },
-  { title: both("Dropped in all"), text: (stats) => `${countText(stats.drops.upload)} / ${countText(stats.drops.download)}` },
+const FACTS: readonly (readonly [string, Pick])[] = [
+  ["Now", (stats, direction) => longRate(stats.rate_bps[direction])],
+  ["Last minute", (stats, direction) => longRate(stats.minute_rate_bps[direction])],
+  ["Packets/s", (stats, direction) => perSecond(stats.packets_ps[direction])],
+  ["Drops/s", (stats, direction) => perSecond(stats.drops_ps[direction])],
+  ["ECN marks/s", (stats, direction) => perSecond(stats.marks_ps[direction])],
+  ["Delay in the queue", (stats, direction) => delay(stats.delay_us, direction)],
+  ["Longest delay", (stats, direction) => delay(stats.worst_delay_us, direction)],
+  ["Carried", (stats, direction) => bytesText(stats.bytes[direction])],
+  ["Dropped in all", (stats, direction) => countText(stats.drops[direction])],
 ];
+
+/** Stable functions: a cell subscribes anew for each new one. */
+const TEXTS: readonly Record<Direction, LiveText>[] = FACTS.map(([, pick]) => ({
+  upload: (stats) => (stats.live ? pick(stats, "upload") : "–"),
+  download: (stats) => (stats.live ? pick(stats, "download") : "–"),
+}));
+
+const fastPath: LiveText = (stats) => (stats.fast_share === null ? "–" : percentText(stats.fast_share));
 
 export function LiveFacts({ queue }: { queue: Queue }) {
   return (
-    <dl className={classes.live} data-testid="live-facts">
-      {FACTS.map((fact, index) => (
-        <div key={index}>
-          <dt>{fact.title}</dt>
-          <dd>
-            <LiveValue queueId={queue.id} text={fact.text} />
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <table className={classes.live} data-testid="live-facts">
+      <caption className="hidden-text">Measured now</caption>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span className="hidden-text">What</span>
+          </th>
+          {DIRECTIONS.map((direction) => (
+            <th key={direction} scope="col" className="num">
+              <Arrow direction={direction} /> {direction}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {FACTS.map(([title], index) => (
+          <tr key={title}>
+            <th scope="row">{title}</th>
+            {DIRECTIONS.map((direction) => (
+              <td key={direction} className="num">
+                <LiveValue queueId={queue.id} text={TEXTS[index]?.[direction] ?? fastPath} />
+              </td>
+            ))}
+          </tr>
+        ))}
+        <tr>
+          <th scope="row">Share of the fast path</th>
+          <td className="num" colSpan={2}>
+            <LiveValue queueId={queue.id} text={fastPath} />
+          </td>
+        </tr>
+      </tbody>
+    </table>
   );
 }

@@ -9,9 +9,10 @@ import type { Queue } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
 import { useKeys } from "@/app/keyboard";
 import { QueueDrawer } from "@/forms/QueueDrawer";
-import { Arrow, Columns, Empty, Facts, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
-import { durationText, limitWords } from "@/ui/rates";
+import { Columns, Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { useGraphData, type Window } from "./graphData";
+import { Configured } from "./Configured";
+import { EnforcedBy, InactiveNote } from "./EnforcedBy";
 import { ExplainTable } from "./ExplainTable";
 import { LiveFacts } from "./LiveFacts";
 import { PathToRoot } from "./PathToRoot";
@@ -65,31 +66,6 @@ function Missing({ error }: { error: unknown }) {
   );
 }
 
-const pair = (values: { upload: number; download: number }, text: (value: number) => string) => (
-  <span>
-    <Arrow direction="upload" /> {text(values.upload)} <Arrow direction="download" /> {text(values.download)}
-  </span>
-);
-
-function configuredFacts(queue: Queue): (readonly [string, React.ReactNode])[] {
-  const items: (readonly [string, React.ReactNode])[] = [["Limit", pair(queue.max_limit_bps, limitWords)]];
-  const some = (values: { upload: number; download: number }) => values.upload > 0 || values.download > 0;
-  if (some(queue.limit_at_bps)) items.push(["Guarantee", pair(queue.limit_at_bps, (bps) => (bps === 0 ? "none" : limitWords(bps)))]);
-  if (some(queue.burst_limit_bps)) {
-    items.push(["Burst", pair(queue.burst_limit_bps, (bps) => (bps === 0 ? "none" : limitWords(bps)))]);
-    items.push(["Burst threshold", pair(queue.burst_threshold_bps, (bps) => (bps === 0 ? "none" : limitWords(bps)))]);
-    items.push(["Burst time", pair(queue.burst_time_ms, durationText)]);
-  }
-  items.push(["Priority", pair(queue.priority, String)]);
-  items.push(["Queue type", queue.queue_type.upload === queue.queue_type.download ? queue.queue_type.upload : `${queue.queue_type.upload} / ${queue.queue_type.download}`]);
-  if (queue.time) items.push(["Only", `${queue.time.start} to ${queue.time.end}, ${queue.time.days.join(" ")}`]);
-  if (queue.total.max_limit_bps > 0) items.push(["Total limit", limitWords(queue.total.max_limit_bps)]);
-  if (queue.dst) items.push(["Destination", <span className="mono">{queue.dst}</span>]);
-  items.push(["Id, position", <span className="mono">{queue.id}, {queue.position}</span>]);
-  if (queue.comment) items.push(["Comment", queue.comment]);
-  return items;
-}
-
 const SPAN_S: Record<Window, number> = { "2m": 120, "1h": 3_600, "24h": 86_400 };
 
 function Details({ queue, window, onWindow }: { queue: Queue; window: Window; onWindow: (window: Window) => void }) {
@@ -99,25 +75,25 @@ function Details({ queue, window, onWindow }: { queue: Queue; window: Window; on
       {queue.warnings.map((finding) => (
         <Note key={`${finding.code} ${finding.field ?? ""}`} severity={finding.severity}>{finding.message}</Note>
       ))}
+      <InactiveNote queue={queue} />
       <PathToRoot queue={queue} />
       <Section
         title="Rate"
         aside={<SegmentedControl aria-label="Time shown" data={[{ value: "2m", label: "2 min" }, { value: "1h", label: "1 h" }, { value: "24h", label: "24 h" }]} value={window} onChange={(value) => onWindow(value)} />}
       >
-        <LiveFacts queue={queue} />
-        {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
-        <Suspense fallback={<div className={classes.graphSpace} />}>
-          {data ? <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} spanS={SPAN_S[window]} /> : <div className={classes.graphSpace} />}
-        </Suspense>
-        <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped.</p>
+        <div className={classes.measured}>
+          <LiveFacts queue={queue} />
+          <div className={classes.plot}>
+            {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
+            <Suspense fallback={<div className={classes.graphSpace} />}>
+              {data ? <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} spanS={SPAN_S[window]} /> : <div className={classes.graphSpace} />}
+            </Suspense>
+            <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped.</p>
+          </div>
+        </div>
       </Section>
       <Columns>
-        <Section title="As configured">
-          <Facts items={configuredFacts(queue)} />
-          {queue.enforcement.filter((item) => !item.enforced).map((item) => (
-            <p key={item.field} className="warn">{item.field} is kept but not enforced: {item.note}</p>
-          ))}
-        </Section>
+        <Configured queue={queue} />
         <Section title="Addresses" aside={<span className="dim">{queue.target.length}</span>}>
           {queue.target.length > 0 ? (
             <ul className={`${classes.addresses} mono`}>
@@ -135,6 +111,7 @@ function Details({ queue, window, onWindow }: { queue: Queue; window: Window; on
           ) : null}
         </Section>
       </Columns>
+      <EnforcedBy queue={queue} />
       <ExplainTable id={queue.id} />
       <QueueChanges id={queue.id} />
     </>
