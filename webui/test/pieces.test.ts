@@ -67,10 +67,10 @@ describe("small pieces", () => {
   it("say of a field what its zero means, and leave out what nobody asked for", () => {
     expect(valueText("max_limit_bps", { upload: 0, download: 10_000_000 })).toBe("upload unlimited, download 10 Mbit/s");
     expect(valueText("limit_at_bps", { upload: 0, download: 1_000_000 })).toBe("upload none, download 1 Mbit/s");
-    expect(valueText("total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("max limit 5 Mbit/s");
+    expect(valueText("total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("limit 5 Mbit/s");
     const { etag: _etag, path: _path, child_count: _count, enforcement: _enforcement, warnings: _warnings, ...input } = mockQueue("q1", { name: "acme", target: ["10.0.0.1/32"] });
     const fields = Object.entries(input).map(([field, value]) => ({ field, old: null, new: value }));
-    expect(tellingFields(fields as Parameters<typeof tellingFields>[0], "add", "acme").map((field) => field.field)).toEqual(["id", "target", "position"]);
+    expect(tellingFields(fields as Parameters<typeof tellingFields>[0], "add", "acme").map((field) => field.field)).toEqual(["id", "target"]);
   });
   it("end a sentence once", () => expect([sentence("no answer"), sentence("no answer.."), sentence("No. ")]).toEqual(["no answer.", "no answer.", "No."]));
   it("put an error at its field", () => {

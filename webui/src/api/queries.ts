@@ -114,6 +114,7 @@ export const queuesByIdQuery = (ids: readonly string[]) =>
 export const queueTypesQuery = queryOptions({ queryKey: [...CONFIG, "queue-types"], queryFn: () => need(api.GET("/api/v1/queue-types", { params: { query: { limit: 1000 } } })) });
 export const interfacesQuery = queryOptions({ queryKey: [...CONFIG, "interfaces"], queryFn: () => need(api.GET("/api/v1/interfaces", { params: { query: { limit: 1000 } } })), refetchInterval: 10_000 });
 export const routesQuery = queryOptions({ queryKey: [...CONFIG, "routes"], queryFn: () => need(api.GET("/api/v1/static-routes", { params: { query: { limit: 1000 } } })) });
+export const tuningQuery = queryOptions({ queryKey: [...CONFIG, "tuning"], queryFn: () => need(api.GET("/api/v1/tuning")), refetchInterval: 15_000 });
 export const firewallQuery = queryOptions({ queryKey: [...CONFIG, "firewall"], queryFn: () => need(api.GET("/api/v1/firewall")) });
 
 export const candidateQuery = queryOptions({ queryKey: CANDIDATE, queryFn: async () => (await need(api.GET("/api/v1/candidate"))).candidate, refetchInterval: 30_000 });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { IconActivity, IconAdjustments, IconFileImport, IconFlame, IconGauge, IconHistory, IconInfoCircle, IconPlugConnected, IconRoute, IconRefresh, IconStack2, IconUsers, type Icon } from "@tabler/icons-react";
+import { IconActivity, IconAdjustments, IconDeviceFloppy, IconFileImport, IconFlame, IconGauge, IconHistory, IconInfoCircle, IconPlugConnected, IconRoute, IconRefresh, IconStack2, IconTool, IconUsers, type Icon } from "@tabler/icons-react";
 
 export interface NavItem {
-  to: "/" | "/queues" | "/queue-types" | "/import" | "/interfaces" | "/routes" | "/firewall" | "/history" | "/users" | "/update" | "/diagnostics" | "/about";
+  to: "/" | "/queues" | "/queue-types" | "/import" | "/interfaces" | "/routes" | "/firewall" | "/history" | "/users" | "/tuning" | "/backup" | "/update" | "/diagnostics" | "/about";
   label: string;
   icon: Icon;
   keys: string;
@@ -31,6 +31,8 @@ export const NAV: readonly { title: string | null; items: readonly NavItem[] }[]
     items: [
       { to: "/history", label: "History", icon: IconHistory, keys: "g h" },
       { to: "/users", label: "Users and tokens", icon: IconUsers, keys: "g u" },
+      { to: "/tuning", label: "Tuning", icon: IconTool, keys: "g n" },
+      { to: "/backup", label: "Backup", icon: IconDeviceFloppy, keys: "g b" },
       { to: "/update", label: "Update", icon: IconRefresh, keys: "g p" },
       { to: "/diagnostics", label: "Diagnostics", icon: IconActivity, keys: "g d" },
       { to: "/about", label: "About", icon: IconInfoCircle, keys: "g a" },

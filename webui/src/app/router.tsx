@@ -20,12 +20,14 @@ const routes = createRoute({ getParentRoute: () => frame, path: "/routes", valid
 const firewall = createRoute({ getParentRoute: () => frame, path: "/firewall", component: lazyRouteComponent(() => import("@/pages/FirewallPage")) });
 const history = createRoute({ getParentRoute: () => frame, path: "/history", validateSearch: search.history, component: lazyRouteComponent(() => import("@/pages/history/HistoryPage")) });
 const users = createRoute({ getParentRoute: () => frame, path: "/users", validateSearch: search.users, component: lazyRouteComponent(() => import("@/pages/users/UsersPage")) });
+const tuning = createRoute({ getParentRoute: () => frame, path: "/tuning", validateSearch: search.tuning, component: lazyRouteComponent(() => import("@/pages/tuning/TuningPage")) });
+const backup = createRoute({ getParentRoute: () => frame, path: "/backup", component: lazyRouteComponent(() => import("@/pages/BackupPage")) });
 const update = createRoute({ getParentRoute: () => frame, path: "/update", component: lazyRouteComponent(() => import("@/pages/UpdatePage")) });
 const diagnostics = createRoute({ getParentRoute: () => frame, path: "/diagnostics", component: lazyRouteComponent(() => import("@/pages/DiagnosticsPage")) });
 const about = createRoute({ getParentRoute: () => frame, path: "/about", component: lazyRouteComponent(() => import("@/pages/AboutPage")) });
 const account = createRoute({ getParentRoute: () => frame, path: "/account", component: lazyRouteComponent(() => import("@/pages/AccountPage")) });
 
-const routeTree = root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, update, diagnostics, about, account])]);
+const routeTree = root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, tuning, backup, update, diagnostics, about, account])]);
 
 /** Tests give a history in memory; the browser has its own. */
 export const makeRouter = (memory?: RouterHistory) => createRouter({ routeTree, history: memory, defaultPreload: "intent", defaultErrorComponent: ErrorScreen, scrollRestoration: true });

@@ -39,6 +39,7 @@ export const queues = (raw: Raw): QueuesSearch => ({
 
 export const queue = (raw: Raw): { window?: "1h" | "24h"; edit?: boolean } => ({ window: oneOf(raw["window"], ["1h", "24h"]), edit: flag(raw["edit"]) });
 export const edit = (raw: Raw): { edit?: string } => ({ edit: text(raw["edit"]) });
+export const tuning = (raw: Raw): { show?: "differs" | "overridden"; edit?: string } => ({ show: oneOf(raw["show"], ["differs", "overridden"]), edit: text(raw["edit"]) });
 export const signIn = (raw: Raw): { next?: string } => ({ next: text(raw["next"]) });
 export const importReport = (raw: Raw): { report?: string; fate?: "imported" | "changed" | "warning" | "left_out"; q?: string } => ({
   report: text(raw["report"]),

@@ -183,4 +183,4 @@ function events(state: MockState, ids: readonly string[], signal: AbortSignal): 
   });
 }
 
-export const handlers = (state: MockState): HttpHandler[] => [...auth(state), ...queues(state), ...changes(state), ...networkHandlers(), ...system(state)];
+export const handlers = (state: MockState): HttpHandler[] => [...auth(state), ...queues(state), ...changes(state), ...networkHandlers(state), ...system(state)];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
-import type { Firewall, ImportLine, ImportReport, Interface, QueueType, StaticRoute, Token, Updates, User } from "@/api/types";
+import type { BackupReport, Firewall, ImportLine, ImportReport, Interface, QueueType, StaticRoute, Token, Tuning, Updates, User } from "@/api/types";
+
+import type { MockState } from "./state";
 
 const API = "*/api/v1";
 const page = (items: unknown[]) => HttpResponse.json({ items, next_cursor: null, total: items.length });
@@ -21,6 +23,17 @@ const updates: Updates = {
   job: { state: "idle", percent: 0, what: "", version: null, code: null, message: null, started_at: null, ended_at: null },
 };
 
+const setting = { scope: "sysctl", evidence: "E2", measured: "function", override: null } as const;
+export const TUNING: Tuning = {
+  id: "tuning", overrides: { "ring-rx": "2048" }, settings_reason: null, etag: "r1", warnings: [],
+  settings: [
+    { ...setting, id: "backlog", key: "net.core.netdev_budget", value: "300", reason: "one card may hand over so many packets in a turn", places: [{ place: "system", wanted: "300", held: "300", state: "applied", why: null }] },
+    { ...setting, id: "ring-rx", scope: "interface", key: "ring-rx", value: "max", override: "2048", reason: "bursts of a card wait in its ring", places: [{ place: "lan0", wanted: "2048", held: null, state: "refused", why: "the driver has no ring" }, { place: "wan0", wanted: "2048", held: "2048", state: "applied", why: null }] },
+    { ...setting, id: "listen-table", scope: "cmdline", key: "lhash_entries", value: "16384", reason: "the table of listening sockets", places: [] },
+  ],
+};
+const backup: BackupReport = { made_at: "2026-01-01T00:00:00Z", hostname: "core", release: "0.1.0", revision: 7, objects: 40, counts: { added: 2, changed: 0, removed: 1 }, can_restore: true, findings: [] };
+
 export const LINES: ImportLine[] = [
   { line: 6, end_line: 7, file: "export.rsc", source: 'add max-limit=1G/1G name="ALL" target=198.51.100.0/24', fate: "imported", code: null, reason: null, object_id: "all" },
   { line: 12, end_line: 12, file: "export.rsc", source: "set [ find name=x ] max-limit=1M/1M", fate: "left_out", code: "not-evaluated", reason: "set [ find ... ] cannot be evaluated from a file", object_id: null },
@@ -33,12 +46,18 @@ const report: ImportReport = {
 };
 
 /** The lists that no test changes. */
-export function networkHandlers(): HttpHandler[] {
+export function networkHandlers(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/interfaces`, () => page([port("lan0", "lan", "10.64.0.1/16"), port("wan0", "wan", "198.51.100.2/24")])),
     http.get(`${API}/queue-types`, () => page([type])),
     http.get(`${API}/static-routes`, () => page([route])),
     http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),
+    http.get(`${API}/tuning`, () => HttpResponse.json(TUNING)),
+    http.post(`${API}/backup/check`, () => HttpResponse.json(backup)),
+    http.post(`${API}/backup/restore`, ({ request }) => {
+      state.restored = new URL(request.url).searchParams.get("confirm_within_s");
+      return HttpResponse.json({ revision: 2, base_revision: 1, counts: backup.counts, kernel: { available: true, reason: null, counts: backup.counts, steps: [], apply_ms: 1, verify_ms: 1 }, findings: [], pending: null });
+    }),
     http.get(`${API}/users`, () => page([user])),
     http.get(`${API}/tokens`, () => page([token])),
     http.post(`${API}/tokens`, () => HttpResponse.json({ ...token, secret: "weir_secret" }, { status: 201 })),

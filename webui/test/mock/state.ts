@@ -17,6 +17,8 @@ export interface MockState {
   staleSince: number | null;
   /** Answered to the next staging, as validation would. */
   refuse: Finding[];
+  /** The timer of the last restore of a backup, in seconds. */
+  restored: string | null;
 }
 
 const both = <T>(value: T) => ({ upload: value, download: value });
@@ -57,7 +59,7 @@ export function mockQueues(count: number): Map<string, Queue> {
 
 export function newState(count = 24): MockState {
   return {
-    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, staleSince: null, refuse: [],
+    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, staleSince: null, refuse: [], restored: null,
     revisions: [{ revision: 1, kind: "commit", created_at: new Date(Date.now() - 3_600_000).toISOString(), author: "admin", message: "First configuration", change_count: count, state: "running", restores: null }],
   };
 }

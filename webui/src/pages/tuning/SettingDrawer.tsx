@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { asProblem } from "@/api/problem";
+import type { Setting } from "@/api/types";
+import { useStage } from "@/api/writes";
+import { SimpleTable, type Column } from "@/table/SimpleTable";
+import { Facts, Note } from "@/ui/blocks";
+import { Panel } from "@/ui/Panel";
+import { say } from "@/ui/toast";
+import { isPartOfImage, MEASURED_WORDS, SCOPE_WORDS } from "./settings";
+import { StateTag } from "./StateTag";
+
+type Place = Setting["places"][number];
+
+const COLUMNS: readonly Column<Place>[] = [
+  { id: "place", title: "Where", render: (place) => <span className="mono">{place.place}</span> },
+  { id: "wanted", title: "Wanted", render: (place) => <span className="mono">{place.wanted ?? "–"}</span> },
+  { id: "held", title: "Is", render: (place) => <span className="mono">{place.held ?? "–"}</span> },
+  { id: "state", title: "State", render: (place) => <StateTag state={place.state} /> },
+  { id: "why", title: "Why", wide: true, render: (place) => (place.why ? <span className="dim">{place.why}</span> : null) },
+];
+
+interface SettingDrawerProps {
+  setting: Setting;
+  overrides: Record<string, string>;
+  onClose: () => void;
+}
+
+/** One setting with its reason; its value may be replaced, left to the kernel, or given back to the product. */
+export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProps) {
+  const override = overrides[setting.id];
+  const [text, setText] = useState(override ?? setting.value);
+  const stage = useStage(true);
+  const send = (value: string | null, words: string) => {
+    const { [setting.id]: _before, ...others } = overrides;
+    const next = value === null ? others : { ...others, [setting.id]: value };
+    stage.mutate([{ kind: "tuning", id: "tuning", new: { overrides: next } }], {
+      onSuccess: () => {
+        say("notice", `${setting.id}: ${words}. Pending until it is committed.`);
+        onClose();
+      },
+    });
+  };
+  const save = () => (text.trim() === setting.value ? send(null, "the product's value") : send(text.trim(), text.trim() === "" ? "left to the kernel" : text.trim()));
+  return (
+    <Panel
+      title={setting.id}
+      onClose={onClose}
+      onSubmit={save}
+      footer={
+        <>
+          <Button variant="filled" loading={stage.isPending} disabled={isPartOfImage(setting) || text.trim() === (override ?? setting.value)} onClick={save}>
+            Stage the change
+          </Button>
+          <Button disabled={override === undefined || stage.isPending} onClick={() => send(null, "the product's value")}>
+            Back to {setting.value}
+          </Button>
+          <Button ml="auto" variant="subtle" disabled={isPartOfImage(setting) || override === "" || stage.isPending} onClick={() => send("", "left to the kernel")}>
+            Leave to the kernel
+          </Button>
+        </>
+      }
+    >
+      <div className="stack">
+        <p>{setting.reason}</p>
+        <Facts
+          items={[
+            [SCOPE_WORDS[setting.scope], <span key="key" className="mono">{setting.key}</span>],
+            ["Product's value", <span key="value" className="mono">{setting.value}</span>],
+            ["Evidence", setting.evidence],
+            ["Measured", MEASURED_WORDS[setting.measured]],
+          ]}
+        />
+        {isPartOfImage(setting) ? <Note severity="notice">Part of the image: it is compared and shown, and cannot be replaced here.</Note> : null}
+        {stage.error ? <Note severity="error" live>{asProblem(stage.error).message} Nothing was changed.</Note> : null}
+        <TextInput label="Value" description="Empty: what the kernel has is left alone." disabled={isPartOfImage(setting)} styles={{ input: { fontFamily: "var(--mono)" } }} value={text} maxLength={128} onChange={(event) => setText(event.currentTarget.value)} />
+        {setting.places.length > 0 ? <SimpleTable caption={`Places of ${setting.id}`} columns={COLUMNS} rows={setting.places} rowKey={(place) => place.place} /> : <p className="dim">It fits nothing in this router.</p>}
+      </div>
+    </Panel>
+  );
+}
