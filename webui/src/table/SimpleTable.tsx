@@ -9,6 +9,8 @@ export interface Column<Row> {
   numeric?: boolean;
   /** Takes what is left of the width. */
   wide?: boolean;
+  /** What a long text should have of the width; the rest is shared by content. */
+  width?: string;
 }
 
 interface SimpleTableProps<Row> {
@@ -29,7 +31,7 @@ export function SimpleTable<Row>({ caption, columns, rows, rowKey, rowMuted, row
         <thead role="rowgroup">
           <tr role="row">
             {columns.map((column) => (
-              <th key={column.id} scope="col" role="columnheader" className={column.numeric ? "num" : undefined} data-wide={column.wide}>
+              <th key={column.id} scope="col" role="columnheader" className={column.numeric ? "num" : undefined} data-wide={column.wide} style={column.width ? { width: column.width } : undefined}>
                 {column.title}
               </th>
             ))}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
+import { memo, useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
 import classes from "./VirtualGrid.module.css";
 
 interface VirtualGridProps {
@@ -20,20 +20,42 @@ interface VirtualGridProps {
   onRange: (first: number, last: number) => void;
   onPointer?: (inside: boolean) => void;
   isSelected: (index: number) => boolean;
+  /** A new function says that rows may look different: while it stays, rows that only move are left alone. */
   renderRow: (index: number) => ReactNode;
-  rowKey: (index: number) => string;
   cards?: boolean;
   dimmed?: boolean;
 }
 
 const PAGE_ROWS = 20;
+const OVERSCAN = 8;
+
+interface GridRowProps {
+  index: number;
+  top: number;
+  height: number;
+  selected: boolean;
+  cursor: boolean;
+  onCursor: (index: number) => void;
+  renderRow: (index: number) => ReactNode;
+}
+
+/** While the grid is scrolled, only the rows that come in are rendered. */
+const GridRow = memo(function GridRow({ index, top, height, selected, cursor, onCursor, renderRow }: GridRowProps) {
+  return (
+    <div id={`row-${index}`} role="row" aria-rowindex={index + 2} aria-selected={selected} data-cursor={cursor || undefined} className={classes.row} style={{ height, top }} onClick={() => onCursor(index)}>
+      {renderRow(index)}
+    </div>
+  );
+});
 
 /** A grid that holds only the rows on the screen, with a fixed head and a keyboard cursor. */
 export function VirtualGrid(props: VirtualGridProps) {
   const { label, rowCount, rowHeight, columnCount, template, head, cursor, onCursor, onRange, cards } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({ count: rowCount, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: 8, getItemKey: props.rowKey });
+  const virtual = useVirtualizer({ count: rowCount, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: OVERSCAN, useFlushSync: false });
   const items = virtual.getVirtualItems();
+  // A row that leaves at one end gives its elements to the one that comes in at the other.
+  const pool = Math.ceil((virtual.scrollRect?.height ?? 0) / rowHeight) + 2 * OVERSCAN + 2;
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
 
@@ -79,19 +101,7 @@ export function VirtualGrid(props: VirtualGridProps) {
       </div>
       <div role="rowgroup" className={classes.body} style={{ height: virtual.getTotalSize() }}>
         {items.map((item) => (
-          <div
-            key={item.key}
-            id={`row-${item.index}`}
-            role="row"
-            aria-rowindex={item.index + 2}
-            aria-selected={props.isSelected(item.index)}
-            data-cursor={item.index === cursor || undefined}
-            className={classes.row}
-            style={{ height: item.size, top: item.start }}
-            onClick={() => onCursor(item.index)}
-          >
-            {props.renderRow(item.index)}
-          </div>
+          <GridRow key={item.index % pool} index={item.index} top={item.start} height={item.size} selected={props.isSelected(item.index)} cursor={item.index === cursor} onCursor={onCursor} renderRow={props.renderRow} />
         ))}
       </div>
     </div>

@@ -72,7 +72,6 @@ export function LineTable({ report, fate, q, cards }: { report: string; fate: Fa
         onRange={onRange}
         isSelected={(index) => index === cursor}
         renderRow={renderRow}
-        rowKey={(index) => `${lines[index]?.file ?? ""}:${lines[index]?.line ?? "?"}:${index}`}
         cards={cards}
       />
       <div className={classes.detail} role="status">

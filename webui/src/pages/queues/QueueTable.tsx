@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import type { Queue } from "@/api/types";
@@ -14,7 +14,7 @@ import classes from "./Queues.module.css";
 import type { QueueRow, Rows } from "./rows";
 import { TableHead } from "./TableHead";
 
-const ROW_PX = 28;
+const ROW_PX = 26;
 const CARD_PX = 86;
 
 export interface Selection {
@@ -39,8 +39,10 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
   const navigate = useNavigate();
   const [cursor, setCursor] = useState(-1);
   const [editing, setEditing] = useState<string | null>(null);
-  const columns = chosenColumns(search.cols);
+  const columns = useMemo(() => chosenColumns(search.cols), [search.cols]);
   const at = rows.get(cursor);
+  // Nothing moves under the hand that types.
+  useEffect(() => onHold(editing !== null), [editing, onHold]);
   const step = (by: number) => setCursor(Math.max(0, Math.min(rows.count - 1, cursor + by)));
   const isOpen = (row: QueueRow) => row.staged !== "add";
   useKeys([
@@ -54,25 +56,28 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
     { keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) },
   ]);
-  const context = (row: QueueRow): CellContext => ({ editing: editing === row.queue.id, onToggle, onEdit: setEditing });
-  const check = (row: QueueRow) => (
-    <input type="checkbox" className={classes.check} tabIndex={-1} aria-label={`Select ${row.queue.name}`} checked={selection.has(row.queue.id)} onChange={() => selection.toggle(row.queue)} onClick={(event) => event.stopPropagation()} />
+  const { get } = rows;
+  const { has, toggle } = selection;
+  const renderRow = useCallback(
+    (index: number) => {
+      const row = get(index);
+      if (!row) return <span role="gridcell" className={classes.blank}>…</span>;
+      const check = <input type="checkbox" className={classes.check} tabIndex={-1} aria-label={`Select ${row.queue.name}`} checked={has(row.queue.id)} onChange={() => toggle(row.queue)} onClick={(event) => event.stopPropagation()} />;
+      if (cards) return <QueueCard row={row} check={check} onToggle={onToggle} />;
+      const context: CellContext = { editing: editing === row.queue.id, onToggle, onEdit: setEditing };
+      return (
+        <>
+          <span role="gridcell">{check}</span>
+          {columns.map((column) => (
+            <span key={column.id} role="gridcell" className={column.numeric ? "num" : undefined} onDoubleClick={column.id === "limits" ? undefined : () => onSearch({ edit: row.queue.id })}>
+              {column.render(row, context)}
+            </span>
+          ))}
+        </>
+      );
+    },
+    [get, has, toggle, cards, columns, editing, onToggle, onSearch],
   );
-  const renderRow = (index: number) => {
-    const row = rows.get(index);
-    if (!row) return <span role="gridcell" className={classes.blank}>…</span>;
-    if (cards) return <QueueCard row={row} check={check(row)} onToggle={onToggle} />;
-    return (
-      <>
-        <span role="gridcell">{check(row)}</span>
-        {columns.map((column) => (
-          <span key={column.id} role="gridcell" className={column.numeric ? "num" : undefined} onDoubleClick={column.id === "limits" ? undefined : () => onSearch({ edit: row.queue.id })}>
-            {column.render(row, context(row))}
-          </span>
-        ))}
-      </>
-    );
-  };
   return (
     <div className={classes.table}>
       <VirtualGrid
@@ -86,10 +91,9 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
         cursor={cursor}
         onCursor={setCursor}
         onRange={rows.onRange}
-        onPointer={onHold}
+        onPointer={(inside) => onHold(inside || editing !== null)}
         isSelected={(index) => selection.has(rows.get(index)?.queue.id ?? "")}
         renderRow={renderRow}
-        rowKey={(index) => rows.get(index)?.queue.id ?? `blank-${index}`}
         cards={cards}
         dimmed={rows.stale}
         onKey={(event) => {

@@ -35,11 +35,14 @@ async function fetchMatching(filter: QueueFilter): Promise<Queue[]> {
 function useSelection(filter: QueueFilter, count: number): Selection & { queues: Queue[]; clear: () => void } {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Queue>>(new Map());
   const clear = useCallback(() => setChosen(new Map()), []);
-  const toggle = (queue: Queue) => {
-    const next = new Map(chosen);
-    if (!next.delete(queue.id)) next.set(queue.id, queue);
-    setChosen(next);
-  };
+  const toggle = useCallback((queue: Queue) => {
+    setChosen((before) => {
+      const next = new Map(before);
+      if (!next.delete(queue.id)) next.set(queue.id, queue);
+      return next;
+    });
+  }, []);
+  const has = useCallback((id: string) => chosen.has(id), [chosen]);
   const all = chosen.size > 0 && chosen.size >= Math.min(count, MOST_SELECTED);
   const toggleAll = () => {
     if (chosen.size > 0) { clear(); return; }
@@ -48,7 +51,7 @@ function useSelection(filter: QueueFilter, count: number): Selection & { queues:
       (error: unknown) => say("error", asProblem(error).message),
     );
   };
-  return { count: chosen.size, has: (id) => chosen.has(id), toggle, toggleAll, all, clear, queues: useMemo(() => [...chosen.values()], [chosen]) };
+  return { count: chosen.size, has, toggle, toggleAll, all, clear, queues: useMemo(() => [...chosen.values()], [chosen]) };
 }
 
 const EXPANDED_KEY = "weir.tree";

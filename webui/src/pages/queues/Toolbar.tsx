@@ -105,7 +105,7 @@ export function Toolbar({ search, onSearch, cards, status }: ToolbarProps) {
         </Button>
       ) : null}
       <SegmentedControl aria-label="View" data={[{ value: "flat", label: "List" }, { value: "tree", label: "Tree" }]} value={search.view ?? "flat"} onChange={(view) => onSearch({ view: view === "tree" ? "tree" : undefined })} />
-      {cards ? <NativeSelect aria-label="Sort by" data={SORTS} value={search.sort ?? "position"} onChange={(event) => onSearch({ sort: event.currentTarget.value as QueuesSearch["sort"] })} /> : <ColumnMenu search={search} onSearch={onSearch} />}
+      {cards && search.view === "tree" ? null : cards ? <NativeSelect aria-label="Sort by" data={SORTS} value={search.sort ?? "position"} onChange={(event) => onSearch({ sort: event.currentTarget.value as QueuesSearch["sort"] })} /> : <ColumnMenu search={search} onSearch={onSearch} />}
       {status}
       <Button className={classes.make} variant="filled" leftSection={<IconPlus size={15} />} onClick={() => onSearch({ edit: "new" })}>
         New queue

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { IconAlertTriangle, IconChevronDown, IconChevronRight } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { useRouter } from "@tanstack/react-router";
+import type { MouseEvent, ReactNode } from "react";
 import type { QueueSort } from "@/api/queries";
 import { delayOf, dropsOf, fastShareOf, LiveRate, LiveValue, worstDelayOf } from "@/table/LiveCell";
 import { Tag } from "@/ui/blocks";
@@ -33,6 +33,21 @@ const INDENT_PX = 14;
 const TWIST_PX = 20;
 const STAGED_WORD = { add: "new", change: "changed", remove: "removed" } as const;
 
+/** A plain link: the router's own costs more than all other cells of a row that is scrolled in. */
+function RowLink({ id, name, removed }: { id: string; name: string; removed: boolean }) {
+  const router = useRouter();
+  const open = (event: MouseEvent) => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    void router.navigate({ to: "/queues/$id", params: { id } });
+  };
+  return (
+    <a href={`/queues/${encodeURIComponent(id)}`} className={classes.link} data-removed={removed} tabIndex={-1} title={name} onClick={open}>
+      {name}
+    </a>
+  );
+}
+
 export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: string) => void }) {
   const { queue, depth, expanded, staged } = row;
   return (
@@ -43,9 +58,7 @@ export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: str
         </button>
       )}
       {staged === "add" ? <span>{queue.name}</span> : (
-        <Link to="/queues/$id" params={{ id: queue.id }} className={classes.link} data-removed={staged === "remove"} tabIndex={-1} title={queue.name}>
-          {queue.name}
-        </Link>
+        <RowLink id={queue.id} name={queue.name} removed={staged === "remove"} />
       )}
       {queue.child_count > 0 ? <span className="dim">{queue.child_count}</span> : null}
       {staged ? <Tag tone="accent">{STAGED_WORD[staged]}</Tag> : null}
@@ -61,7 +74,7 @@ export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: str
 
 export function Limits({ row, context }: { row: QueueRow; context: CellContext }) {
   const { queue } = row;
-  if (context.editing) return <InlineLimits queue={queue} onClose={() => context.onEdit(null)} />;
+  if (context.editing) return <InlineLimits key={queue.id} queue={queue} onClose={() => context.onEdit(null)} />;
   return (
     <span className={classes.limits} onDoubleClick={() => context.onEdit(queue.id)} title="Enter or double-click to edit">
       <span>{limitText(queue.max_limit_bps.upload)}</span>

@@ -57,14 +57,10 @@ const LIVE_SORT_MS = 4_000;
 
 /** The flat list: only the windows on the screen are fetched, so that 100,000 rows scroll like 100. */
 export function useFlatRows(filter: QueueFilter, staged: ReadonlyMap<string, Change>, hold: boolean, enabled: boolean): Rows {
-  const [range, setRange] = useState({ first: 0, last: 0 });
   const added = useMemo(() => addedRows(staged), [staged]);
   const offset = filter.q || filter.parent !== undefined || filter.warnings || filter.disabled !== undefined ? 0 : added.length;
-  const windows = useMemo(() => {
-    const from = Math.max(0, Math.floor((range.first - offset) / QUEUE_PAGE));
-    const to = Math.max(0, Math.floor((range.last - offset) / QUEUE_PAGE));
-    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  }, [range, offset]);
+  const [{ from, to }, setRange] = useState({ from: 0, to: 0 });
+  const windows = useMemo(() => Array.from({ length: to - from + 1 }, (_, index) => from + index), [from, to]);
   const interval = isLiveSort(filter.sort) && !hold ? LIVE_SORT_MS : false;
   const results = useQueries({ queries: windows.map((window) => ({ ...queueWindowQuery(filter, window), enabled, refetchInterval: interval })) });
   const [kept, setKept] = useState<Kept>(NONE_KEPT);
@@ -74,13 +70,17 @@ export function useFlatRows(filter: QueueFilter, staged: ReadonlyMap<string, Cha
   if (fresh && kept.stamp !== stamp) {
     setKept({ stamp, total: fresh.total, pages: new Map(results.flatMap((result, index) => (result.data ? [[windows[index] ?? 0, result.data.items] as const] : []))) });
   }
-  const get = (index: number): QueueRow | undefined => {
+  const get = useCallback((index: number): QueueRow | undefined => {
     if (index < offset) return added[index];
     const at = index - offset;
     const queue = kept.pages.get(Math.floor(at / QUEUE_PAGE))?.[at % QUEUE_PAGE];
     return queue && { ...withStaged(queue, staged), depth: 0, expanded: null };
-  };
-  const onRange = useCallback((first: number, last: number) => setRange((before) => (before.first === first && before.last === last ? before : { first, last })), []);
+  }, [added, offset, kept, staged]);
+  // Only another window is news: the page is not rendered for every row that is scrolled by.
+  const onRange = useCallback((first: number, last: number) => {
+    const windowOf = (index: number): number => Math.max(0, Math.floor((index - offset) / QUEUE_PAGE));
+    setRange((before) => (before.from === windowOf(first) && before.to === windowOf(last) ? before : { from: windowOf(first), to: windowOf(last) }));
+  }, [offset]);
   return { count: kept.total + offset, total: kept.total, get, onRange, error: results.find((result) => result.isError)?.error, loading: !fresh && kept.pages.size === 0, stale: !fresh && kept.pages.size > 0 };
 }
 
@@ -105,5 +105,6 @@ export function useTreeRows(expanded: ReadonlySet<string>, staged: ReadonlyMap<s
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [stamps, expanded, staged]);
   const onRange = useCallback(() => undefined, []);
-  return { count: rows.length, total: null, get: (index) => rows[index], onRange, error: results.find((result) => result.isError)?.error, loading: results[0]?.data === undefined, stale: false };
+  const get = useCallback((index: number) => rows[index], [rows]);
+  return { count: rows.length, total: null, get, onRange, error: results.find((result) => result.isError)?.error, loading: results[0]?.data === undefined, stale: false };
 }
