@@ -62,7 +62,7 @@ def _many_queues() -> list[dict[str, object]]:
     """`MANY` subscribers below forty areas, as a regional provider has them."""
     areas: list[dict[str, object]] = [
         {
-            "id": f"area-{number}",
+            "id": f"area-{number:02d}",
             "name": f"Area {number + 1:02d}",
             "max_limit_bps": {"upload": 2 * 10**9, "download": 5 * 10**9},
         }
@@ -70,10 +70,10 @@ def _many_queues() -> list[dict[str, object]]:
     ]
     subscribers: list[dict[str, object]] = [
         {
-            "id": f"subscriber-{number}",
+            "id": f"subscriber-{number:05d}",
             "name": f"subscriber {number:05d}",
             "target": [f"100.{64 + number // 65536}.{number // 256 % 256}.{number % 256}/32"],
-            "parent": f"area-{number % AREAS}",
+            "parent": f"area-{number % AREAS:02d}",
             "max_limit_bps": {"upload": (1 + number % 5) * 10**7, "download": (1 + number % 5) * 5 * 10**7},
         }
         for number in range(MANY - AREAS)

@@ -158,7 +158,8 @@ def _shaping_checks(status: Json, warned: int) -> list[Json]:
     )
     if fallbacks:
         names = ", ".join(fallbacks[:5])
-        message = f"{names}: shaped by a fallback, see the capabilities for the reason."
+        reasons = sorted({status["shapers"][name]["reason"].rstrip(".") for name in fallbacks})
+        message = f"{names}: {'; '.join(reasons[:3])}."
         checks.append(_check("shapers", "warning", message))
     elif status:
         checks.append(_check("shapers", "ok", "Every shaped interface uses the method it was asked for."))

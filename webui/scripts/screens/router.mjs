@@ -82,6 +82,13 @@ export class Router {
     return this.call("DELETE", "/candidate").catch(() => undefined);
   }
 
+  /** The configuration as a file. */
+  async backup() {
+    const answer = await this.context.request.get(`${this.url}/api/v1/backup`);
+    if (!answer.ok()) throw new Error(`backup: ${answer.status()}`);
+    return answer.body();
+  }
+
   /** Reads a RouterOS export and answers with the report's id; nothing is written. */
   async importReport(text) {
     const answer = await this.context.request.post(`${this.url}/api/v1/import/routeros`, { multipart: { "export.rsc": { name: "export.rsc", mimeType: "text/plain", buffer: Buffer.from(text) } }, headers: { "X-CSRF-Token": this.#csrf } });

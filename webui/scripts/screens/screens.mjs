@@ -31,6 +31,8 @@ const pages = {
   users: { at: "/users" },
   tokens: { at: "/users?tab=tokens" },
   audit: { at: "/users?tab=audit" },
+  tuning: { at: "/tuning" },
+  backup: { at: "/backup" },
   update: { at: "/update" },
   diagnostics: { at: "/diagnostics" },
   about: { at: "/about" },
@@ -78,6 +80,19 @@ const states = {
   "queue-missing": { at: "/queues/no-such-queue" },
   "no-page": { at: "/nowhere" },
   "queue-type-form": { at: "/queue-types?edit=new" },
+  "queue-type-pcq": { at: "/queue-types?edit=pcq-download-default", show: async (page) => { for (const fold of await page.getByRole("dialog").locator("summary").all()) await fold.click(); } },
+  "queue-form-folds": {
+    at: async (router) => `/queues?edit=${(await router.busyQueue()).id}`,
+    show: async (page) => { for (const fold of ["Queue type and bucket", "Both directions together", "Destination and order"]) await page.getByRole("dialog").getByText(fold).click(); },
+  },
+  "tuning-setting": { at: "/tuning?edit=neighbours-v4-first" },
+  "backup-review": {
+    at: "/backup",
+    show: async (page, router) => {
+      await page.getByLabel("Backup to restore").setInputFiles({ name: "core.weir", mimeType: "application/octet-stream", buffer: await router.backup() });
+      await page.getByRole("form", { name: "Restore" }).waitFor();
+    },
+  },
   "interface-form": { at: "/interfaces?edit=lan0" },
   "route-form": { at: "/routes?edit=new" },
   search: { at: "/", show: async (page) => { await page.keyboard.press("Control+k"); await page.getByRole("dialog").getByRole("combobox").fill("10.64"); await page.waitForTimeout(600); } },

@@ -7,6 +7,7 @@ import type { InterfaceStats, System } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
 import { agoText, countText } from "@/ui/format";
+import { SHAPER_WORDS } from "@/ui/words";
 
 type Capability = System["capabilities"][number];
 type Shaper = System["shapers"][number];
@@ -16,9 +17,13 @@ type Check = System["checks"][number];
 const USE: Record<string, readonly [string, string]> = {
   "qdisc-fq": ["paces packets to their limit", "limits are policed: what is above the rate is dropped instead of delayed"],
   "qdisc-fq_codel": ["short queues below HTB", "a plain fifo is used there"],
-  "qdisc-cake": ["queue types named cake", "such a queue uses the default type"],
+  "qdisc-cake": ["queue types of kind cake, below HTB", "such a queue uses fq_codel or a plain fifo"],
+  "qdisc-codel": ["queue types of kind codel, below HTB", "such a queue uses fq_codel or a plain fifo"],
+  "qdisc-sfq": ["queue types of kind sfq, below HTB", "such a queue uses fq_codel or a plain fifo"],
+  "qdisc-red": ["queue types of kind red, below HTB", "such a queue uses fq_codel or a plain fifo"],
   "qdisc-htb": ["the classic tree, where it is asked for", "interfaces cannot choose HTB"],
   "edt-pacing": ["departure times kept by fq", "limits are policed"],
+  datapath: ["shaping at all", "nothing is shaped"],
   tcx: ["attaching the shaper", "clsact is used"],
   clsact: ["attaching the shaper on older kernels", "nothing, where tcx works"],
   "xdp-native": ["the fast path inside the driver", "generic XDP or the kernel's own path"],
@@ -29,19 +34,19 @@ const USE: Record<string, readonly [string, string]> = {
 };
 
 const CAPABILITY_COLUMNS: readonly Column<Capability>[] = [
-  { id: "id", title: "What", render: (item) => <span className="mono">{item.id}</span> },
+  { id: "id", title: "What", render: (item) => <span className="mono nowrap">{item.id}</span> },
   { id: "available", title: "Available", render: (item) => (item.available ? <Tag tone="ok">✓ yes</Tag> : <Tag tone="warn">no</Tag>) },
   { id: "use", title: "For", render: (item) => USE[item.id]?.[0] },
   { id: "instead", title: "Without it", render: (item) => (item.available ? null : USE[item.id]?.[1]) },
-  { id: "reason", title: "What the kernel said", render: (item) => <span className="dim">{item.reason}</span> },
+  { id: "reason", title: "What the kernel said", render: (item) => (item.reason ? <span className="dim">{item.reason}</span> : null) },
 ];
 
 const SHAPER_COLUMNS: readonly Column<Shaper>[] = [
   { id: "interface", title: "Interface", render: (item) => <span className="mono">{item.interface}</span> },
-  { id: "mode", title: "Shaper", render: (item) => item.mode },
+  { id: "mode", title: "Shaper", render: (item) => SHAPER_WORDS[item.mode] ?? item.mode },
   { id: "reason", title: "Why", render: (item) => item.reason },
   { id: "fast", title: "Fast path", render: (item) => (item.fast_path ? <Tag tone="ok">✓ on</Tag> : <Tag>off</Tag>) },
-  { id: "fast-reason", title: "Why", render: (item) => item.fast_path_reason },
+  { id: "fast-reason", title: "Why it is on or off", render: (item) => item.fast_path_reason },
 ];
 
 /** Reasons of the datapath (docs/datapath.md) in words. */
@@ -86,8 +91,7 @@ function Unshaped() {
 const CHECK_SEVERITY = { ok: "ok", warning: "warning", failed: "error" } as const;
 const CHECK_COLUMNS: readonly Column<Check>[] = [
   { id: "id", title: "Check", render: (check) => <span className="row nowrap"><SeverityIcon severity={CHECK_SEVERITY[check.state]} /> {check.id}</span> },
-  { id: "state", title: "State", render: (check) => check.state },
-  { id: "message", title: "What it says", wide: true, render: (check) => check.message },
+  { id: "message", title: "What it says", width: "75%", render: (check) => check.message },
 ];
 
 /** What the router can do on this kernel, what it chose and why, and what is not as it should be. */

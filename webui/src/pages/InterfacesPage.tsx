@@ -9,6 +9,7 @@ import type { Interface, InterfaceInput } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import { splitTargets, type Messages } from "@/forms/queueValues";
+import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { longRate, shortRate } from "@/ui/rates";
@@ -66,6 +67,13 @@ function LiveCells({ id }: { id: string }) {
   return <span data-live title={`received ${longRate(stats.rx_bps)}, sent ${longRate(stats.tx_bps)}`}>{shortRate(stats.rx_bps)} / {shortRate(stats.tx_bps)}</span>;
 }
 
+function DropsCell({ id }: { id: string }) {
+  const stats = useLiveInterfaces()?.items.find((item) => item.id === id);
+  if (!stats) return <span className="dim">–</span>;
+  const drops = stats.rx_drops_ps + stats.tx_drops_ps;
+  return <span data-live data-zero={drops === 0} title={`received ${perSecond(stats.rx_drops_ps)}, sent ${perSecond(stats.tx_drops_ps)}`}>{perSecond(drops)}</span>;
+}
+
 const Addresses = ({ list }: { list: readonly string[] }) => (
   <span className="mono nowrap">
     {list.length === 0 ? "–" : list.map((address) => <div key={address}>{address}</div>)}
@@ -91,11 +99,13 @@ export default function InterfacesPage() {
     { id: "state", title: "State", render: stateTag },
     { id: "role", title: "Role", render: (item) => (item.role === "none" ? <span className="dim">none</span> : item.role.toUpperCase()) },
     { id: "rate", title: "Received / sent", numeric: true, render: (item) => <LiveCells id={item.id} /> },
+    { id: "drops", title: "Drops/s", numeric: true, render: (item) => <DropsCell id={item.id} /> },
+    { id: "speed", title: "Speed", numeric: true, render: (item) => (item.state?.speed_bps ? shortRate(item.state.speed_bps) : null) },
     { id: "addresses", title: "Addresses", render: (item) => <Addresses list={item.addresses.length > 0 ? item.addresses : (item.state?.addresses ?? [])} /> },
-    { id: "shaper", title: "Shaper", wide: true, render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state?.shaper ?? "none"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
-    { id: "fast-path", title: "Fast path", render: (item) => <span title={item.state?.fast_path_reason ?? ""}>{FAST_PATH_STATES[item.state?.fast_path ?? "off"]}{item.state?.fast_path === "off" && item.state.fast_path_reason ? <span className="dim"> {item.state.fast_path_reason}</span> : null}</span> },
+    { id: "shaper", title: "Shaper", width: "24%", render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state?.shaper ?? "none"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
+    { id: "fast-path", title: "Fast path", width: "26%", render: (item) => <span title={item.state?.fast_path_reason ?? ""}>{FAST_PATH_STATES[item.state?.fast_path ?? "off"]}{item.state?.fast_path === "off" && item.state.fast_path_reason ? <span className="dim"> {item.state.fast_path_reason}</span> : null}</span> },
     { id: "mtu", title: "MTU", numeric: true, render: (item) => item.state?.mtu ?? item.mtu ?? "–" },
-    { id: "description", title: "Description", render: (item) => <span className="dim">{item.description}</span> },
+    { id: "description", title: "Description", render: (item) => (item.description ? <span className="dim">{item.description}</span> : null) },
   ];
   return (
     <Split

@@ -6,7 +6,7 @@ import type { Change, Counts, FieldChange, Finding, KernelEffect } from "@/api/t
 import { Note } from "./blocks";
 import classes from "./DiffView.module.css";
 import { fieldWords, tellingFields, valueText } from "./fieldText";
-import { plural, sentence } from "./format";
+import { countText, plural, sentence } from "./format";
 
 const ACTION = {
   add: { icon: IconPlus, word: "added", tone: "ok" },
@@ -34,7 +34,7 @@ export function FieldChanges({ fields, action, name }: { fields: readonly FieldC
 }
 
 export const countsText = (counts: Counts): string =>
-  [counts.added ? `${counts.added} added` : "", counts.changed ? `${counts.changed} changed` : "", counts.removed ? `${counts.removed} removed` : ""].filter(Boolean).join(", ") || "nothing";
+  [counts.added ? `${countText(counts.added)} added` : "", counts.changed ? `${countText(counts.changed)} changed` : "", counts.removed ? `${countText(counts.removed)} removed` : ""].filter(Boolean).join(", ") || "nothing";
 
 export function KernelText({ kernel }: { kernel: KernelEffect }) {
   if (!kernel.available) return <Note severity="warning">What this does to the kernel is not known: {sentence(kernel.reason ?? "the agent does not answer")}</Note>;

@@ -37,8 +37,9 @@ export function valueText(field: string, value: unknown): string {
   return told.map(([name, inner]) => `${fieldWords(name)} ${valueText(`${field}.${name}`, inner)}`).join(", ") || "none";
 }
 
-export const fieldWords = (field: string): string => field.replace(/_bps|_ms/g, "").replaceAll("_", " ").replaceAll(".", " ");
+/** A field as the forms name it. */
+export const fieldWords = (field: string): string => field.replace(/max_limit_bps/, "limit").replace(/limit_at_bps/, "guarantee").replace(/burst_limit_bps/, "burst").replace(/_bps|_ms/g, "").replaceAll("_", " ").replaceAll(".", " ");
 
-/** The fields of a change that are worth a line. */
+/** The fields of a change that are worth a line; a place in the list says nothing of an object that comes or goes. */
 export const tellingFields = (fields: readonly FieldChange[], action: "add" | "change" | "remove", name: string): readonly FieldChange[] =>
-  action === "change" ? fields : fields.filter((field) => isTelling(field.field, action === "add" ? field.new : field.old, name));
+  action === "change" ? fields : fields.filter((field) => field.field !== "position" && isTelling(field.field, action === "add" ? field.new : field.old, name));

@@ -8,7 +8,7 @@ import { CONFIG } from "@/api/queries";
 import type { Revision } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
-import { agoText, stampText } from "@/ui/format";
+import { agoText, countText, stampText } from "@/ui/format";
 import { Comparison } from "./Comparison";
 import classes from "./History.module.css";
 import { RestoreDialog } from "./RestoreDialog";
@@ -38,6 +38,7 @@ export default function HistoryPage() {
   const from = search.from ?? Math.max(0, to - 1);
   const go = (change: { from?: number; to?: number; restore?: number }) => void navigate({ search: (before) => ({ ...before, ...change }), replace: change.restore === undefined });
   const columns: readonly Column<Revision>[] = [
+    { id: "revision", title: "Rev.", render: ({ revision }) => <Button size="compact-xs" variant="subtle" aria-label={`Show revision ${revision}`} onClick={() => go({ from: Math.max(0, revision - 1), to: revision })}>{revision}</Button> },
     {
       id: "compare", title: "From, to",
       render: ({ revision }) => (
@@ -47,23 +48,19 @@ export default function HistoryPage() {
         </span>
       ),
     },
-    { id: "revision", title: "Rev.", numeric: true, render: (revision) => revision.revision },
     { id: "when", title: "When", render: (revision) => <span className="nowrap" title={stampText(revision.created_at)}>{agoText(revision.created_at)}</span> },
     { id: "who", title: "Who", render: (revision) => revision.author },
-    { id: "why", title: "Why", wide: true, render: (revision) => revision.message || <span className="dim">no message</span> },
-    { id: "much", title: "Objects", numeric: true, render: (revision) => revision.change_count },
+    { id: "why", title: "Why", width: "45%", render: (revision) => revision.message || <span className="dim">no message</span> },
+    { id: "much", title: "Objects", numeric: true, render: (revision) => countText(revision.change_count) },
     { id: "state", title: "State", render: stateTag },
     {
       id: "do", title: "Do",
       render: (revision) => (
-        <span className="row nowrap">
-          <Button size="compact-xs" onClick={() => go({ from: revision.revision - 1, to: revision.revision })}>Show</Button>
-          {revision.revision === head ? null : (
-            <Button size="compact-xs" onClick={() => go({ restore: revision.revision })}>
-              Restore<span className="hidden-text"> revision {revision.revision}</span>
-            </Button>
-          )}
-        </span>
+        revision.revision === head ? null : (
+          <Button size="compact-xs" onClick={() => go({ restore: revision.revision })}>
+            Restore<span className="hidden-text"> revision {revision.revision}</span>
+          </Button>
+        )
       ),
     },
   ];

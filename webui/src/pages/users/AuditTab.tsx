@@ -12,11 +12,11 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { id: "at", title: "When", render: (entry) => <span className="nowrap">{stampText(entry.at)}</span> },
   { id: "actor", title: "Who", render: (entry) => entry.actor },
   { id: "via", title: "By", render: (entry) => entry.via },
-  { id: "source", title: "From", render: (entry) => <span className="mono">{entry.source}</span> },
+  { id: "source", title: "From", render: (entry) => (entry.source ? <span className="mono">{entry.source}</span> : null) },
   { id: "action", title: "What", render: (entry) => entry.action },
   { id: "subject", title: "On", render: (entry) => entry.subject },
   { id: "outcome", title: "Outcome", render: (entry) => (entry.outcome === "ok" ? "ok" : <Tag tone="warn">{entry.outcome}</Tag>) },
-  { id: "detail", title: "Detail", render: (entry) => <span className="dim">{entry.detail}</span> },
+  { id: "detail", title: "Detail", render: (entry) => (entry.detail ? <span className="dim">{entry.detail}</span> : null) },
 ];
 
 export function AuditTab() {
