@@ -75,6 +75,7 @@ test("pages are reached by two keys, and ? names them", async ({ page }) => {
     await page.keyboard.press(second);
     await expect(page.getByRole("heading", { level: 1, name: title })).toBeVisible();
   }
+  await expect(page.getByRole("grid", { name: "Queues" })).toBeVisible();
   await page.keyboard.press("?");
   for (const words of ["Next row", "Select the row", "Edit the limit in place", "New queue", "Search", "Go to Queues"]) await expect(page.getByRole("dialog")).toContainText(words);
 });

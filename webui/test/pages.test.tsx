@@ -35,6 +35,8 @@ describe("the queue list", () => {
     renderAt("/queues");
     expect(await screen.findByText("No queues yet")).toBeInstanceOf(HTMLElement);
     expect(screen.getByRole("link", { name: "Import a file" })).toBeInstanceOf(HTMLElement);
+    await userEvent.setup().keyboard("n");
+    expect(await screen.findByRole("dialog", { name: "New queue" })).toBeInstanceOf(HTMLElement);
   });
 });
 

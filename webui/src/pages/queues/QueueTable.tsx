@@ -54,7 +54,6 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
       : { keys: "e", label: "Edit the row", run: () => at && onSearch({ edit: at.queue.id }) },
     { keys: "Enter", label: "Edit the limit in place", run: () => at && setEditing(at.queue.id) },
     { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
-    { keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) },
   ]);
   const { get } = rows;
   const { has, toggle } = selection;

@@ -8,6 +8,7 @@ import { asProblem } from "@/api/problem";
 import type { QueueFilter } from "@/api/queries";
 import type { Queue } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
+import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Empty, Note, Skeleton } from "@/ui/blocks";
@@ -84,6 +85,8 @@ export default function QueuesPage() {
   const selection = useSelection(filter, rows.count);
   const onSearch = useCallback((change: Partial<QueuesSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: !("edit" in change) }), [navigate]);
   const bulk = search.edit === "selected";
+  // Also where there is no table yet.
+  useKeys([{ keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) }]);
   useEffect(() => {
     document.title = "Queues · Weir";
   }, []);
