@@ -4,6 +4,9 @@
 
     bios_boot.py BOOT_IMG CORE_IMG SECTOR OUT_BOOT OUT_CORE
 
+OUT_BOOT holds the 440 bytes of code only: what follows in the first sector is the partition table's, and
+genimage refuses an image that reaches into it.
+
 Two numbers change (GRUB, include/grub/i386/pc/boot.h): where boot.img finds the core's first sector, and
 where that first sector finds the rest.
 """
@@ -16,6 +19,7 @@ from pathlib import Path
 
 KERNEL_SECTOR_OFFSET = 0x5C
 BLOCK_LIST_OFFSET = 0x200 - 12
+CODE_BYTES = 440
 
 
 def patched(boot: bytes, core: bytes, sector: int) -> tuple[bytes, bytes]:
@@ -28,7 +32,7 @@ def patched(boot: bytes, core: bytes, sector: int) -> tuple[bytes, bytes]:
     new_boot, new_core = bytearray(boot), bytearray(core)
     struct.pack_into("<Q", new_boot, KERNEL_SECTOR_OFFSET, sector)
     struct.pack_into("<Q", new_core, BLOCK_LIST_OFFSET, sector + 1)
-    return bytes(new_boot), bytes(new_core)
+    return bytes(new_boot[:CODE_BYTES]), bytes(new_core)
 
 
 def main() -> None:

@@ -26,7 +26,13 @@ def test_both_images_learn_where_the_core_is() -> None:
     boot, core = bios_boot.patched(BOOT, CORE, 4096)
     assert struct.unpack_from("<Q", boot, 0x5C) == (4096,)
     assert struct.unpack_from("<QHH", core, 0x1F4) == (4097, 3, 0x820)
-    assert len(boot) == len(BOOT) and len(core) == len(CORE)
+    assert len(core) == len(CORE)
+
+
+def test_the_boot_code_ends_where_the_partition_table_begins() -> None:
+    """genimage refuses a larger one for the `mbr` of genimage.cfg."""
+    boot, _ = bios_boot.patched(BOOT, CORE, 4096)
+    assert len(boot) == 440
 
 
 def test_other_files_are_refused() -> None:
