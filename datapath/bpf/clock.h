@@ -2,9 +2,10 @@
 /*
  * The clocks of a class and of everything above it.
  *
- * All levels are read before any is charged, so a dropped packet is charged nowhere; what several CPUs
- * let in between their reads and charges is at most one packet each, and stays charged. The class itself
- * is charged packet by packet (line.h), its ancestors in quanta (quantum.h).
+ * A packet enters on all levels or on none: the class is read first, its ancestors are charged on the way up, from
+ * what this CPU has prepaid (quantum.h), and the class comes last (line.h), as the one clock whose charge
+ * others see. An ancestor over its limit gives back what those below it took. What several CPUs let in between
+ * reading and charging a class is at most one packet each, and stays charged.
  */
 #ifndef WEIR_BPF_CLOCK_H
 #define WEIR_BPF_CLOCK_H
@@ -14,14 +15,90 @@
 #include "line.h"
 #include "quantum.h"
 
-enum weir_conformance { WEIR_CONFORMS, WEIR_OVER_LIMIT, WEIR_ANCESTOR_OVER_LIMIT };
+enum weir_conformance {
+	WEIR_CONFORMS,
+	WEIR_OVER_LIMIT,
+	WEIR_ANCESTOR_OVER_LIMIT,
+};
 
-static __always_inline bool weir_level_over(struct weir_line *line, __u32 index, int level,
-					    const struct weir_pace *pace)
+static __always_inline void weir_depart_after(struct weir_pace *pace, __u64 start_tk)
 {
-	return level ? weir_ancestor_over(line, index, pace) : weir_over(line, pace);
+	if (weir_after(start_tk, pace->departure_tk))
+		pace->departure_tk = start_tk;
 }
 
+/* Give back what the lines from `index` up to `until`, which is not one of them, have taken. Global, as weir_refill:
+ * verified once. */
+__attribute__((noinline)) int weir_leave(__u32 index, __u32 until, const struct weir_pace *pace)
+{
+	for (int level = 1; level < WEIR_LEVELS && index != until && pace; level++) {
+		struct weir_line *line = weir_line(index), *shared;
+
+		if (!line)
+			break;
+		weir_return_ancestor(line, index, pace);
+		shared = line->shared ? weir_line(line->shared) : NULL;
+		if (shared)
+			weir_return_ancestor(shared, line->shared, pace);
+		index = line->parent;
+	}
+	return 0;
+}
+
+/* The total of an ancestor; global as well. */
+__attribute__((noinline)) int weir_enter_total(__u32 index, struct weir_pace *pace)
+{
+	struct weir_line *total = weir_line(index);
+
+	return !total || !pace || weir_enter_ancestor(total, index, pace, true);
+}
+
+/* Charge a class's ancestors, all or none. */
+static __always_inline bool weir_enter_ancestors(__u32 first, struct weir_pace *pace)
+{
+	bool over = false;
+	__u32 index = first;
+
+	for (int level = 1; level < WEIR_LEVELS && index; level++) {
+		struct weir_line *line = weir_line(index);
+
+		if (!line)
+			break;
+		over = !weir_enter_ancestor(line, index, pace, true);
+		if (over)
+			break;
+		over = line->shared && !weir_enter_total(line->shared, pace);
+		if (over) {
+			weir_return_ancestor(line, index, pace);
+			break;
+		}
+		index = line->parent;
+	}
+	if (over)
+		weir_leave(first, index, pace);
+	return !over;
+}
+
+/* Charge a class and all above it, if none is over its limit; pace->departure_tk: when the packet may leave. */
+static __always_inline enum weir_conformance weir_enter(struct weir_line *line, struct weir_pace *pace)
+{
+	struct weir_line *shared;
+
+	pace->departure_tk = pace->now_tk;
+	if (weir_over(line, pace))
+		return WEIR_OVER_LIMIT;
+	shared = line->shared ? weir_line(line->shared) : NULL;
+	if (shared && weir_over(shared, pace))
+		return WEIR_ANCESTOR_OVER_LIMIT;
+	if (!weir_enter_ancestors(line->parent, pace))
+		return WEIR_ANCESTOR_OVER_LIMIT;
+	if (shared)
+		weir_depart_after(pace, weir_charge_line(shared, pace));
+	weir_depart_after(pace, weir_charge_line(line, pace));
+	return WEIR_CONFORMS;
+}
+
+/* What weir_enter would say; charges nothing. */
 static __always_inline enum weir_conformance weir_conforms(__u32 index, const struct weir_pace *pace)
 {
 	for (int level = 0; level < WEIR_LEVELS && index; level++) {
@@ -29,44 +106,15 @@ static __always_inline enum weir_conformance weir_conforms(__u32 index, const st
 
 		if (!line)
 			break;
-		if (weir_level_over(line, index, level, pace))
+		if (level ? weir_ancestor_over(line, index, pace) : weir_over(line, pace))
 			return level ? WEIR_ANCESTOR_OVER_LIMIT : WEIR_OVER_LIMIT;
-		if (line->shared) {
-			shared = weir_line(line->shared);
-			if (shared && weir_level_over(shared, line->shared, level, pace))
-				return WEIR_ANCESTOR_OVER_LIMIT;
-		}
+		shared = line->shared ? weir_line(line->shared) : NULL;
+		if (shared &&
+		    (level ? weir_ancestor_over(shared, line->shared, pace) : weir_over(shared, pace)))
+			return WEIR_ANCESTOR_OVER_LIMIT;
 		index = line->parent;
 	}
 	return WEIR_CONFORMS;
-}
-
-/* Returns the later of `departure` and the packet's start on this line. */
-static __always_inline __u64 weir_charge_level(struct weir_line *line, __u32 index, int level,
-					       const struct weir_pace *pace, __u64 departure)
-{
-	__u64 start = level ? weir_charge_ancestor(line, index, pace) : weir_charge_line(line, pace);
-
-	return weir_after(start, departure) ? start : departure;
-}
-
-/* Charge the line and all above it; returns when the packet may leave: the latest of its starts. */
-static __always_inline __u64 weir_charge(__u32 index, const struct weir_pace *pace)
-{
-	__u64 departure = pace->now_tk;
-
-	for (int level = 0; level < WEIR_LEVELS && index; level++) {
-		struct weir_line *line = weir_line(index), *shared;
-
-		if (!line)
-			break;
-		departure = weir_charge_level(line, index, level, pace, departure);
-		shared = line->shared ? weir_line(line->shared) : NULL;
-		if (shared)
-			departure = weir_charge_level(shared, line->shared, level, pace, departure);
-		index = line->parent;
-	}
-	return departure;
 }
 
 #endif

@@ -50,6 +50,7 @@ struct weir_passage {
 	struct weir_port *from, *to;
 	__u32 from_place, to_place;
 	__u64 now_ns;
+	__u32 down_slot, up_slot; /* 0 = none; of the destination; of the source, if that has none */
 	struct weir_route route;
 };
 
@@ -63,18 +64,33 @@ static __always_inline int weir_go_up(const struct weir_passage *passage, enum w
 	return XDP_PASS;
 }
 
+/*
+ * Look up both ends before the route is known, and have the class's line fetched while the FIB is asked: with
+ * many classes it is far away in memory.
+ */
+static __always_inline void weir_find_slots(struct weir_passage *passage)
+{
+	const struct weir_port *from = passage->from;
+	struct weir_line *line;
+
+	passage->down_slot = weir_lookup(from, &passage->route.destination);
+	passage->up_slot = 0;
+	if (!passage->down_slot && from->roles & WEIR_ROLE_CLASSIFY)
+		passage->up_slot = weir_lookup(from, &passage->route.source) ?: from->target_slot;
+	line = weir_line(passage->down_slot ? passage->down_slot * 2 + WEIR_DOWNLOAD :
+					      passage->up_slot * 2 + WEIR_UPLOAD);
+	if (line)
+		(void)*(volatile __u64 *)&line->clock_tk;
+}
+
 /* As weir_classify_egress in weir_tc.bpf.c, with the source in place of the mark. */
 static __always_inline __u32 weir_classify_fast(const struct weir_passage *passage)
 {
-	const struct weir_port *from = passage->from, *to = passage->to;
-	__u32 slot = weir_lookup(to, &passage->route.destination);
+	__u32 slot = passage->down_slot ?: passage->to->target_slot;
 
-	slot = slot ?: to->target_slot;
 	if (slot)
 		return slot * 2 + WEIR_DOWNLOAD;
-	if (from->roles & WEIR_ROLE_CLASSIFY)
-		slot = weir_lookup(from, &passage->route.source) ?: from->target_slot;
-	return slot ? slot * 2 + WEIR_UPLOAD : 0;
+	return passage->up_slot ? passage->up_slot * 2 + WEIR_UPLOAD : 0;
 }
 
 static __always_inline int weir_send_fast(struct xdp_md *ctx, const struct weir_passage *passage)
@@ -84,8 +100,15 @@ static __always_inline int weir_send_fast(struct xdp_md *ctx, const struct weir_
 	return bpf_redirect_map(&weir_devices, passage->to_place, XDP_DROP);
 }
 
+/* Global: called when a class is over its rate, verified once. */
+__attribute__((noinline)) int weir_conforms_called(__u32 index, const struct weir_pace *pace)
+{
+	return pace ? weir_conforms(index, pace) : WEIR_OVER_LIMIT;
+}
+
 /* Returns XDP_REDIRECT when the packet may go at once and has been charged. */
-static __always_inline int weir_conform_fast(const struct weir_passage *passage, __u32 index)
+static __always_inline int weir_conform_fast(const struct weir_passage *passage, __u32 index,
+					     struct weir_line *line)
 {
 	const struct weir_port *to = passage->to;
 	__u32 ip_bytes = passage->route.ip_bytes;
@@ -96,20 +119,22 @@ static __always_inline int weir_conform_fast(const struct weir_passage *passage,
 		.burst_min = to->burst_min,
 		.bytes = bytes > 0 ? bytes : 0,
 	};
-	enum weir_conformance conformance = weir_conforms(index, &pace);
+	enum weir_conformance conformance;
 
-	if (conformance == WEIR_CONFORMS && (police || !weir_is_held(index, passage->now_ns))) {
-		weir_charge(index, &pace);
-		weir_count_fast(index, ip_bytes);
-		return XDP_REDIRECT;
+	if (police || !weir_is_held(line, passage->now_ns)) {
+		conformance = weir_enter(line, &pace);
+		if (conformance == WEIR_CONFORMS) {
+			weir_count_fast(line, ip_bytes);
+			return XDP_REDIRECT;
+		}
 	}
-	if (!police && conformance != WEIR_CONFORMS) {
+	if (!police) {
 		pace.limit_mask = ~0ULL;
-		conformance = weir_conforms(index, &pace);
+		conformance = weir_conforms_called(index, &pace);
+		if (conformance == WEIR_CONFORMS)
+			return weir_go_up(passage, WEIR_UP_WAITS);
 	}
-	if (conformance == WEIR_CONFORMS)
-		return weir_go_up(passage, WEIR_UP_WAITS);
-	weir_count_drop(index, 1, ip_bytes, conformance == WEIR_ANCESTOR_OVER_LIMIT);
+	weir_count_drop(&index, 1, ip_bytes, conformance == WEIR_ANCESTOR_OVER_LIMIT);
 	return XDP_DROP;
 }
 
@@ -123,17 +148,15 @@ static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir
 	if (!(to->roles & WEIR_ROLE_SHAPE) || to->mode == WEIR_NONE)
 		return weir_send_fast(ctx, passage);
 	index = weir_classify_fast(passage);
-	weir_counters_fetch(index);
-	weir_held_fetch(index);
 	line = weir_line(index);
-	if (!index || !line || !line->key) {
+	if (!index || !line || !(line->flags & WEIR_LINE_LIVE)) {
 		weir_port_count(passage->to_place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS,
 				passage->route.ip_bytes);
 		return weir_send_fast(ctx, passage);
 	}
 	if (line->flags & WEIR_LINE_STACK)
 		return weir_go_up(passage, WEIR_UP_WAITS);
-	action = weir_conform_fast(passage, index);
+	action = weir_conform_fast(passage, index, line);
 	return action == XDP_REDIRECT ? weir_send_fast(ctx, passage) : action;
 }
 
@@ -154,10 +177,12 @@ static __always_inline int weir_fast_path(struct xdp_md *ctx, weir_find_flow fin
 		return weir_go_up(&passage, WEIR_UP_ORDER);
 	if (passage.from->roles & WEIR_ROLE_FLOW && (route->ends || !find_flow(ctx, route)))
 		return weir_go_up(&passage, WEIR_UP_FLOW);
+	weir_find_slots(&passage);
 	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return weir_go_up(&passage, WEIR_UP_ROUTE);
 	passage.to = weir_port_find(route->fib.ifindex, &passage.to_place);
-	if (!passage.to || !(passage.to->roles & WEIR_ROLE_FAST) || passage.to->mode == WEIR_HTB)
+	if (!passage.to || !(passage.to->roles & WEIR_ROLE_FAST) || passage.to->mode == WEIR_HTB ||
+	    passage.to->domain != passage.from->domain)
 		return weir_go_up(&passage, WEIR_UP_PORT);
 	return weir_shape_fast(ctx, &passage);
 }

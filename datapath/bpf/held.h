@@ -2,8 +2,8 @@
 /*
  * Who may not overtake: what the stack still holds, as far as the fast path has to know.
  *
- *   weir_held  by line: the latest departure time that tc gave to a packet of the class. Until then, and
- *              a margin for late timers and full rings, fq may still hold packets of it.
+ *   weir_line.held  the latest departure time that tc gave to a packet of the class. Until then, and a margin for
+ *              late timers and full rings, fq may still hold packets of it.
  *   weir_up    by flow (hash of addresses, protocol and ports): when XDP last sent a packet of the flow up.
  *              The stack may still be working on it: merging segments, waiting for an address.
  *
@@ -15,17 +15,13 @@
 
 #include "weir/abi.h"
 
-#define WEIR_HELD_MARGIN_NS 20000000ULL
+#include "line.h"
+
+#define WEIR_HELD_MARGIN ((20000000ULL >> WEIR_HELD_SHIFT) + 2) /* what rounding takes is not taken off */
+#define WEIR_HELD_SPAN                                                                                       \
+	(1U << 17) /* 137 s: no packet is held for longer, what looks like it is from long ago */
 #define WEIR_UP_MARGIN_NS 5000000ULL
 #define WEIR_HOLD_TRIES 4
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2); /* set by the loader */
-	__type(key, __u32);
-	__type(value, __u64);
-} weir_held SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -36,35 +32,24 @@ struct {
 } weir_up SEC(".maps");
 
 /* tc: a packet of this class leaves at `departure_ns`. The later one of several CPUs stays. */
-static __always_inline void weir_hold(__u32 line, __u64 departure_ns)
+static __always_inline void weir_hold(struct weir_line *line, __u64 departure_ns)
 {
-	__u64 *held = bpf_map_lookup_elem(&weir_held, &line);
+	__u32 departure = departure_ns >> WEIR_HELD_SHIFT;
 
-	if (!held)
-		return;
 	for (int try = 0; try < WEIR_HOLD_TRIES; try++) {
-		__u64 before = *(volatile __u64 *)held;
+		__u32 before = *(volatile __u32 *)&line->held;
 
-		if (before >= departure_ns ||
-		    __sync_val_compare_and_swap(held, before, departure_ns) == before)
+		if (before - departure < WEIR_HELD_SPAN ||
+		    __sync_val_compare_and_swap(&line->held, before, departure) == before)
 			return;
 	}
 }
 
-/* As weir_counters_fetch. */
-static __always_inline void weir_held_fetch(__u32 line)
+static __always_inline bool weir_is_held(const struct weir_line *line, __u64 now_ns)
 {
-	__u64 *held = bpf_map_lookup_elem(&weir_held, &line);
+	__u32 since = (now_ns >> WEIR_HELD_SHIFT) - WEIR_HELD_MARGIN;
 
-	if (held)
-		(void)*(volatile __u64 *)held;
-}
-
-static __always_inline bool weir_is_held(__u32 line, __u64 now_ns)
-{
-	__u64 *held = bpf_map_lookup_elem(&weir_held, &line);
-
-	return held && now_ns < *(volatile __u64 *)held + WEIR_HELD_MARGIN_NS;
+	return *(volatile __u32 *)&line->held - since < WEIR_HELD_SPAN;
 }
 
 static __always_inline void weir_goes_up(__u32 flow, __u64 now_ns)

@@ -18,6 +18,7 @@
 /* How a port applies the lines' limits. */
 struct weir_pace {
 	__u64 now_tk;
+	__u64 departure_tk; /* set by weir_enter: when the packet may leave */
 	__u64 limit_mask; /* 0 when policing: a packet never waits */
 	__u32 burst_min;
 	__u32 bytes; /* to charge */
@@ -30,6 +31,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct weir_line);
 } weir_lines SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2); /* set by the loader */
+	__type(key, __u32);
+	__type(value, struct weir_detail);
+} weir_details SEC(".maps");
 
 static __always_inline struct weir_line *weir_line(__u32 index)
 {

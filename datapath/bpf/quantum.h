@@ -16,7 +16,7 @@
  * Concurrency: one CPU's entries are used with bottom halves disabled (XDP, tc), so by one packet at a
  * time. An entry belongs to one line at a time; a line whose place is taken is charged directly. A place
  * not refilled for WEIR_QUANTUM_KEEP_NS may be taken over: what was left of it is lost, which is one
- * quantum in that time at most. A new class in an old slot has another key and finds nothing prepaid.
+ * quantum in that time at most. A new class in an old slot has another age and finds nothing prepaid.
  */
 #ifndef WEIR_BPF_QUANTUM_H
 #define WEIR_BPF_QUANTUM_H
@@ -48,7 +48,7 @@ static __always_inline struct weir_quantum *weir_quantum(__u32 index)
 static __always_inline bool weir_owns(const struct weir_quantum *quantum, const struct weir_line *line,
 				      __u32 index)
 {
-	return quantum->line == index && quantum->key == line->key;
+	return quantum->line == index && quantum->age == (line->flags & WEIR_LINE_AGE);
 }
 
 static __always_inline bool weir_in_use(const struct weir_quantum *quantum, const struct weir_pace *pace)
@@ -64,24 +64,25 @@ static __always_inline __u64 weir_prepaid_start(const struct weir_quantum *quant
 	return weir_after(earliest, quantum->start_tk) ? earliest : quantum->start_tk;
 }
 
-/* Global, as weir_refill: seldom needed, verified once. */
-__attribute__((noinline)) int weir_prepaid_over(struct weir_line *line, __u32 index,
-						const struct weir_pace *pace)
+static __always_inline bool weir_has_prepaid(const struct weir_quantum *quantum, const struct weir_line *line,
+					     __u32 index, __u64 cost_tk)
 {
-	struct weir_quantum *quantum = weir_quantum(index);
-
-	if (!line || !pace || !quantum)
-		return true;
-	if (!weir_owns(quantum, line, index) || quantum->left_tk < weir_cost_tk(line->cost, pace->bytes))
-		return true;
-	return weir_is_over(line, weir_prepaid_start(quantum, line), pace);
+	return quantum->line == index && quantum->left_tk >= cost_tk &&
+	       quantum->age == (line->flags & WEIR_LINE_AGE);
 }
 
-/* All that was prepaid lies before the clock: only when that is over the limit does it matter. */
+/* Whether a packet would be over the limit; what is prepaid lies before the clock. */
 static __always_inline bool weir_ancestor_over(struct weir_line *line, __u32 index,
 					       const struct weir_pace *pace)
 {
-	return weir_over(line, pace) && weir_prepaid_over(line, index, pace);
+	struct weir_quantum *quantum;
+
+	if (!weir_over(line, pace))
+		return false;
+	quantum = weir_quantum(index);
+	if (!quantum || !weir_has_prepaid(quantum, line, index, weir_cost_tk(line->cost, pace->bytes)))
+		return true;
+	return weir_is_over(line, weir_prepaid_start(quantum, line), pace);
 }
 
 /* Returns the packet's start: that of the new quantum, also when the old one paid for its first bytes. */
@@ -99,31 +100,55 @@ __attribute__((noinline)) __u64 weir_refill(struct weir_quantum *quantum, struct
 		return weir_advance(line, cost_tk, pace);
 	start = weir_advance(line, cost_tk - rest + ahead, pace);
 	quantum->line = index;
-	quantum->key = line->key;
+	quantum->age = line->flags & WEIR_LINE_AGE;
 	quantum->left_tk = ahead;
 	quantum->start_tk = start + cost_tk - rest;
 	quantum->taken_tk = pace->now_tk;
 	return start;
 }
 
-static __always_inline __u64 weir_charge_ancestor(struct weir_line *line, __u32 index,
-						  const struct weir_pace *pace)
+/* Charge an ancestor, unless it is over its limit and that is asked. */
+static __always_inline bool weir_enter_ancestor(struct weir_line *line, __u32 index, struct weir_pace *pace,
+						bool judge)
 {
 	__u64 cost = *(volatile __u64 *)&line->cost, cost_tk, start;
 	struct weir_quantum *quantum;
 
 	if (!cost)
-		return pace->now_tk;
+		return true;
 	cost_tk = weir_cost_tk(cost, pace->bytes);
 	quantum = weir_quantum(index);
 	if (!quantum)
-		return weir_advance(line, cost_tk, pace);
-	if (!weir_owns(quantum, line, index) || quantum->left_tk < cost_tk)
-		return weir_refill(quantum, line, index, cost_tk, pace);
-	start = weir_prepaid_start(quantum, line);
-	quantum->left_tk -= cost_tk;
-	quantum->start_tk = start + cost_tk;
-	return start;
+		return false;
+	if (weir_has_prepaid(quantum, line, index, cost_tk)) {
+		start = weir_prepaid_start(quantum, line);
+		if (judge && weir_is_over(line, start, pace))
+			return false;
+		quantum->left_tk -= cost_tk;
+		quantum->start_tk = start + cost_tk;
+	} else {
+		if (judge && weir_over(line, pace))
+			return false;
+		start = weir_refill(quantum, line, index, cost_tk, pace);
+	}
+	if (weir_after(start, pace->departure_tk))
+		pace->departure_tk = start;
+	return true;
+}
+
+/* Take the charge of weir_enter_ancestor back. */
+static __always_inline void weir_return_ancestor(struct weir_line *line, __u32 index,
+						 const struct weir_pace *pace)
+{
+	__u64 cost_tk = weir_cost_tk(*(volatile __u64 *)&line->cost, pace->bytes);
+	struct weir_quantum *quantum = weir_quantum(index);
+
+	if (quantum && weir_owns(quantum, line, index) && cost_tk <= WEIR_QUANTUM_TK / WEIR_QUANTUM_PACKETS) {
+		quantum->left_tk += cost_tk;
+		quantum->start_tk -= cost_tk;
+	} else if (cost_tk) {
+		__sync_fetch_and_sub(&line->clock_tk, cost_tk);
+	}
 }
 
 #endif

@@ -24,10 +24,10 @@
 #define WEIR_OWNER_HOST 0x80000000U
 
 struct weir_waiting {
-	struct weir_pace pace;
-	struct weir_subqueue subqueue; /* row NULL: the class has none */
-	__u64 departure_tk;
-	__u32 index; /* line */
+	struct weir_pace *pace;
+	struct weir_line *line;
+	struct weir_subqueue *subqueue; /* NULL: the class has none */
+	__u32 index; /* of the line */
 	__u32 ecn;
 	__u32 segments;
 	__u32 ip_bytes;
@@ -66,15 +66,38 @@ __noinline int weir_refund(__u32 index, __u32 bytes)
 	return 0;
 }
 
-/* The walks of clock.h for the paths that are not the main one: called, not inlined again. */
-__noinline __u64 weir_charge_called(__u32 index, const struct weir_pace *pace)
+/* As weir_enter, for classes with sub-queues. */
+__noinline int weir_enter_called(__u32 index, struct weir_pace *pace)
 {
-	return pace ? weir_charge(index, pace) : 0;
+	struct weir_line *line = weir_line(index);
+
+	return pace && line ? weir_enter(line, pace) : WEIR_OVER_LIMIT;
 }
 
-__noinline int weir_conforms_called(__u32 index, const struct weir_pace *pace)
+static __always_inline void weir_charge_level(struct weir_line *line, __u32 index, int level,
+					      struct weir_pace *pace)
 {
-	return pace ? weir_conforms(index, pace) : WEIR_OVER_LIMIT;
+	if (level)
+		weir_enter_ancestor(line, index, pace, false);
+	else
+		weir_charge_line(line, pace);
+}
+
+/* Charge a line and all above it whatever their limits: for a packet that passes over them. */
+__noinline int weir_charge(__u32 index, struct weir_pace *pace)
+{
+	for (int level = 0; level < WEIR_LEVELS && index && pace; level++) {
+		struct weir_line *line = weir_line(index), *shared;
+
+		if (!line)
+			break;
+		weir_charge_level(line, index, level, pace);
+		shared = line->shared ? weir_line(line->shared) : NULL;
+		if (shared)
+			weir_charge_level(shared, line->shared, level, pace);
+		index = line->parent;
+	}
+	return 0;
 }
 
 /* Ticks per byte of the line or, if it has no limit of its own, of the nearest above that has one. */
@@ -94,21 +117,20 @@ __noinline __u64 weir_limiting_cost(__u32 index)
 
 static __always_inline void weir_owner_of(const struct weir_waiting *wait, struct weir_owner *owner)
 {
-	const struct weir_subqueue *subqueue = &wait->subqueue;
-	__u32 index = wait->index;
+	const struct weir_subqueue *subqueue = wait->subqueue;
 
-	owner->id = index;
+	owner->id = wait->index;
 	owner->backlog = NULL;
 	owner->cost = 0;
-	if (subqueue->row && subqueue->host) {
+	if (subqueue && subqueue->host) {
 		owner->backlog = &subqueue->host->backlog;
 		owner->id = WEIR_OWNER_HOST | (__u32)subqueue->host->key;
 		owner->cost = subqueue->row->cost;
 	}
 	if (!owner->backlog)
-		owner->backlog = bpf_map_lookup_elem(&weir_waits, &index);
+		owner->backlog = bpf_map_lookup_elem(&weir_waits, &wait->index);
 	if (!owner->cost)
-		owner->cost = weir_limiting_cost(index);
+		owner->cost = weir_limiting_cost(wait->index);
 }
 
 /* Whether a line, or one above it, is more than twice its limit ahead: not even sparse flows pass there. */
@@ -127,9 +149,10 @@ __noinline int weir_far_over(__u32 index, __u64 now_tk)
 	return false;
 }
 
-static __always_inline void weir_set_departure(struct __sk_buff *skb, __u32 index, __u64 departure_ns)
+static __always_inline void weir_set_departure(struct __sk_buff *skb, struct weir_line *line,
+					       __u64 departure_ns)
 {
-	weir_hold(index, departure_ns);
+	weir_hold(line, departure_ns);
 	/* A local TCP sender paces by itself: the later of both. */
 	if (skb->tstamp_type == BPF_SKB_TSTAMP_DELIVERY_MONO && skb->tstamp >= departure_ns)
 		return;
@@ -142,27 +165,28 @@ static __always_inline void weir_send_sparse(struct __sk_buff *skb, struct weir_
 {
 	__u64 delay_ns = 0;
 
-	if (weir_after(flow->departure_tk, wait->pace.now_tk)) {
-		delay_ns = (flow->departure_tk - wait->pace.now_tk) >> WEIR_TICK_SHIFT;
-		weir_set_departure(skb, wait->index, flow->departure_tk >> WEIR_TICK_SHIFT);
+	if (weir_after(flow->departure_tk, wait->pace->now_tk)) {
+		delay_ns = (flow->departure_tk - wait->pace->now_tk) >> WEIR_TICK_SHIFT;
+		weir_set_departure(skb, wait->line, flow->departure_tk >> WEIR_TICK_SHIFT);
 	}
-	weir_count_sent(wait->index, wait->segments, wait->ip_bytes, delay_ns / 1000);
+	weir_count_sent(wait->line, wait->segments, wait->ip_bytes);
+	weir_count_delay(&wait->index, delay_ns / 1000);
 }
 
 static __always_inline bool weir_drop_early(struct weir_waiting *wait, struct weir_backlog *backlog)
 {
-	weir_refund(wait->index, wait->pace.bytes);
-	if (wait->subqueue.row)
-		weir_subqueue_refund(&wait->subqueue, wait->pace.bytes);
+	weir_refund(wait->index, wait->pace->bytes);
+	if (wait->subqueue)
+		weir_subqueue_refund(wait->subqueue, wait->pace->bytes);
 	__sync_fetch_and_add(&backlog->early_packets, wait->segments);
-	weir_count_drop(wait->index, wait->segments, wait->ip_bytes, false);
+	weir_count_drop(&wait->index, wait->segments, wait->ip_bytes, false);
 	return false;
 }
 
 /* A packet that was charged and would leave later than now. Returns whether it stays. */
 static __noinline bool weir_wait(struct __sk_buff *skb, struct weir_waiting *wait)
 {
-	__u64 now_tk = wait->pace.now_tk, delay_ns, target_ns;
+	__u64 now_tk = wait->pace->now_tk, delay_ns, target_ns;
 	struct weir_flow_clock *flow;
 	struct weir_owner owner;
 	enum weir_fate fate;
@@ -171,22 +195,23 @@ static __noinline bool weir_wait(struct __sk_buff *skb, struct weir_waiting *wai
 	if (!owner.backlog)
 		return true;
 	flow = weir_flow_find(bpf_get_hash_recalc(skb), owner.id, now_tk);
-	if (flow && weir_flow_is_sparse(flow, owner.backlog, now_tk, owner.cost, wait->pace.bytes)) {
+	if (flow && weir_flow_is_sparse(flow, owner.backlog, now_tk, owner.cost, wait->pace->bytes)) {
 		weir_send_sparse(skb, flow, wait);
 		return true;
 	}
-	delay_ns = (wait->departure_tk - now_tk) >> WEIR_TICK_SHIFT;
+	delay_ns = (wait->pace->departure_tk - now_tk) >> WEIR_TICK_SHIFT;
 	target_ns = weir_target_ns(owner.cost);
 	weir_note_delay(owner.backlog, now_tk >> WEIR_TICK_SHIFT, delay_ns, target_ns);
 	fate = weir_fate(owner.backlog, wait->ecn, delay_ns, target_ns);
 	if (fate == WEIR_EARLY_DROP)
 		return weir_drop_early(wait, owner.backlog);
 	if (flow)
-		flow->departure_tk = wait->departure_tk;
-	weir_set_departure(skb, wait->index, wait->departure_tk >> WEIR_TICK_SHIFT);
+		flow->departure_tk = wait->pace->departure_tk;
+	weir_set_departure(skb, wait->line, wait->pace->departure_tk >> WEIR_TICK_SHIFT);
 	if (fate == WEIR_MARK && bpf_skb_ecn_set_ce(skb) == 1)
-		weir_count_mark(wait->index, wait->segments);
-	weir_count_sent(wait->index, wait->segments, wait->ip_bytes, delay_ns / 1000);
+		weir_count_mark(&wait->index, wait->segments);
+	weir_count_sent(wait->line, wait->segments, wait->ip_bytes);
+	weir_count_delay(&wait->index, delay_ns / 1000);
 	return true;
 }
 
@@ -196,18 +221,18 @@ static __noinline bool weir_pass_over(struct __sk_buff *skb, struct weir_waiting
 	struct weir_owner owner;
 	struct weir_flow_clock *flow;
 
-	if (weir_far_over(wait->index, wait->pace.now_tk))
+	if (weir_far_over(wait->index, wait->pace->now_tk))
 		return false;
 	weir_owner_of(wait, &owner);
 	if (!owner.backlog)
 		return false;
-	flow = weir_flow_find(bpf_get_hash_recalc(skb), owner.id, wait->pace.now_tk);
+	flow = weir_flow_find(bpf_get_hash_recalc(skb), owner.id, wait->pace->now_tk);
 	if (!flow ||
-	    !weir_flow_is_sparse(flow, owner.backlog, wait->pace.now_tk, owner.cost, wait->pace.bytes))
+	    !weir_flow_is_sparse(flow, owner.backlog, wait->pace->now_tk, owner.cost, wait->pace->bytes))
 		return false;
-	weir_charge_called(wait->index, &wait->pace);
-	if (wait->subqueue.row)
-		weir_subqueue_charge(&wait->subqueue, &wait->pace);
+	weir_charge(wait->index, wait->pace);
+	if (wait->subqueue)
+		weir_subqueue_charge(wait->subqueue, wait->pace);
 	weir_send_sparse(skb, flow, wait);
 	return true;
 }

@@ -92,10 +92,10 @@ static __always_inline __u32 weir_charged_bytes(const struct weir_weight *weight
 }
 
 /* What the functions of wait.h need, gathered only when one is called. */
-#define WEIR_WAITING(departure)                                                                              \
-	((struct weir_waiting){ .pace = pace,                                                                \
-				.subqueue = subqueue ? *subqueue : (struct weir_subqueue){},                 \
-				.departure_tk = departure,                                                   \
+#define WEIR_WAITING                                                                                         \
+	((struct weir_waiting){ .pace = &pace,                                                               \
+				.line = line,                                                                \
+				.subqueue = subqueue,                                                        \
 				.index = index,                                                              \
 				.ecn = ecn,                                                                  \
 				.segments = weight->segments,                                                \
@@ -103,7 +103,7 @@ static __always_inline __u32 weir_charged_bytes(const struct weir_weight *weight
 
 /* `subqueue` is NULL at compile time for classes that have none. */
 static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-				     __u32 ecn, const struct weir_weight *weight,
+				     struct weir_line *line, __u32 ecn, const struct weir_weight *weight,
 				     struct weir_subqueue *subqueue)
 {
 	bool paced = port->mode != WEIR_POLICE;
@@ -113,50 +113,60 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 		.burst_min = port->burst_min,
 		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
 	};
-	enum weir_conformance conformance =
-		subqueue ? weir_conforms_called(index, &pace) : weir_conforms(index, &pace);
-	__u64 departure, start;
+	enum weir_conformance conformance = WEIR_OVER_LIMIT;
 
-	if (subqueue && conformance == WEIR_CONFORMS && weir_subqueue_over(subqueue, &pace))
-		conformance = WEIR_OVER_LIMIT;
+	if (!subqueue)
+		conformance = weir_enter(line, &pace);
+	else if (!weir_subqueue_over(subqueue, &pace))
+		conformance = weir_enter_called(index, &pace);
 	if (conformance != WEIR_CONFORMS) {
-		if (paced && weir_pass_over(skb, &WEIR_WAITING(0)))
+		if (paced && weir_pass_over(skb, &WEIR_WAITING))
 			return WEIR_NEXT;
 		if (subqueue && subqueue->host)
 			__sync_fetch_and_add(&subqueue->host->drops, 1);
-		weir_count_drop(index, weight->segments, weight->ip_bytes,
+		weir_count_drop(&index, weight->segments, weight->ip_bytes,
 				conformance == WEIR_ANCESTOR_OVER_LIMIT);
 		return TC_ACT_SHOT;
 	}
-	departure = subqueue ? weir_charge_called(index, &pace) : weir_charge(index, &pace);
-	if (subqueue) {
-		start = weir_subqueue_charge(subqueue, &pace);
-		if (weir_after(start, departure))
-			departure = start;
-	}
-	if (paced && weir_after(departure, pace.now_tk))
-		return weir_wait(skb, &WEIR_WAITING(departure)) ? WEIR_NEXT : TC_ACT_SHOT;
-	weir_count_sent(index, weight->segments, weight->ip_bytes, 0);
+	if (subqueue)
+		weir_depart_after(&pace, weir_subqueue_charge(subqueue, &pace));
+	if (paced && weir_after(pace.departure_tk, pace.now_tk))
+		return weir_wait(skb, &WEIR_WAITING) ? WEIR_NEXT : TC_ACT_SHOT;
+	weir_count_sent(line, weight->segments, weight->ip_bytes);
 	return WEIR_NEXT;
 }
 
 /* HTB holds the packet; only what both directions share is judged here. */
 static __always_inline int weir_hand_to_tree(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-					     const struct weir_line *line, const struct weir_weight *weight)
+					     struct weir_line *line, const struct weir_weight *weight)
 {
 	struct weir_pace pace = { .burst_min = port->burst_min };
+	struct weir_detail *detail;
 
 	if (weir_has_totals()) {
 		pace.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT;
 		pace.bytes = weir_charged_bytes(weight, port->overhead_bytes);
 		if (!weir_charge_totals(index, &pace)) {
-			weir_count_drop(index, weight->segments, weight->ip_bytes, true);
+			weir_count_drop(&index, weight->segments, weight->ip_bytes, true);
 			return TC_ACT_SHOT;
 		}
 	}
-	skb->priority = line->htb_classid;
-	weir_count_sent(index, weight->segments, weight->ip_bytes, 0);
+	detail = bpf_map_lookup_elem(&weir_details, &index);
+	if (detail)
+		skb->priority = detail->htb_classid;
+	weir_count_sent(line, weight->segments, weight->ip_bytes);
 	return WEIR_NEXT;
+}
+
+/* In a function of its own for its stack. */
+static __noinline __u64 weir_host_mix_source(struct __sk_buff *skb, const struct weir_port *port,
+					     const struct weir_subqueues *subqueues)
+{
+	struct weir_packet source = {};
+
+	if (!port || !subqueues || weir_parse(skb, port, WEIR_SOURCE, &source) != WEIR_OK)
+		return 0;
+	return weir_host_mix(subqueues, &source) * WEIR_BY_SOURCE_FACTOR;
 }
 
 /* A class with sub-queues: the packet's host first. */
@@ -167,21 +177,20 @@ static __noinline int weir_pace_host(struct __sk_buff *skb, const struct weir_po
 	__u32 row = line ? line->flags >> WEIR_LINE_ROW_SHIFT : 0;
 	struct weir_subqueues *subqueues = bpf_map_lookup_elem(&weir_subqueues, &row);
 	struct weir_subqueue subqueue = {};
-	struct weir_packet source = {};
 	__u32 host = skb->tc_index;
 	__u64 mixed = 0;
 
-	if (!subqueues)
+	if (!line || !subqueues)
 		return WEIR_NEXT;
 	if (!weir_host_is_of(host, index)) {
 		if (subqueues->key & WEIR_BY_DESTINATION)
 			mixed = weir_host_mix(subqueues, destination);
-		if (subqueues->key & WEIR_BY_SOURCE && weir_parse(skb, port, WEIR_SOURCE, &source) == WEIR_OK)
-			mixed ^= weir_host_mix(subqueues, &source) * WEIR_BY_SOURCE_FACTOR;
+		if (subqueues->key & WEIR_BY_SOURCE)
+			mixed ^= weir_host_mix_source(skb, port, subqueues);
 		host = weir_host_find(index, mixed, row);
 	}
 	weir_subqueue_at(&subqueue, subqueues, index, host, port->burst_min);
-	return weir_pace(skb, port, index, destination->ecn, weight, &subqueue);
+	return weir_pace(skb, port, index, line, destination->ecn, weight, &subqueue);
 }
 
 /* An upload's sub-queue by its source, which NAT is about to rewrite. */
@@ -196,7 +205,7 @@ static __noinline __u32 weir_host_before_nat(__u32 index, const struct weir_pack
 	return weir_host_find(index, weir_host_mix(subqueues, source) * WEIR_BY_SOURCE_FACTOR, row);
 }
 
-/* The line a leaving packet belongs to; 0 with *reason when none. */
+/* The line a leaving packet belongs to; 0 = none. */
 static __always_inline __u32 weir_classify_egress(struct __sk_buff *skb, const struct weir_port *port,
 						  const struct weir_packet *packet)
 {
@@ -267,13 +276,12 @@ int weir_egress(struct __sk_buff *skb)
 		return WEIR_NEXT;
 	}
 	index = weir_classify_egress(skb, port, &packet);
-	weir_counters_fetch(index);
 	line = weir_line(index);
 	if (line && line->flags & WEIR_LINE_FORK) {
 		index = weir_classify_far(skb, port, &packet);
 		line = weir_line(index);
 	}
-	if (!index || !line || !line->key) {
+	if (!index || !line || !(line->flags & WEIR_LINE_LIVE)) {
 		weir_port_count(place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS, skb->len);
 		return WEIR_NEXT;
 	}
@@ -282,7 +290,7 @@ int weir_egress(struct __sk_buff *skb)
 		return weir_hand_to_tree(skb, port, index, line, &weight);
 	if (line->flags & WEIR_LINE_SUBQUEUES)
 		return weir_pace_host(skb, port, index, &packet, &weight);
-	return weir_pace(skb, port, index, packet.ecn, &weight, NULL);
+	return weir_pace(skb, port, index, line, packet.ecn, &weight, NULL);
 }
 
 char LICENSE[] SEC("license")

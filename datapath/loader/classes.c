@@ -55,37 +55,43 @@ static void total_store(struct weir *weir, struct weir_line *line, int direction
 }
 
 /* A cost that the share controller lent stays as long as the rate does. */
-static void line_store(struct weir *weir, struct weir_line *line, const struct weir_class_spec *spec,
-		       int direction)
+static void line_store(struct weir *weir, uint32_t index, const struct weir_class_spec *spec, int direction)
 {
 	const struct weir_line_spec *from = &spec->line[direction];
+	struct weir_detail *detail = &weir_details(weir)[index];
+	struct weir_line *line = &weir_lines(weir)[index];
 
 	weir_publish(&line->burst, (uint32_t)WEIR_NS_TO_TIME(from->burst_ns));
 	weir_publish(&line->limit, (uint32_t)WEIR_NS_TO_TIME(from->limit_ns));
-	if (line->rate_bps != from->rate_bps) {
-		weir_publish(&line->rate_bps, from->rate_bps);
+	if (detail->rate_bps != from->rate_bps) {
+		weir_publish(&detail->rate_bps, from->rate_bps);
 		weir_publish(&line->cost, weir_cost_of(from->rate_bps));
 	}
-	weir_publish(&line->guarantee_bps, from->guarantee_bps);
+	weir_publish(&detail->guarantee_bps, from->guarantee_bps);
 	weir_publish(&line->flags, (line->flags & ~(WEIR_LINE_PRIORITY | WEIR_LINE_FORK)) |
 					   (from->priority & WEIR_LINE_PRIORITY) |
 					   (spec->fork ? WEIR_LINE_FORK : 0));
-	weir_publish(&line->htb_classid, from->htb_classid);
+	weir_publish(&detail->htb_classid, from->htb_classid);
 	total_store(weir, line, direction, spec->total_slot * 2);
 	weir_publish(&line->parent, spec->parent_slot ? spec->parent_slot * 2 + direction : 0);
 }
 
+/* What is prepaid for the class that goes is not for the next one: that has another age. */
 static void line_clear(struct weir *weir, uint32_t index)
 {
+	struct weir_detail *detail = &weir_details(weir)[index];
 	struct weir_line *line = &weir_lines(weir)[index];
+	uint32_t age = ((line->flags & WEIR_LINE_AGE) + (1 << WEIR_LINE_AGE_SHIFT)) & WEIR_LINE_AGE;
 	const struct weir_backlog none = {};
 
-	weir_publish(&line->key, 0);
+	weir_publish(&line->flags, line->flags & ~WEIR_LINE_LIVE);
+	weir_publish(&detail->key, 0);
 	total_store(weir, line, index % 2, 0);
 	weir_subqueues_clear(weir, index);
 	memset(line, 0, sizeof(*line));
+	memset(detail, 0, sizeof(*detail));
 	bpf_map_update_elem(weir->map_fd[WEIR_MAP_WAITS], &index, &none, BPF_ANY);
-	memset(&weir_counters(weir)[index], 0, sizeof(struct weir_counters));
+	weir_publish(&line->flags, age);
 }
 
 int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, uint32_t count)
@@ -99,12 +105,14 @@ int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, u
 	for (uint32_t i = 0; i < count; i++) {
 		for (int direction = 0; direction < 2; direction++) {
 			uint32_t index = specs[i].slot * 2 + direction;
+			struct weir_detail *detail = &weir_details(weir)[index];
 			struct weir_line *line = &weir_lines(weir)[index];
 
-			if (line->key != specs[i].key)
+			if (detail->key != specs[i].key)
 				line_clear(weir, index);
-			line_store(weir, line, &specs[i], direction);
-			weir_publish(&line->key, specs[i].key);
+			line_store(weir, index, &specs[i], direction);
+			weir_publish(&detail->key, specs[i].key);
+			weir_publish(&line->flags, line->flags | WEIR_LINE_LIVE);
 		}
 	}
 	return 0;
@@ -126,24 +134,25 @@ int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t c
 
 	for (uint32_t slot = 1; slot < weir_meta(weir)->slots && count < capacity; slot++) {
 		const struct weir_line *lines = &weir_lines(weir)[slot * 2];
+		const struct weir_detail *details = &weir_details(weir)[slot * 2];
 		struct weir_class_spec *spec = &out[count];
 
-		if (!lines[0].key)
+		if (!details[0].key)
 			continue;
 		*spec = (struct weir_class_spec){
 			.slot = slot,
 			.parent_slot = lines[0].parent / 2,
 			.total_slot = lines[0].shared / 2,
 			.fork = !!(lines[0].flags & WEIR_LINE_FORK),
-			.key = lines[0].key,
+			.key = details[0].key,
 		};
 		for (int direction = 0; direction < 2; direction++)
 			spec->line[direction] = (struct weir_line_spec){
-				.rate_bps = lines[direction].rate_bps,
+				.rate_bps = details[direction].rate_bps,
 				.burst_ns = WEIR_TIME_TO_NS(lines[direction].burst),
 				.limit_ns = WEIR_TIME_TO_NS(lines[direction].limit),
-				.guarantee_bps = lines[direction].guarantee_bps,
-				.htb_classid = lines[direction].htb_classid,
+				.guarantee_bps = details[direction].guarantee_bps,
+				.htb_classid = details[direction].htb_classid,
 				.priority = lines[direction].flags & WEIR_LINE_PRIORITY,
 			};
 		count++;

@@ -12,14 +12,13 @@
 
 enum weir_map {
 	WEIR_MAP_LINES,
-	WEIR_MAP_COUNTERS,
+	WEIR_MAP_DETAILS,
 	WEIR_MAP_PREFIX4,
 	WEIR_MAP_PREFIX6,
 	WEIR_MAP_V4,
 	WEIR_MAP_PORTS,
 	WEIR_MAP_PORT_COUNTERS,
 	WEIR_MAP_DEVICES,
-	WEIR_MAP_HELD,
 	WEIR_MAP_UP,
 	WEIR_MAP_QUANTA,
 	WEIR_MAP_WAITS,
@@ -82,9 +81,9 @@ static inline struct weir_line *weir_lines(struct weir *weir)
 	return weir->map[WEIR_MAP_LINES];
 }
 
-static inline struct weir_counters *weir_counters(struct weir *weir)
+static inline struct weir_detail *weir_details(struct weir *weir)
 {
-	return weir->map[WEIR_MAP_COUNTERS];
+	return weir->map[WEIR_MAP_DETAILS];
 }
 
 static inline struct weir_subqueues *weir_subqueue_rows(struct weir *weir)

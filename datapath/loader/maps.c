@@ -23,14 +23,13 @@
 
 const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_LINES] = "weir_lines",
-	[WEIR_MAP_COUNTERS] = "weir_counters",
+	[WEIR_MAP_DETAILS] = "weir_details",
 	[WEIR_MAP_PREFIX4] = "weir_prefix4",
 	[WEIR_MAP_PREFIX6] = "weir_prefix6",
 	[WEIR_MAP_V4] = "weir_v4",
 	[WEIR_MAP_PORTS] = "weir_ports",
 	[WEIR_MAP_PORT_COUNTERS] = "weir_port_counts", /* 15 characters at most */
 	[WEIR_MAP_DEVICES] = "weir_devices",
-	[WEIR_MAP_HELD] = "weir_held",
 	[WEIR_MAP_UP] = "weir_up",
 	[WEIR_MAP_QUANTA] = "weir_quanta",
 	[WEIR_MAP_WAITS] = "weir_waits",
@@ -63,8 +62,8 @@ static uint32_t value_size(enum weir_map map)
 	switch (map) {
 	case WEIR_MAP_LINES:
 		return sizeof(struct weir_line);
-	case WEIR_MAP_COUNTERS:
-		return sizeof(struct weir_counters);
+	case WEIR_MAP_DETAILS:
+		return sizeof(struct weir_detail);
 	case WEIR_MAP_PREFIX4:
 	case WEIR_MAP_PREFIX6:
 		return sizeof(struct weir_prefix);
@@ -77,8 +76,6 @@ static uint32_t value_size(enum weir_map map)
 	case WEIR_MAP_DEVICES:
 	case WEIR_MAP_UP:
 		return sizeof(uint32_t);
-	case WEIR_MAP_HELD:
-		return sizeof(uint64_t);
 	case WEIR_MAP_FAR:
 		return sizeof(struct weir_far);
 	case WEIR_MAP_QUANTA:
@@ -100,16 +97,14 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 {
 	switch (map) {
 	case WEIR_MAP_LINES:
-	case WEIR_MAP_COUNTERS:
-	case WEIR_MAP_HELD:
+	case WEIR_MAP_DETAILS:
 	case WEIR_MAP_WAITS:
 		return meta->slots * 2;
 	case WEIR_MAP_FLOWS:
+	case WEIR_MAP_HOSTS:
 		return meta->flows;
 	case WEIR_MAP_SUBQUEUES:
 		return meta->subqueues;
-	case WEIR_MAP_HOSTS:
-		return meta->hosts;
 	case WEIR_MAP_PREFIX4:
 	case WEIR_MAP_PREFIX6:
 		return meta->prefix_entries;
@@ -167,9 +162,9 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 		meta->prefix_entries *= 2;
 	meta->subqueues = 1024 + slots / 8;
 	/* Flows of classes with a backlog, and hosts of classes with sub-queues: few at a time. */
-	meta->flows = meta->hosts = 1024;
+	meta->flows = 1024;
 	while (meta->flows < slots / 2 && meta->flows < WEIR_HOSTS_MAX)
-		meta->flows = meta->hosts = meta->flows * 2;
+		meta->flows *= 2;
 	meta->v4_units = domains * WEIR_V4_ROOT_UNITS + (options->v4_units ?: prefixes * 2 + 1024);
 	return 0;
 }
@@ -193,8 +188,7 @@ static int create_map(enum weir_map map, const struct weir_meta *meta)
 /* What the loader looks into; the programs alone use the others. */
 static bool is_mapped(enum weir_map map)
 {
-	return is_mappable(map) && map != WEIR_MAP_HELD && map != WEIR_MAP_UP && map != WEIR_MAP_WAITS &&
-	       map != WEIR_MAP_FLOWS;
+	return is_mappable(map) && map != WEIR_MAP_UP && map != WEIR_MAP_WAITS && map != WEIR_MAP_FLOWS;
 }
 
 static int map_memory(struct weir *weir, enum weir_map map, const struct weir_meta *meta)
@@ -354,7 +348,7 @@ int weir_map_fd(struct weir *weir, const char *name, int readonly)
 int weir_usage(struct weir *weir, struct weir_usage *out)
 {
 	const struct weir_meta *meta = weir_meta(weir);
-	const struct weir_line *lines = weir_lines(weir);
+	const struct weir_detail *details = weir_details(weir);
 
 	*out = (struct weir_usage){
 		.slots = meta->slots,
@@ -367,12 +361,12 @@ int weir_usage(struct weir *weir, struct weir_usage *out)
 		.flow_lookup = meta->flow_lookup,
 		.subqueues = meta->subqueues - 1,
 		.subqueues_used = weir->subqueues_used,
-		.hosts = meta->hosts,
+		.hosts = meta->flows,
 		.hosts_used = weir_hosts_busy(weir),
 		.v6_lengths_used = meta->lengths[meta->lengths_active].count,
 	};
 	for (uint32_t slot = 1; slot < meta->slots; slot++)
-		out->slots_used += lines[slot * 2].key != 0;
+		out->slots_used += details[slot * 2].key != 0;
 	for (enum weir_map map = 0; map < WEIR_MAPS; map++)
 		out->kernel_bytes += weir->map_bytes[map];
 	return 0;

@@ -116,7 +116,7 @@ static int load_tc(struct weir *weir)
 		return cannot_open();
 	tc->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
 	tc->rodata->weir_flow_mask = weir_meta(weir)->flows - 1;
-	tc->rodata->weir_host_mask = weir_meta(weir)->hosts - 1;
+	tc->rodata->weir_host_mask = weir_meta(weir)->flows - 1;
 	error = load_object(weir, tc->obj);
 	weir_tc__destroy(tc);
 	return error;

@@ -11,6 +11,14 @@ static uint32_t row_of(struct weir *weir, uint32_t line)
 	return weir_lines(weir)[line].flags >> WEIR_LINE_ROW_SHIFT;
 }
 
+static void flags_store(struct weir *weir, uint32_t line, uint32_t row)
+{
+	const uint32_t others = WEIR_LINE_PRIORITY | WEIR_LINE_LIVE | WEIR_LINE_AGE;
+	uint32_t *flags = &weir_lines(weir)[line].flags;
+
+	weir_publish(flags, (*flags & others) | (row ? WEIR_LINE_SUBQUEUES | row << WEIR_LINE_ROW_SHIFT : 0));
+}
+
 void weir_subqueues_open(struct weir *weir)
 {
 	const struct weir_subqueues *rows = weir_subqueue_rows(weir);
@@ -25,7 +33,7 @@ static void forget_hosts(struct weir *weir, uint32_t line)
 {
 	struct weir_host *hosts = weir->map[WEIR_MAP_HOSTS];
 
-	for (uint32_t i = 0; i < weir_meta(weir)->hosts; i++)
+	for (uint32_t i = 0; i < weir_meta(weir)->flows; i++)
 		if (hosts[i].key >> 32 == line) {
 			weir_publish(&hosts[i].full_tk, 0);
 			weir_publish(&hosts[i].key, 0);
@@ -38,7 +46,7 @@ void weir_subqueues_clear(struct weir *weir, uint32_t line)
 
 	if (!row)
 		return;
-	weir_publish(&weir_lines(weir)[line].flags, weir_lines(weir)[line].flags & WEIR_LINE_PRIORITY);
+	flags_store(weir, line, 0);
 	weir_publish(&weir_subqueue_rows(weir)[row].line, 0);
 	weir->subqueues_used--;
 	forget_hosts(weir, line);
@@ -63,7 +71,7 @@ uint32_t weir_hosts_busy(struct weir *weir)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	now_tk = (uint64_t)(now.tv_sec * 1000000000LL + now.tv_nsec) << WEIR_TICK_SHIFT;
-	for (uint32_t i = 0; weir->subqueues_used && i < weir_meta(weir)->hosts; i++)
+	for (uint32_t i = 0; weir->subqueues_used && i < weir_meta(weir)->flows; i++)
 		busy += hosts[i].key && (int64_t)(hosts[i].full_tk - now_tk) > 0;
 	return busy;
 }
@@ -86,7 +94,7 @@ static int check_spec(struct weir *weir, const struct weir_subqueues_spec *spec)
 {
 	if (!spec->slot || spec->slot >= weir_meta(weir)->slots || spec->direction > WEIR_DOWNLOAD)
 		return weir_fail(EINVAL, "there is no class slot %u", spec->slot);
-	if (!weir_lines(weir)[spec->slot * 2].key)
+	if (!weir_details(weir)[spec->slot * 2].key)
 		return weir_fail(ENOENT, "slot %u holds no class that could have sub-queues", spec->slot);
 	if (spec->key > (WEIR_BY_SOURCE | WEIR_BY_DESTINATION) || spec->length4 > 32 || spec->length6 > 128)
 		return weir_fail(EINVAL, "class %u: sub-queues by key %u, /%u and /%u", spec->slot, spec->key,
@@ -138,8 +146,7 @@ static int write_one(struct weir *weir, const struct weir_subqueues_spec *spec)
 	}
 	row_store(&weir_subqueue_rows(weir)[row], line, spec);
 	weir_publish(&weir_subqueue_rows(weir)[row].line, index);
-	weir_publish(&line->flags,
-		     (line->flags & WEIR_LINE_PRIORITY) | WEIR_LINE_SUBQUEUES | row << WEIR_LINE_ROW_SHIFT);
+	flags_store(weir, index, row);
 	return 0;
 }
 

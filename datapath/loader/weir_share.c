@@ -86,7 +86,7 @@ int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share 
 		.rows = weir_subqueue_rows(weir),
 		.hosts = weir->map[WEIR_MAP_HOSTS],
 		.row_count = weir_meta(weir)->subqueues,
-		.host_count = weir_meta(weir)->hosts,
+		.host_count = weir_meta(weir)->flows,
 	};
 	uint32_t lines = weir_meta(weir)->slots * 2;
 	struct weir_share *share;
@@ -103,7 +103,7 @@ int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share 
 	err = init_wake(share);
 	if (err)
 		goto cleanup;
-	err = weir_controller_new(weir_lines(weir), weir_counters(weir), lines, &share->controller);
+	err = weir_controller_new(weir_lines(weir), weir_details(weir), lines, &share->controller);
 	if (!err)
 		err = weir_host_shares_new(&tables, &share->hosts);
 	if (!err)

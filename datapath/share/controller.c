@@ -14,7 +14,7 @@
 #define FLOOR_BPS 24000.0
 #define BOUNDLESS_BPS 1e12
 
-int weir_controller_new(struct weir_line *lines, const struct weir_counters *counters, uint32_t count,
+int weir_controller_new(struct weir_line *lines, const struct weir_detail *details, uint32_t count,
 			struct weir_controller **out)
 {
 	struct weir_controller *c = calloc(1, sizeof(*c));
@@ -23,7 +23,7 @@ int weir_controller_new(struct weir_line *lines, const struct weir_counters *cou
 	if (!c)
 		return err;
 	c->lines = lines;
-	c->counters = counters;
+	c->details = details;
 	c->count = count;
 	c->seen = calloc(count, sizeof(*c->seen));
 	c->member_of = calloc(count, sizeof(*c->member_of));
@@ -42,9 +42,9 @@ int weir_controller_new(struct weir_line *lines, const struct weir_counters *cou
 	    !c->nodes || !c->node_line || !c->node_of || !c->lent || !c->burst_of || !c->live)
 		goto cleanup;
 	for (uint32_t line = 0; line < count; line++) {
-		c->seen[line].sent_bytes = counters[line].bytes;
-		c->seen[line].lost_bytes = counters[line].drop_bytes;
-		c->seen[line].drops = counters[line].drop_packets;
+		c->seen[line].sent_bytes = lines[line].bytes + lines[line].fast_bytes;
+		c->seen[line].lost_bytes = details[line].drop_bytes;
+		c->seen[line].drops = details[line].drop_packets;
 	}
 	*out = c;
 	return 0;
@@ -119,7 +119,7 @@ static double limit_now_bps(const struct weir_controller *c, uint32_t line)
 {
 	const struct weir_burst *burst = c->burst_of[line] ? &c->bursts[c->burst_of[line] - 1] : NULL;
 
-	return (double)(burst && burst->allowed ? burst->spec.limit_bps : c->lines[line].rate_bps);
+	return (double)(burst && burst->allowed ? burst->spec.limit_bps : c->details[line].rate_bps);
 }
 
 static void advance_bursts(struct weir_controller *c, uint64_t now_ns)
@@ -175,7 +175,7 @@ static uint32_t add_node(struct weir_controller *c, uint32_t *count, uint32_t li
 		.priority =
 			priority >= 1 && priority <= WEIR_SHARE_PRIORITIES ? priority : WEIR_SHARE_PRIORITIES,
 		.max_bps = limit_now_bps(c, line),
-		.guarantee_bps = (double)from->guarantee_bps,
+		.guarantee_bps = (double)c->details[line].guarantee_bps,
 	};
 	c->node_line[*count] = line;
 	return (*count)++;
@@ -219,7 +219,7 @@ static void lend(struct weir_controller *c, uint32_t line, double rate_bps)
 
 static void give_back(struct weir_controller *c, uint32_t line)
 {
-	double rate_bps = (double)c->lines[line].rate_bps;
+	double rate_bps = (double)c->details[line].rate_bps;
 
 	__atomic_store_n(&c->lines[line].cost, rate_bps > 0 ? cost_of(rate_bps) : 0, __ATOMIC_RELAXED);
 	c->is_lent[line] = 0;

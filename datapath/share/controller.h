@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct weir_line;
-struct weir_counters;
+struct weir_detail;
 struct weir_controller;
 
 struct weir_burst_spec;
@@ -30,7 +30,7 @@ struct weir_share_stats {
 };
 
 /* Both arrays are the mapped maps, `lines` entries each. -ENOMEM, or 0. */
-int weir_controller_new(struct weir_line *lines, const struct weir_counters *counters, uint32_t count,
+int weir_controller_new(struct weir_line *lines, const struct weir_detail *details, uint32_t count,
 			struct weir_controller **out);
 void weir_controller_free(struct weir_controller *controller);
 

@@ -33,7 +33,7 @@ struct member {
 
 struct weir_controller {
 	struct weir_line *lines;
-	const struct weir_counters *counters;
+	const struct weir_detail *details;
 	uint32_t count;
 	uint64_t last_ns;
 

@@ -84,16 +84,17 @@ static void join_leaf(struct weir_controller *c, uint32_t line, double moved_bps
 
 static void observe_line(struct weir_controller *c, uint32_t line, uint64_t now_ns, double elapsed_s)
 {
-	const struct weir_counters *counters = &c->counters[line];
+	const struct weir_detail *detail = &c->details[line];
+	const struct weir_line *from = &c->lines[line];
 	struct observed *seen = &c->seen[line];
-	uint64_t sent = advance(&seen->sent_bytes, load(&counters->bytes));
-	uint64_t moved = sent + advance(&seen->lost_bytes, load(&counters->drop_bytes));
-	uint64_t dropped = advance(&seen->drops, load(&counters->drop_packets));
+	uint64_t sent = advance(&seen->sent_bytes, load(&from->bytes) + load(&from->fast_bytes));
+	uint64_t moved = sent + advance(&seen->lost_bytes, load(&detail->drop_bytes));
+	uint64_t dropped = advance(&seen->drops, load(&detail->drop_packets));
 	double moved_bps = (double)moved * 8 / elapsed_s;
 	uint32_t total = total_of(c, line);
 	bool hungry;
 
-	if (dropped || (moved && backlog_ns(&c->lines[line], now_ns) > BACKLOG_NS))
+	if (dropped || (moved && backlog_ns(from, now_ns) > BACKLOG_NS))
 		seen->hungry_until_ns = now_ns + HUNGRY_NS;
 	if (!moved && !c->is_lent[line])
 		return;
@@ -112,9 +113,9 @@ static void look_for_classes(struct weir_controller *c, uint64_t now_ns)
 	c->live_count = 0;
 	c->stats.slowest_bps = 0;
 	for (uint32_t line = 2; line < c->count; line++) {
-		uint64_t rate_bps = load(&c->lines[line].rate_bps);
+		uint64_t rate_bps = load(&c->details[line].rate_bps);
 
-		if (!load(&c->lines[line].key))
+		if (!load(&c->details[line].key))
 			continue;
 		c->live[c->live_count++] = line;
 		if (rate_bps && (!c->stats.slowest_bps || rate_bps < c->stats.slowest_bps))

@@ -73,9 +73,9 @@ int shim_packet(__u32 line, __u64 now_tk, __u32 bytes, __u32 burst_min, int poli
 		.burst_min = burst_min,
 		.bytes = bytes,
 	};
-	enum weir_conformance conformance = weir_conforms(line, &pace);
+	enum weir_conformance conformance = weir_enter(&table[line], &pace);
 
 	if (conformance == WEIR_CONFORMS)
-		*departure_tk = weir_charge(line, &pace);
+		*departure_tk = pace.departure_tk;
 	return conformance;
 }

@@ -20,7 +20,7 @@
 #define M 1000000ULL
 
 static struct weir_line lines[LINES];
-static struct weir_counters counters[LINES];
+static struct weir_detail details[LINES];
 static double owed_bytes[LINES];
 static double offered_bps[LINES];
 static uint64_t now_ns;
@@ -34,7 +34,7 @@ static void check_rate(int holds, const char *what, double value, double wanted)
 static void reset(void)
 {
 	memset(lines, 0, sizeof(lines));
-	memset(counters, 0, sizeof(counters));
+	memset(details, 0, sizeof(details));
 	memset(owed_bytes, 0, sizeof(owed_bytes));
 	memset(offered_bps, 0, sizeof(offered_bps));
 	now_ns = 1000000000000ULL;
@@ -43,10 +43,10 @@ static void reset(void)
 static void queue(uint32_t line, uint32_t parent, uint64_t rate_bps, uint64_t guarantee_bps,
 		  uint32_t priority)
 {
-	lines[line].key = line;
+	details[line].key = line;
 	lines[line].parent = parent;
-	lines[line].rate_bps = rate_bps;
-	lines[line].guarantee_bps = guarantee_bps;
+	details[line].rate_bps = rate_bps;
+	details[line].guarantee_bps = guarantee_bps;
 	lines[line].flags = priority;
 	lines[line].cost = rate_bps ? (uint64_t)(8e9 * 16 / (double)rate_bps * (1 << WEIR_COST_SHIFT)) : 0;
 	lines[line].clock_tk = now_ns << WEIR_TICK_SHIFT;
@@ -70,8 +70,8 @@ static void send_packet(uint32_t line)
 {
 	for (uint32_t at = line; at; at = lines[at].parent)
 		if (over(at) || over(lines[at].shared)) {
-			counters[line].drop_packets++;
-			counters[line].drop_bytes += PACKET_BYTES;
+			details[line].drop_packets++;
+			details[line].drop_bytes += PACKET_BYTES;
 			return;
 		}
 	for (uint32_t at = line; at; at = lines[at].parent) {
@@ -79,8 +79,8 @@ static void send_packet(uint32_t line)
 		if (lines[at].shared)
 			charge(lines[at].shared);
 	}
-	counters[line].packets++;
-	counters[line].bytes += PACKET_BYTES;
+	lines[line].packets++;
+	lines[line].bytes += PACKET_BYTES;
 }
 
 /* Leaves take turns packet by packet, and who is first changes with every step. */
@@ -122,10 +122,10 @@ static void expect(struct weir_controller *controller, const char *what, const u
 	uint64_t before[LINES];
 
 	for (uint32_t i = 0; i < LINES; i++)
-		before[i] = counters[i].bytes;
+		before[i] = lines[i].bytes;
 	run(controller, 3);
 	for (uint32_t i = 0; i < count; i++) {
-		double got = (double)(counters[leaves[i]].bytes - before[leaves[i]]) * 8 / 3;
+		double got = (double)(lines[leaves[i]].bytes - before[leaves[i]]) * 8 / 3;
 
 		check_rate(fabs(got - wanted_m[i] * M) <= 0.1 * wanted_m[i] * M, what, got, wanted_m[i] * M);
 	}
@@ -146,7 +146,7 @@ static void vector(const char *what, const uint64_t at[4], const uint32_t priori
 	offered_bps[6] = 12e6;
 	offered_bps[8] = 15e6;
 	offered_bps[10] = 60e6;
-	if (weir_controller_new(lines, counters, LINES, &controller))
+	if (weir_controller_new(lines, details, LINES, &controller))
 		return (void)check(0, "out of memory");
 	run(controller, 1);
 	expect(controller, what, (uint32_t[]){ 6, 8, 10 }, wanted_m, 3);
@@ -163,7 +163,7 @@ static void demand_comes_and_goes(void)
 	queue(4, 2, 9 * M, 3 * M, 8);
 	queue(6, 2, 9 * M, 0, 8);
 	queue(8, 2, 9 * M, 0, 8);
-	if (weir_controller_new(lines, counters, LINES, &controller))
+	if (weir_controller_new(lines, details, LINES, &controller))
 		return (void)check(0, "out of memory");
 	offered_bps[6] = 40e6;
 	offered_bps[8] = 20e6;
@@ -203,17 +203,17 @@ static void totals_share(void)
 		queue(line, 2 + line % 2, 0, 0, 8);
 		lines[line].shared = line < 6 ? 20 : 22;
 	}
-	if (weir_controller_new(lines, counters, LINES, &controller))
+	if (weir_controller_new(lines, details, LINES, &controller))
 		return (void)check(0, "out of memory");
 	offered_bps[4] = 60e6;
 	offered_bps[5] = 20e6;
 	offered_bps[6] = offered_bps[7] = 8e6;
 	run(controller, 1);
 	for (uint32_t line = 4; line < 8; line++)
-		before[line] = counters[line].bytes;
+		before[line] = lines[line].bytes;
 	run(controller, 3);
 	for (uint32_t line = 4; line < 8; line++)
-		got[line / 6] += (double)(counters[line].bytes - before[line]) * 8 / 3;
+		got[line / 6] += (double)(lines[line].bytes - before[line]) * 8 / 3;
 	check_rate(fabs(got[0] - 2e6) <= 0.2e6, "a total without guarantee", got[0], 2e6);
 	check_rate(fabs(got[1] - 8e6) <= 0.8e6, "a total with a guarantee", got[1], 8e6);
 	weir_controller_free(controller);
@@ -228,17 +228,17 @@ static void burst_lasts(double time_s, double wanted_s)
 
 	reset();
 	queue(4, 0, 2 * M, 0, 8);
-	if (weir_controller_new(lines, counters, LINES, &controller))
+	if (weir_controller_new(lines, details, LINES, &controller))
 		return (void)check(0, "out of memory");
 	check_rate(weir_controller_burst(controller, 4, &spec) == 0, "a burst is taken", 0, 0);
 	run(controller, 0.3);
 	offered_bps[4] = 20e6;
 	for (int tenth = 0; tenth < 200; tenth++) {
-		uint64_t before = counters[4].bytes;
+		uint64_t before = lines[4].bytes;
 
 		run(controller, 0.1);
 		/* The bucket that an idle queue has saved up is not the burst. */
-		if (tenth > 1 && (double)(counters[4].bytes - before) * 80 < 3e6)
+		if (tenth > 1 && (double)(lines[4].bytes - before) * 80 < 3e6)
 			break;
 		lasted_s += 0.1;
 	}

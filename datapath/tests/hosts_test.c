@@ -38,8 +38,7 @@ static void reset(double class_bps)
 	memset(hosts, 0, sizeof(hosts));
 	memset(offered_bps, 0, sizeof(offered_bps));
 	now_ns = 1000000000000ULL;
-	lines[LINE].key = 7;
-	lines[LINE].flags = WEIR_LINE_SUBQUEUES | ROW << WEIR_LINE_ROW_SHIFT;
+	lines[LINE].flags = WEIR_LINE_LIVE | WEIR_LINE_SUBQUEUES | ROW << WEIR_LINE_ROW_SHIFT;
 	lines[LINE].cost = class_bps > 0 ? (uint64_t)(SECOND_COST / class_bps) : 0;
 	rows[ROW].line = LINE;
 	rows[ROW].cost = lines[LINE].cost;

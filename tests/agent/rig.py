@@ -198,7 +198,7 @@ class Rig:
         return counted["fast_bytes"] / counted["bytes"] if counted["bytes"] else 0.0
 
     def counters(self, queue_id: str, direction: str) -> dict[str, int]:
-        """One direction's counters since its class was made, and its clock in ticks (`clock_tk`)."""
+        """One direction's counters since its class was made (`bytes`: both paths), and its clock in ticks."""
         line = self.agent.call("slots")["slots"][queue_id] * 2 + (direction == "download")
         with self.agent.connection() as connection:
             answer, descriptors = connection.call_for_fds("counters_fd")
@@ -208,12 +208,13 @@ class Rig:
         }
         for descriptor in descriptors:
             os.close(descriptor)
-        fields = answer["layout"]["counters"]["fields"]
         found = {
-            name: int.from_bytes(rows["counters"][place:][:8], "little")
-            for name, (place, _) in fields.items()
+            name: int.from_bytes(rows[array][place : place + size], "little")
+            for array in ("class", "details")
+            for name, (place, size) in answer["layout"][array]["fields"].items()
+            if name.endswith(("packets", "bytes", "_us", "clock_tk"))
         }
-        return {**found, "clock_tk": int.from_bytes(rows["class"][:8], "little")}
+        return {**found, "bytes": found["bytes"] + found["fast_bytes"]}
 
     # -- the kernel ----------------------------------------------------------------------------------
 

@@ -28,8 +28,9 @@ class Line(ctypes.Structure):
         ("limit", ctypes.c_uint32),
         ("parent", ctypes.c_uint32),
         ("shared", ctypes.c_uint32),
-        ("key", ctypes.c_uint64),
-        ("rest", ctypes.c_uint64 * 3),
+        ("counters", ctypes.c_uint64 * 3),
+        ("flags", ctypes.c_uint32),
+        ("held", ctypes.c_uint32),
     ]
 
 

@@ -20,7 +20,8 @@ UPLOAD, DOWNLOAD = 0, 1
 SECOND_NS = 1_000_000_000
 UP_FLOWS = 32768
 QUANTA = 1024
-QUANTUM = struct.Struct("=IIQQQ")  # line, left_tk, key, start_tk, taken_tk
+QUANTUM = struct.Struct("=IIIIQQ")  # line, left_tk, age, reserved, start_tk, taken_tk
+LIVE = 0x40
 
 
 BACKLOG_SIZE = 32
@@ -45,7 +46,7 @@ class Loaded:
         self.ingress_fd = datapath.program_fd("weir_ingress")
         self.egress_fd = datapath.program_fd("weir_egress")
         self._lines = _mapped(datapath, "weir_lines")
-        self._counters = _mapped(datapath, "weir_counters")
+        self._details = _mapped(datapath, "weir_details")
         self._waits = _mapped(datapath, "weir_waits", BACKLOG_SIZE)
 
     def __enter__(self) -> Loaded:
@@ -57,7 +58,7 @@ class Loaded:
         for fd in (self.ingress_fd, self.egress_fd):
             os.close(fd)
         self._lines.close()
-        self._counters.close()
+        self._details.close()
         self._waits.close()
 
     def mode(self, mode: Mode, **options: int) -> None:
@@ -110,15 +111,16 @@ class Loaded:
         return sum(left for line, left, *_ in found if line == slot * 2 + direction)
 
     def set_line_flags(self, slot: int, direction: int, flags: int) -> None:
-        struct.pack_into("<I", self._lines, (slot * 2 + direction) * 64 + 52, flags)
+        struct.pack_into("<I", self._lines, (slot * 2 + direction) * 64 + 56, LIVE | flags)
 
     def forget_what_went_up(self) -> None:
         """As if no flow had sent a packet up the stack and no class had one in fq."""
-        for name, size in (("weir_up", UP_FLOWS * 4), ("weir_held", self.datapath.usage().classes[1] * 16)):
-            fd = self.datapath.map_fd(name)
-            with mmap.mmap(fd, size) as stamps:
-                stamps[:] = bytes(size)
-            os.close(fd)
+        fd = self.datapath.map_fd("weir_up")
+        with mmap.mmap(fd, UP_FLOWS * 4) as stamps:
+            stamps[:] = bytes(UP_FLOWS * 4)
+        os.close(fd)
+        for line in range(self.datapath.usage().classes[1] * 2):
+            struct.pack_into("<I", self._lines, line * 64 + 60, 0)
 
     def backlog(self, slot: int, direction: int) -> Backlog:
         return Backlog(*_BACKLOG.unpack_from(self._waits, (slot * 2 + direction) * BACKLOG_SIZE))
@@ -129,12 +131,15 @@ class Loaded:
         struct.pack_into("<II", self._waits, at + 8, now, int(chance * 0xFFFF_FFFF))
 
     def counters(self, slot: int, direction: int) -> dict[str, int]:
-        layout = layout_of(self.datapath.usage())["counters"]
-        assert isinstance(layout, dict)
-        return {
-            name: struct.unpack_from("<Q", self._counters, (slot * 2 + direction) * 64 + place[0])[0]
-            for name, place in layout["fields"].items()
-        }
+        """Of a line; `bytes` are those of the stack and of the fast path."""
+        layout, found = layout_of(self.datapath.usage()), {}
+        for name, memory in (("class", self._lines), ("details", self._details)):
+            described = layout[name]
+            assert isinstance(described, dict)
+            for field, (offset, size) in described["fields"].items():
+                at = (slot * 2 + direction) * 64 + offset
+                found[field] = int.from_bytes(memory[at : at + size], "little")
+        return {**found, "bytes": found["bytes"] + found["fast_bytes"]}
 
     def unshaped(self) -> dict[str, int]:
         """Packets that were let through, by reason; reasons that did not occur are left out."""

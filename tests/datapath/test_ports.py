@@ -154,8 +154,8 @@ def test_an_interface_that_went_away_is_shown_and_comes_back(pin_dir: Path, port
 def test_descriptors_for_other_processes_are_read_only(pin_dir: Path) -> None:
     with Datapath.open(pin_dir, capacity=256) as datapath:
         datapath.write_classes([(9, RECORD)])
-        fd = datapath.map_fd_readonly("weir_lines")
-        assert struct.unpack_from("<Q", map_lookup(fd, 19, 64), 40)[0] == RECORD.download.rate_bps
+        fd = datapath.map_fd_readonly("weir_details")
+        assert struct.unpack_from("<Q", map_lookup(fd, 19, 64), 8)[0] == RECORD.download.rate_bps
         with pytest.raises(PermissionError):
             map_update(fd, 19, bytes(64))
         with pytest.raises(OSError, match=r"Invalid argument|Permission denied"):

@@ -111,11 +111,11 @@ def test_a_processor_that_was_silent_starts_at_most_a_millisecond_early(shim: Sh
 
 def test_a_new_class_finds_nothing_prepaid(shim: Shim) -> None:
     shim.reset()
-    for key in (7, 8):
-        shim.lines[LEAF] = Line(0, 0, 0, 0, PARENT, 0, 1)
-        shim.lines[PARENT] = Line(0, cost_of(10**9), 0, 2**32 - 1, 0, 0, key)
+    for age in (7, 8):
+        shim.lines[LEAF] = Line(0, 0, 0, 0, PARENT, 0)
+        shim.lines[PARENT] = Line(0, cost_of(10**9), 0, 2**32 - 1, 0, 0, flags=age << 8)
         assert shim.prepaid_tk(PARENT) == 0
-        shim.packet(LEAF, (START_NS + key) * TICKS_PER_NS, 100)
+        shim.packet(LEAF, (START_NS + age) * TICKS_PER_NS, 100)
         assert 0 < shim.prepaid_tk(PARENT) <= AHEAD_NS * TICKS_PER_NS
 
 

@@ -83,7 +83,7 @@ class Agent(FakeAgent):
 
     def _counters_fd(self, _params: dict[str, Any], _peer: Peer) -> Answer:
         return Answer(
-            {"layout": self.maps.layout(), "fds": ["counters", "class", "delays"]}, tuple(self.maps.fds)
+            {"layout": self.maps.layout(), "fds": ["details", "class", "delays"]}, tuple(self.maps.fds)
         )
 
     def _slots(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:

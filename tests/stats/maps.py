@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
-FIELDS = (
-    "packets",
-    "bytes",
-    "drop_packets",
-    "drop_bytes",
-    "ancestor_drop_packets",
-    "mark_packets",
-    "fast_bytes",
-    "delay_us",
-)
+CLASS_FIELDS = {"parent": (24, 4), "packets": (32, 8), "bytes": (40, 8), "fast_bytes": (48, 8)}
+DETAIL_FIELDS = {
+    "key": (0, 8),
+    "rate_bps": (8, 8),
+    "drop_packets": (24, 8),
+    "mark_packets": (40, 8),
+    "delay_us": (48, 8),
+}
 STRIDE = 64
 DELAY_STRIDE = 32
 
@@ -37,17 +35,24 @@ class Maps:
         size = self.lines * STRIDE
         self.fds: list[int] = []
         self._maps = []
-        for name, bytes_ in (("counters", size), ("classes", size), ("delays", self.lines * DELAY_STRIDE)):
+        for name, bytes_ in (("details", size), ("classes", size), ("delays", self.lines * DELAY_STRIDE)):
             fd = os.memfd_create(f"weir-test-{name}")
             os.truncate(fd, bytes_)
             self.fds.append(fd)
             self._maps.append(mmap.mmap(fd, bytes_))
-        self.counters = np.frombuffer(self._maps[0], np.uint64).reshape(self.lines, 8)
-        self._classes = np.frombuffer(self._maps[1], np.uint8).reshape(self.lines, STRIDE)
+        self._details, self._classes = (
+            np.frombuffer(memory, np.uint8).reshape(self.lines, STRIDE) for memory in self._maps[:2]
+        )
         self.delays = np.frombuffer(self._maps[2], np.uint32).reshape(self.lines, DELAY_STRIDE // 4)
-        self.keys = self._classes[:, 32:40].view(np.uint64)[:, 0]
+        self._words = {
+            name: rows[:, at : at + 8].view(np.uint64)[:, 0]
+            for rows, fields in ((self._details, DETAIL_FIELDS), (self._classes, CLASS_FIELDS))
+            for name, (at, size) in fields.items()
+            if size == 8
+        }
+        self.keys = self._words.pop("key")
         self.parents = self._classes[:, 24:28].view(np.uint32)[:, 0]
-        self.limits_bps = self._classes[:, 40:48].view(np.uint64)[:, 0]
+        self.limits_bps = self._words.pop("rate_bps")
         self.slots: dict[str, int] = {}
         self.generation = 1
 
@@ -56,15 +61,15 @@ class Maps:
             "lines": self.lines,
             "stride": STRIDE,
             "directions": ["upload", "download"],
-            "counters": {
-                "map": "weir_counters",
+            "details": {
+                "map": "weir_details",
                 "bytes": self.lines * STRIDE,
-                "fields": {name: [index * 8, 8] for index, name in enumerate(FIELDS)},
+                "fields": {name: list(place) for name, place in DETAIL_FIELDS.items()},
             },
             "class": {
                 "map": "weir_lines",
                 "bytes": self.lines * STRIDE,
-                "fields": {"parent": [24, 4], "key": [32, 8], "rate_bps": [40, 8]},
+                "fields": {name: list(place) for name, place in CLASS_FIELDS.items()},
                 "ticks_per_ns": 16,
             },
             "delays": {
@@ -82,7 +87,8 @@ class Maps:
         self.slots[queue_id] = slot
         self.keys[slot * 2 : slot * 2 + 2] = key_of(queue_id)
         self.parents[slot * 2 : slot * 2 + 2] = (parent * 2, parent * 2 + 1) if parent else (0, 0)
-        self.counters[slot * 2 : slot * 2 + 2] = 0
+        for line in (slot * 2, slot * 2 + 1):
+            self.clear(line)
         self.generation += 1
 
     def free(self, queue_id: str) -> None:
@@ -93,7 +99,12 @@ class Maps:
     def count(self, queue_id: str, direction: int, **figures: int) -> None:
         """Add to counters by their name."""
         for name, value in figures.items():
-            self.counters[self.slots[queue_id] * 2 + direction, FIELDS.index(name)] += np.uint64(value)
+            self._words[name][self.slots[queue_id] * 2 + direction] += np.uint64(value)
+
+    def clear(self, line: int) -> None:
+        """Its counters start at zero."""
+        for words in self._words.values():
+            words[line] = 0
 
     def wait(
         self, queue_id: str, direction: int, worst_us: int, before_us: int = 0, age_s: float = 0

@@ -30,8 +30,8 @@ class Rig:
 
     def __init__(self, archive: Archive | None = None, slots: int = 64) -> None:
         self.maps = Maps(slots)
-        layout, (counters, classes, waits) = self.maps.layout(), self.maps.duplicates()
-        self.counters = Counters(Layout.read(layout), counters, classes, Delays(layout["delays"], waits))
+        layout, (details, classes, waits) = self.maps.layout(), self.maps.duplicates()
+        self.counters = Counters(Layout.read(layout), details, classes, Delays(layout["delays"], waits))
         self.engine = Engine(archive)
         self.now = NOON
 
@@ -86,7 +86,7 @@ def test_rates_are_bits_of_the_last_second_by_direction(rig: Rig) -> None:
     rig.follow()
     rig.second()
     rig.maps.count("a", UP, bytes=1250, packets=2)
-    rig.maps.count("a", DOWN, bytes=125_000, packets=100, drop_packets=7, fast_bytes=62_500, delay_us=50)
+    rig.maps.count("a", DOWN, bytes=62_500, packets=100, drop_packets=7, fast_bytes=62_500, delay_us=50)
     rig.second()
     row = rig.engine.figures(["a"])[0]
     assert row["rate_bps"] == {"upload": 10_000, "download": 1_000_000}
@@ -118,7 +118,7 @@ def test_a_counter_that_went_back_counts_from_zero(rig: Rig) -> None:
     rig.maps.count("a", UP, bytes=10_000, packets=10)
     rig.follow()
     rig.second()
-    rig.maps.counters[2] = 0
+    rig.maps.clear(2)
     rig.maps.count("a", UP, bytes=500, packets=1)
     rig.second()
     assert rig.rate("a")[0] == 4000
@@ -281,7 +281,7 @@ def test_the_seconds_forget_who_was_not_asked_for_the_longest() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [{}, {"lines": 4}, {"lines": "x", "stride": 64, "counters": {}, "class": {}}]
+    "answer", [{}, {"lines": 4}, {"lines": "x", "stride": 64, "details": {}, "class": {}}]
 )
 def test_a_layout_that_is_not_understood_is_a_problem(answer: dict[str, object]) -> None:
     with pytest.raises(Unavailable):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classes as the programs read them: a read-only mapping of the kernel's own memory.
 
-Verifying one change among 100,000 queues reads two 64-byte lines, and looking through all of them makes
+Verifying one change among 100,000 queues reads four 64-byte rows, and looking through all of them makes
 no 100,000 objects at once. The places of the fields come from `datapath_layout`.
 """
 
@@ -20,7 +20,8 @@ from weir.adapters.datapath_lib import problem_of
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Usage
 from weir.adapters.subqueue_records import QUANTUM_NS, read_row
 
-_FIELDS = ("burst", "limit", "parent", "shared", "key", "rate_bps", "htb_classid", "flags", "guarantee_bps")
+_LINE_FIELDS = ("burst", "limit", "parent", "shared", "flags")
+_DETAIL_FIELDS = ("key", "rate_bps", "htb_classid", "guarantee_bps")
 _FORMATS = {4: "I", 8: "Q"}
 _PRIORITY_MASK = 0xF
 _FORK = 0x20
@@ -41,14 +42,17 @@ class ClassLines:
     def __init__(self, source: Source) -> None:
         layout: dict[str, Any] = layout_of(source.usage())
         self._lines, self._stride = int(layout["lines"]), int(layout["stride"])
-        self._row, self._pick = _row_of(layout["class"]["fields"])
-        self._key, self._key_at = struct.Struct("=Q"), int(layout["class"]["fields"]["key"][0])
-        self._memory = _mapped(source, layout["class"])
+        self._line_of = _reader_of(layout["class"]["fields"], _LINE_FIELDS)
+        self._detail_of = _reader_of(layout["details"]["fields"], _DETAIL_FIELDS)
+        self._key, self._key_at = struct.Struct("=Q"), int(layout["details"]["fields"]["key"][0])
+        self._lines_memory = _mapped(source, layout["class"])
+        self._details_memory = _mapped(source, layout["details"])
         self._subqueues = _mapped(source, layout["subqueues"])
         self._row_shift = int(layout["subqueues"]["row_shift"])
 
     def close(self) -> None:
-        self._memory.close()
+        self._lines_memory.close()
+        self._details_memory.close()
         self._subqueues.close()
 
     @property
@@ -69,13 +73,13 @@ class ClassLines:
     def in_use(self) -> Iterator[tuple[int, int]]:
         """(slot, key) of every slot in use, ascending."""
         for slot in range(1, self.capacity):
-            (key,) = self._key.unpack_from(self._memory, slot * 2 * self._stride + self._key_at)
+            (key,) = self._key.unpack_from(self._details_memory, slot * 2 * self._stride + self._key_at)
             if key:
                 yield slot, key
 
     def _line(self, line: int) -> tuple[int, int, int, int, LineRecord]:
-        row = self._row.unpack_from(self._memory, line * self._stride)
-        burst, limit, parent, shared, key, rate, classid, flags, guarantee = self._pick(row)
+        burst, limit, parent, shared, flags = self._line_of(self._lines_memory, line * self._stride)
+        key, rate, classid, guarantee = self._detail_of(self._details_memory, line * self._stride)
         priority = (flags & _PRIORITY_MASK) or _LOWEST_PRIORITY
         subqueues = read_row(self._subqueues, number) if (number := flags >> self._row_shift) else None
         record = LineRecord(
@@ -84,14 +88,15 @@ class ClassLines:
         return key, parent, shared, flags, record
 
 
-def _row_of(fields: dict[str, list[int]]) -> tuple[struct.Struct, Callable[[Any], Any]]:
-    """One structure over all fields that are read, and what puts its values in the order of `_FIELDS`."""
-    form, end, order = "=", 0, sorted(_FIELDS, key=lambda name: fields[name][0])
+def _reader_of(fields: dict[str, list[int]], names: tuple[str, ...]) -> Callable[[mmap.mmap, int], Any]:
+    """Reads these fields of the row at an offset: one structure over all, values in the order of `names`."""
+    form, end, order = "=", 0, sorted(names, key=lambda name: fields[name][0])
     for name in order:
         offset, size = fields[name]
         form += f"{offset - end}x{_FORMATS[size]}"
         end = offset + size
-    return struct.Struct(form), itemgetter(*(order.index(name) for name in _FIELDS))
+    row, pick = struct.Struct(form), itemgetter(*(order.index(name) for name in names))
+    return lambda memory, at: pick(row.unpack_from(memory, at))
 
 
 def _mapped(source: Source, described: dict[str, Any]) -> mmap.mmap:

@@ -296,7 +296,7 @@ class Datapath:
         )
 
     def map_fd_readonly(self, name: str) -> int:
-        """A read-only descriptor of `weir_lines` or `weir_counters` for another process, which reads it by
+        """A read-only descriptor of `weir_lines` or `weir_details` for another process, which reads it by
         BPF_MAP_LOOKUP_BATCH (Linux maps a BPF array only from a writable descriptor). The caller closes
         it. Needs a pin folder."""
         return self._call("weir_map_fd", name.encode(), 1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the fields of the kernel's arrays lie, for a process that reads them without libweir.
 
-The rows are `struct weir_line`, `struct weir_counters` and
+The rows are `struct weir_line`, `struct weir_detail` and
 `struct weir_backlog` of datapath/include/weir/abi.h.
 """
 
@@ -18,22 +18,23 @@ _LINE_FIELDS = {
     "limit": (20, 4),
     "parent": (24, 4),
     "shared": (28, 4),
-    "key": (32, 8),
-    "rate_bps": (40, 8),
-    "htb_classid": (48, 4),
-    "flags": (52, 4),
-    "guarantee_bps": (56, 8),
+    "packets": (32, 8),
+    "bytes": (40, 8),
+    "fast_bytes": (48, 8),
+    "flags": (56, 4),
+    "held": (60, 4),
 }
-_COUNTER_FIELDS = (
-    "packets",
-    "bytes",
-    "drop_packets",
-    "drop_bytes",
-    "ancestor_drop_packets",
-    "mark_packets",
-    "fast_bytes",
-    "delay_us",
-)
+_DETAIL_FIELDS = {
+    "key": (0, 8),
+    "rate_bps": (8, 8),
+    "guarantee_bps": (16, 8),
+    "drop_packets": (24, 8),
+    "drop_bytes": (32, 8),
+    "mark_packets": (40, 8),
+    "delay_us": (48, 8),
+    "htb_classid": (56, 4),
+    "ancestor_drop_packets": (60, 4),
+}
 _DELAY_FIELDS = ("updated", "chance", "delay_us", "worst_us", "worst_before_us", "early_packets")
 
 
@@ -41,17 +42,18 @@ def layout_of(usage: Usage) -> dict[str, object]:
     """How to read the arrays: one row per line = slot * 2 + direction.
 
     Counters are kept where a packet matched; a parent's figure is its own row plus those of all
-    lines below it (`parent` in the class row, 0 = none). A field's place is (offset, size) in bytes.
+    lines below it (`parent` in the class row, 0 = none). `bytes` are those that the stack sent on,
+    `fast_bytes` those of the fast path. A field's place is (offset, size) in bytes.
     """
     lines = usage.classes[1] * 2
     return {
         "lines": lines,
         "stride": LINE_SIZE,
         "directions": ["upload", "download"],
-        "counters": {
-            "map": "weir_counters",
+        "details": {
+            "map": "weir_details",
             "bytes": lines * LINE_SIZE,
-            "fields": {name: [index * 8, 8] for index, name in enumerate(_COUNTER_FIELDS)},
+            "fields": {name: list(place) for name, place in _DETAIL_FIELDS.items()},
         },
         "class": {
             "map": "weir_lines",
@@ -70,6 +72,6 @@ def layout_of(usage: Usage) -> dict[str, object]:
         "subqueues": {
             "map": "weir_subqueues",
             "bytes": (usage.subqueue_lines[1] + 1) * ROW_SIZE,
-            "row_shift": 8,
+            "row_shift": 14,
         },
     }

@@ -30,7 +30,7 @@ from weir.wire.protocol import Lines
 from weir.wire.server import Answer, Handler, Peer
 
 _APPLIED = "applied"
-_MAPS = {"counters": "weir_counters", "class": "weir_lines", "delays": "weir_waits"}
+_MAPS = {"details": "weir_details", "class": "weir_lines", "delays": "weir_waits"}
 
 
 class Handlers:
@@ -136,7 +136,7 @@ class Handlers:
         return explain_queue(self._engine, self._datapath, queue_id)
 
     def _counters_fd(self, params: dict[str, Any], peer: Peer) -> Answer:
-        """Read-only descriptors of counters, classes, delays, in this order; the server sends duplicates."""
+        """Read-only descriptors of details, classes, delays, in this order; the server sends duplicates."""
         return Answer({"layout": layout_of(self._datapath.usage()), "fds": list(_MAPS)}, self._map_fds)
 
     def _slots(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:

@@ -97,11 +97,10 @@ class RateTable:
     def sample(self, counters: Counters, elapsed_s: float) -> None:
         """Read the counters; `elapsed_s` is the time since the last reading."""
         self._cumulative.clear()
-        columns = list(counters.layout.columns)
         scale = np.float32(1.0 / elapsed_s)
         for start in range(0, self.lines, CHUNK_LINES):
             end = min(start + CHUNK_LINES, self.lines)
-            now = counters.read(start, end)[:, columns]
+            now = counters.read(start, end)
             delta = now - self._last[start:end]
             self._last[start:end] = now
             reset = delta[:, PACKETS] >= _BACKWARDS

@@ -3,11 +3,12 @@
  * The maps' layout: shared by the BPF programs, the loader and (as offsets) the control plane.
  *
  * Everything here lives in BPF arrays that user space maps into its memory. Who writes what:
- *   struct weir_line     clock_tk: BPF, by atomics only. All other fields: the loader, aligned stores;
+ *   struct weir_line, weir_detail
+ *                        clock_tk, held and the counters: BPF, by atomics only (the loader zeroes a row while
+ *                        its slot is in no table). All other fields: the loader, aligned stores;
  *                        `cost` also the share controller, which lends a class less or more than its rate.
- *   weir_held, weir_up   BPF: tc and XDP tell each other what is still in the stack (bpf/held.h).
+ *   weir_up              BPF: what XDP sent up the stack lately (bpf/held.h).
  *   struct weir_quantum  BPF, each CPU its own.
- *   struct weir_counters BPF, by atomics only (the loader zeroes a row while its slot is in no table).
  *   struct weir_backlog, weir_host, weir_flow_clock: BPF; made and replaced by compare-and-swap on one word.
  *   struct weir_subqueues: the loader; `cost` also the share controller; its last fields BPF.
  *   everything else      the loader; BPF only reads.
@@ -24,7 +25,7 @@
 #include <linux/types.h>
 
 /* A change that an older program or loader cannot live with: new maps are needed. */
-#define WEIR_ABI 2
+#define WEIR_ABI 3
 
 #define WEIR_TICK_SHIFT 4 /* ticks = ns << 4 */
 #define WEIR_TIME_SHIFT 8 /* times in weir_line are in 2^8 ticks = 16 ns: 68 s in 32 bits */
@@ -45,6 +46,7 @@
 
 enum weir_direction { WEIR_UPLOAD = 0, WEIR_DOWNLOAD = 1 };
 
+/* All that a packet touches which neither waits nor drops: one cache line, and as many of them in a page as go. */
 struct weir_line {
 	__u64 clock_tk; /* when all that was charged so far will have left */
 	__u64 cost; /* ticks per byte << WEIR_COST_SHIFT; 0 = unlimited */
@@ -52,16 +54,34 @@ struct weir_line {
 	__u32 limit; /* how far ahead of now the clock may be before packets drop, 16 ns */
 	__u32 parent; /* line, 0 = none */
 	__u32 shared; /* line charged by both directions (total limits), 0 = none */
+	__u64 packets; /* sent on, counted as segments */
+	__u64 bytes; /* IP bytes sent on by the stack */
+	__u64 fast_bytes; /* IP bytes forwarded in XDP */
+	__u32 flags; /* WEIR_LINE_* */
+	__u32 held; /* until when fq may hold packets of it, 2^WEIR_HELD_SHIFT ns; wraps (bpf/held.h) */
+};
+
+/* The rest of a line. */
+struct weir_detail {
 	__u64 key; /* whose line this is; 0 = free */
 	__u64 rate_bps; /* what cost was computed from; 0 = unlimited */
-	__u32 htb_classid; /* skb->priority on ports in HTB mode */
-	__u32 flags; /* WEIR_LINE_*; from WEIR_LINE_ROW_SHIFT on the row of weir_subqueues */
 	__u64 guarantee_bps; /* limit-at, read by the share controller */
+	__u64 drop_packets; /* dropped for any reason */
+	__u64 drop_bytes;
+	__u64 mark_packets; /* ECN marks */
+	__u64 delay_us; /* sum of the delays given to packets */
+	__u32 htb_classid; /* skb->priority on ports in HTB mode */
+	__u32 ancestor_drop_packets; /* of drop_packets: because of an ancestor or the total; wraps */
 };
 
 #define WEIR_LINE_PRIORITY 0xfU /* 1 (best) to 8; 0 = 8 */
 #define WEIR_LINE_SUBQUEUES 0x10U /* has a row of weir_subqueues; tc only, the fast path passes it up */
-#define WEIR_LINE_ROW_SHIFT 8
+#define WEIR_LINE_LIVE 0x40U /* the line is somebody's */
+#define WEIR_LINE_AGE 0x3f00U /* counts up with each class that gets the line */
+#define WEIR_LINE_AGE_SHIFT 8
+#define WEIR_LINE_ROW_SHIFT 14 /* from here on the row of weir_subqueues */
+
+#define WEIR_HELD_SHIFT 20
 
 /* What one CPU has charged to an ancestor ahead of its packets. */
 #define WEIR_QUANTA 1024 /* for each CPU; power of two */
@@ -69,7 +89,8 @@ struct weir_line {
 struct weir_quantum {
 	__u32 line; /* whose it is; 0 = nobody's */
 	__u32 left_tk; /* not yet used */
-	__u64 key; /* of the class that held the line then */
+	__u32 age; /* WEIR_LINE_AGE of the class that held the line then */
+	__u32 reserved;
 	__u64 start_tk; /* where the next packet starts */
 	__u64 taken_tk; /* when it was last refilled */
 };
@@ -94,17 +115,6 @@ struct weir_far_key {
 struct weir_far {
 	__u32 slot;
 	__u32 rank; /* the smaller one of an address and an interface wins */
-};
-
-struct weir_counters {
-	__u64 packets; /* sent on, counted as segments */
-	__u64 bytes; /* IP bytes sent on */
-	__u64 drop_packets; /* dropped for any reason below */
-	__u64 drop_bytes;
-	__u64 ancestor_drop_packets; /* of drop_packets: because an ancestor or the total was over its limit */
-	__u64 mark_packets; /* ECN marks */
-	__u64 fast_bytes; /* of bytes: forwarded in XDP */
-	__u64 delay_us; /* sum of the delays given to packets */
 };
 
 /*
@@ -313,10 +323,8 @@ struct weir_meta {
 	__u64 program; /* which build of the programs is attached */
 	__u64 flow_lookup; /* 1: the fast path asks the kernel's flow table */
 	__u64 totals; /* classes that are charged to a total */
-	__u32 flows; /* entries of weir_flows and weir_hosts: powers of two */
-	__u32 hosts;
+	__u32 flows; /* entries of weir_flows, and of weir_hosts: a power of two */
 	__u32 subqueues; /* rows of weir_subqueues, row 0 unused */
-	__u32 reserved2;
 	__u64 reserved[4];
 };
 
