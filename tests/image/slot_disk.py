@@ -24,7 +24,7 @@ MEBIBYTE = 2**20
 BIOS_AT, BOOT_AT, BOOT_SIZE, KERNEL_SIZE, SYSTEM_SIZE = (
     2 * MEBIBYTE, 3 * MEBIBYTE, 16 * MEBIBYTE, 24 * MEBIBYTE, MEBIBYTE,
 )  # fmt: skip
-CHOSEN = re.compile(rb"ommand line: .*rauc\.slot=([AB])")
+CHOSEN = re.compile(rb"ommand line: BOOT_IMAGE=\(hd0,(\w+)\)\S* root=PARTUUID=(\S+) .*rauc\.slot=([AB]) ")
 
 
 def missing_tools() -> list[str]:
@@ -48,6 +48,8 @@ class SlotDisk:
 
     def __init__(self, folder: Path, kernel: Path) -> None:
         self.disk = folder / "disk.img"
+        self.kernel = self.system = ""
+        """Of the last boot: the partition that the kernel came from, and its root by its GUID."""
         self._folder = folder
         self._boot = folder / "boot.vfat"
         self._make_boot_partition()
@@ -142,6 +144,15 @@ class SlotDisk:
         ).stdout
         return dict(line.split("=", 1) for line in listed.splitlines())
 
+    def partition_uuid(self, number: int) -> str:
+        shown = subprocess.run(
+            ["/usr/sbin/sfdisk", "--part-uuid", self.disk, str(number)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return shown.stdout.strip().lower()
+
     def set_environment(self, **values: str) -> None:
         """What RAUC does when it installs into a slot or marks one good."""
         self.environment()
@@ -162,7 +173,8 @@ class SlotDisk:
                 while time.monotonic() < deadline:
                     found = CHOSEN.search(log.read_bytes()) if log.exists() else None
                     if found is not None:
-                        return found[1].decode()
+                        self.kernel, self.system, slot = (part.decode() for part in found.groups())
+                        return slot
                     with suppress(subprocess.TimeoutExpired):
                         machine.wait(timeout=0.2)
                         break

@@ -26,9 +26,11 @@ def disk(tmp_path: Path) -> SlotDisk:
 
 def test_a_slot_that_never_gets_healthy_is_left_after_three_boots(disk: SlotDisk) -> None:
     assert disk.boot() == "A"
+    assert (disk.kernel, disk.system) == ("gpt3", disk.partition_uuid(4))
     assert disk.environment()["A_TRY"] == "1"
     disk.set_environment(A_TRY="3")
     assert disk.boot() == "B"
+    assert (disk.kernel, disk.system) == ("gpt5", disk.partition_uuid(6))
     environment = disk.environment()
     assert (environment["A_TRY"], environment["B_TRY"]) == ("3", "1")
 
