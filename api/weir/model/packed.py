@@ -96,7 +96,8 @@ class QueueTable(MutableMapping[str, Queue]):
 
     def _row(self, queue: Queue) -> bytes:
         number = self._number(_shared(queue))
-        return marshal.dumps((queue.name, queue.target, queue.parent, queue.position, queue.comment, number))
+        own = (queue.name, queue.target, queue.parent, queue.position, queue.comment, number)
+        return _of_its_size(marshal.dumps(own))
 
     def _number(self, tariff: Tariff) -> int:
         number = self._numbers.get(tariff)
@@ -116,7 +117,7 @@ class QueueTable(MutableMapping[str, Queue]):
             if number not in numbers:
                 numbers[number] = self._number(before[number])
             if numbers[number] != number:
-                self._rows[queue_id] = marshal.dumps((*own, numbers[number]))
+                self._rows[queue_id] = _of_its_size(marshal.dumps((*own, numbers[number])))
         self._most_tariffs = 2 * len(self._tariffs) + _SPARE_TARIFFS
 
     def _read(self, queue_id: str, row: bytes) -> Queue:
@@ -129,3 +130,9 @@ class QueueTable(MutableMapping[str, Queue]):
                 self._recent.clear()
             self._recent[queue_id] = found
         return found
+
+
+def _of_its_size(row: bytes) -> bytes:
+    """A copy: `marshal` writes into a kilobyte and cuts it, which leaves the row in the C heap and not among
+    small objects of its size (39 against 34 MB for 100,000 queues)."""
+    return bytes(memoryview(row))
