@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { lampOf } from "@/app/Lamp";
 import { ApiProblem, messagesByField } from "@/api/problem";
-import type { System } from "@/api/types";
+import type { InterfaceHistory, System } from "@/api/types";
+import { withPast } from "@/pages/overview/InterfaceSection";
 import { longestBurstS, readQueue, valuesOf } from "@/forms/queueValues";
 import { parseFactor } from "@/pages/queues/BulkDrawer";
 import { bulkChanges, NO_EDIT, scaledRate } from "@/pages/queues/bulk";
@@ -44,6 +45,18 @@ describe("one edit for many", () => {
     expect(change?.new).not.toHaveProperty("etag");
   });
   it.each([["1.2", 1.2], ["x1.2", 1.2], ["120%", 1.2], ["0", null], ["-1", null], ["fast", null]])("reads %s as %s", (text, factor) => expect(parseFactor(text)).toBe(factor));
+});
+
+describe("an interface's graph", () => {
+  const side = (rates: (number | null)[]) => ({ rate_bps: rates, drops_ps: rates.map(() => 0) });
+  const past = { id: "lan0", window: "2m", start: 100, step_s: 1, rx: side([1, null, 3]), tx: side([4, 5, 6]) } as InterfaceHistory;
+  it("begins with what the router remembers, up to the first measurement that came here", () => {
+    expect(withPast(past, { at: [102, 103], upload: [30, 40], download: [60, 70], drops: [0, 1] })).toEqual({ at: [100, 101, 102, 103], upload: [1, null, 30, 40], download: [4, 5, 60, 70], drops: [0, 0, 0, 1] });
+  });
+  it("is what came here where nothing is remembered", () => {
+    const here = { at: [1], upload: [2], download: [3], drops: [0] };
+    expect(withPast(undefined, here)).toBe(here);
+  });
 });
 
 describe("small pieces", () => {

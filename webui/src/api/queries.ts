@@ -100,7 +100,10 @@ export const queueStatsHistoryQuery = (id: string, window: "2m" | "1h" | "24h") 
     refetchInterval: window === "2m" ? 30_000 : window === "1h" ? 10_000 : 60_000,
   });
 
-export type TopBy = "rate_download" | "rate_upload" | "rate_total" | "drops";
+export const interfaceHistoryQuery = (id: string) =>
+  queryOptions({ queryKey: ["stats", "interface", id], queryFn: () => need(api.GET("/api/v1/stats/interfaces/{name}/history", { params: { path: { name: id }, query: { window: "2m" } } })), staleTime: Infinity, retry: false });
+
+export type TopBy = "load" | "rate_download" | "rate_upload" | "rate_total" | "drops";
 export const topQueuesQuery = (by: TopBy, top = 10) =>
   queryOptions({ queryKey: ["stats", "top", by, top], queryFn: () => need(api.GET("/api/v1/stats/queues", { params: { query: { by, top } } })), refetchInterval: 2_000, placeholderData: keepPreviousData });
 

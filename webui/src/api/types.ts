@@ -31,6 +31,7 @@ export type Explain = Schemas["Explain"];
 export type QueueStats = Schemas["QueueStats"];
 export type QueueStatsAnswer = Schemas["QueueStatsAnswer"];
 export type QueueHistory = Schemas["QueueHistory"];
+export type InterfaceHistory = Schemas["InterfaceHistory"];
 export type InterfaceStats = Schemas["InterfaceStats"];
 export type InterfaceStatsAnswer = Schemas["InterfaceStatsAnswer"];
 export type SystemStats = Schemas["SystemStats"];

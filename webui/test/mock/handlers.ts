@@ -145,6 +145,7 @@ function system(state: MockState): HttpHandler[] {
   });
   return [
     http.get(`${API}/system`, () => HttpResponse.json(answer())),
+    http.get(`${API}/stats/interfaces/:name/history`, ({ params }) => HttpResponse.json({ id: params["name"], window: "2m", start: now() - 120, step_s: 1, rx: { rate_bps: Array(120).fill(1e8), drops_ps: Array(120).fill(0) }, tx: { rate_bps: Array(120).fill(2e8), drops_ps: Array(120).fill(0) } })),
     http.get(`${API}/stats/queues`, ({ request }) => {
       const query = new URL(request.url).searchParams;
       const by = query.get("by");

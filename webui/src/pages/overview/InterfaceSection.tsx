@@ -3,8 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useSyncExternalStore } from "react";
 import { live } from "@/api/live";
-import { interfacesQuery } from "@/api/queries";
-import type { InterfaceStats } from "@/api/types";
+import { interfaceHistoryQuery, interfacesQuery } from "@/api/queries";
+import type { InterfaceHistory, InterfaceStats } from "@/api/types";
 import { Arrow, Section, Tag } from "@/ui/blocks";
 import type { GraphData } from "@/ui/Graph";
 import { longRate } from "@/ui/rates";
@@ -51,6 +51,30 @@ function extended(before: Trace | undefined, item: InterfaceStats, at: number): 
   };
 }
 
+/** What the router remembers from before this tab was opened, and then what came here. */
+export function withPast(past: InterfaceHistory | undefined, data: GraphData): GraphData {
+  const since = data.at[0] ?? Infinity;
+  const times = past?.rx.rate_bps.map((_, index) => past.start + index * past.step_s) ?? [];
+  const count = times.findIndex((at) => at >= since);
+  const before = <T,>(list: readonly T[]): T[] => (count < 0 ? [...list] : list.slice(0, count));
+  if (!past || times.length === 0) return data;
+  const drops = past.rx.drops_ps.map((value, index) => {
+    const other = past.tx.drops_ps[index] ?? null;
+    return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
+  });
+  return { at: [...before(times), ...data.at], upload: [...before(past.rx.rate_bps), ...data.upload], download: [...before(past.tx.rate_bps), ...data.download], drops: [...before(drops), ...(data.drops ?? [])] };
+}
+
+function PortGraph({ id, role, data }: { id: string; role: string; data: GraphData }) {
+  const past = useQuery(interfaceHistoryQuery(id)).data;
+  const whole = useMemo(() => asSeen(withPast(past, data), role), [past, data, role]);
+  return (
+    <Suspense fallback={null}>
+      <Graph label={`Traffic of ${id} in the last two minutes`} data={whole} height={120} spanS={KEEP_S} bare />
+    </Suspense>
+  );
+}
+
 const Rates = ({ upload, download }: { upload: number; download: number }) => (
   <>
     <Arrow direction="upload" /> {longRate(upload)} <Arrow direction="download" /> {longRate(download)}
@@ -62,14 +86,14 @@ export function InterfaceSection() {
   const roles = useMemo(() => new Map((configured ?? []).map((item) => [item.id, item])), [configured]);
   const kept = useSyncExternalStore(subscribe, () => traces);
   const list = useMemo(() => {
-    const seen = [...kept].map(([id, trace]) => ({ id, last: trace.last, role: roles.get(id)?.role ?? "none", data: asSeen(trace.data, roles.get(id)?.role ?? "none") }));
+    const seen = [...kept].map(([id, trace]) => ({ id, last: trace.last, role: roles.get(id)?.role ?? "none", raw: trace.data, data: asSeen(trace.data, roles.get(id)?.role ?? "none") }));
     const shaped = seen.filter((port) => port.role !== "none");
     return shaped.length > 0 ? shaped : seen.filter((port) => port.id !== "lo").slice(0, 2);
   }, [kept, roles]);
   return (
     <Section title="Interfaces" flush aside={<Link to="/interfaces">All interfaces</Link>}>
       <div className={classes.graphs}>
-        {list.map(({ id, last, role, data }) => (
+        {list.map(({ id, last, role, data, raw }) => (
           <div key={id} className={classes.port}>
             <div className={classes.portHead}>
               <span className="row">
@@ -82,9 +106,7 @@ export function InterfaceSection() {
                 <Rates upload={data.upload.at(-1) ?? 0} download={data.download.at(-1) ?? 0} />
               </span>
             </div>
-            <Suspense fallback={null}>
-              <Graph label={`Traffic of ${id} in the last two minutes`} data={data} height={120} spanS={KEEP_S} bare />
-            </Suspense>
+            <PortGraph id={id} role={role} data={raw} />
           </div>
         ))}
         {list.length === 0 ? <p className={`${classes.port ?? ""} dim`}>Waiting for the first measurement.</p> : null}

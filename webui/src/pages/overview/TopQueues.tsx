@@ -82,7 +82,7 @@ const upDown = <span className="dim"><span className="up">↑</span> <span class
 
 /** Queues that are at three quarters of their limit or more; those with children first: they hold others back. */
 export function FullSection() {
-  const { entries, ready } = useTop("rate_total", LOOKED_AT);
+  const { entries, ready } = useTop("load", LOOKED_AT);
   const full = entries.filter((entry) => loadOf(entry.queue, entry.stats) >= FULL).sort((a, b) => b.queue.child_count - a.queue.child_count || loadOf(b.queue, b.stats) - loadOf(a.queue, a.stats));
   return <List title="Full now" aside={full.length > SHOWN ? <span className="dim">{full.length} queues</span> : upDown} entries={full.slice(0, SHOWN)} ready={ready} none="Nothing is at its limit." render={(entry) => <Bars entry={entry} />} />;
 }

@@ -55,6 +55,12 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     { keys: "Enter", label: "Edit the limit in place", run: () => at && setEditing(at.queue.id) },
     { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
   ]);
+  // The field goes away with its focus: the keys go on where they were, in the table.
+  const edit = useCallback((id: string | null) => {
+    const grid = id === null ? document.activeElement?.closest<HTMLElement>("[role=grid]") : null;
+    setEditing(id);
+    grid?.focus({ preventScroll: true });
+  }, []);
   const { get } = rows;
   const { has, toggle } = selection;
   const renderRow = useCallback(
@@ -63,7 +69,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
       if (!row) return <span role="gridcell" className={classes.blank}>…</span>;
       const check = <input type="checkbox" className={classes.check} tabIndex={-1} aria-label={`Select ${row.queue.name}`} checked={has(row.queue.id)} onChange={() => toggle(row.queue)} onClick={(event) => event.stopPropagation()} />;
       if (cards) return <QueueCard row={row} check={check} onToggle={onToggle} />;
-      const context: CellContext = { editing: editing === row.queue.id, onToggle, onEdit: setEditing };
+      const context: CellContext = { editing: editing === row.queue.id, onToggle, onEdit: edit };
       return (
         <>
           <span role="gridcell">{check}</span>
@@ -75,7 +81,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
         </>
       );
     },
-    [get, has, toggle, cards, columns, editing, onToggle, onSearch],
+    [get, has, toggle, cards, columns, editing, edit, onToggle, onSearch],
   );
   return (
     <div className={classes.table}>
