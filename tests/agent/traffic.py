@@ -40,15 +40,18 @@ def rate_bps(
         sender, receiver = (near, far) if direction == "upload" else (far, near)
         receiver.setblocking(False)
         payload, interval_s = bytes(ip_bytes - 28), ip_bytes * 8 / offered_bps
-        start_s = due_s = time.monotonic()
-        arrived = 0
+        start_s = due_s = drained_s = time.monotonic()
+        arrived, from_s = 0, None
         while (now_s := time.monotonic()) < start_s + warm_s + 1.5:
             if now_s >= due_s:
                 sender.send(payload)
                 due_s += interval_s
-            count = _drain(receiver)
-            arrived += count if now_s >= start_s + warm_s else 0
-        return arrived * ip_bytes * 8 / 1.5
+            if from_s is None and now_s >= start_s + warm_s:
+                arrived, from_s = 0, drained_s  # what waits now arrived since then
+            arrived += _drain(receiver)
+            drained_s = time.monotonic()
+        assert from_s is not None
+        return arrived * ip_bytes * 8 / (drained_s - from_s)
 
 
 def _met(far: socket.socket) -> bool:
