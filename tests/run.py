@@ -29,7 +29,7 @@ VM = ["lab/vm/run", "--timeout", "900"]
 COUNTING_VM = ["lab/vm/run", "--count-instructions", "--timeout", "500"]
 """What else runs does not change what this measures."""
 CONTRACT = "tests/http/test_contract.py"
-ALONE = {"lab", "lifecycle", "vm", "latency", "instructions", "updates", "e2e", "kernel"}
+ALONE = {"lab", "lifecycle", "vm", "latency", "instructions", "disks", "e2e", "kernel"}
 """Areas of tests that measure, or that need a lab of their own."""
 
 CLOSING_LINE = re.compile(
@@ -138,7 +138,7 @@ def unit_checks() -> list[Check]:
 
 
 def vm_checks() -> list[Check]:
-    on_ours = [*VM, "--kernel", KERNEL, *PYTEST, "tests/vm", "tests/updates"]
+    on_ours = [*VM, "--kernel", KERNEL, *PYTEST, "tests/vm", "tests/disks"]
     return [
         Check("vm", "vm", [*VM, *PYTEST, "tests/vm"], processors=PROCESSORS, limit_s=960),
         Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, limit_s=1200),
@@ -152,7 +152,7 @@ def checks(groups: list[str]) -> list[Check]:
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], lab=True, limit_s=900),
         Check("latency", "vm", [*COUNTING_VM, *PYTEST, "tests/latency"], limit_s=560),
         Check("instructions", "vm", [*COUNTING_VM, *PYTEST, "tests/instructions"], limit_s=600),
-        Check("updates", "vm", [*VM, *PYTEST, "tests/updates"], limit_s=960),
+        Check("disks", "vm", [*VM, *PYTEST, "tests/disks"], limit_s=960),
         Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], lab=True, limit_s=600),
         *lint_checks(),
         *unit_checks(),
