@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from lab import netns
 from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
-from weir.model.objects import Firewall, StaticRoute
+from weir.model.objects import Firewall, Pair, StaticRoute
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,6 +39,14 @@ def test_a_deleted_address_comes_back(rig: Rig) -> None:
 def test_an_interface_set_down_comes_up_with_all_its_addresses(rig: Rig) -> None:
     rig.run("ip", "link", "set", "lan0", "down")
     repaired(rig, "lan0 up", lambda: rig.addresses("lan0") == {"10.64.0.1/24", "2001:db8:64::1/64"})
+
+
+def test_sub_queues_by_source_are_no_drift_of_the_ports(rig: Rig) -> None:
+    """libweir adds a role of its own to every port then, which nobody asked for and nobody has to repair."""
+    rig.commit(replace(client_queue(), queue_type=Pair("pcq-upload-default", "pcq-download-default")))
+    assert rig.agent.call("resync")["faults"] == []
+    assert rig.status()["state"] == "ok"
+    rig.commit(delete=[("queue", "client")])
 
 
 def test_another_mtu_is_set_back(rig: Rig) -> None:

@@ -61,6 +61,8 @@ XDP_MODES = ("none", "native", "generic")
 DEFAULT_CAPACITY = 131072
 MAX_PORTS = 1024
 ROUTED = Role.CLASSIFY | Role.SHAPE
+ASKED_ROLES = sum(Role)
+"""libweir adds one of its own where uploads have sub-queues (`WEIR_ROLE_HOSTS`); no caller has to know."""
 
 
 class Datapath:
@@ -336,7 +338,7 @@ def _port(spec: PortSpec) -> Port:
         ifname=_text(spec),
         ifindex=spec.ifindex,
         mode=MODES[spec.mode],
-        roles=Role(spec.roles),
+        roles=Role(spec.roles & ASKED_ROLES),
         hook=HOOKS[spec.hook],
         alive=bool(spec.alive),
         overhead_bytes=spec.overhead_bytes,

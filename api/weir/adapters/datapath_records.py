@@ -39,7 +39,6 @@ class Role(enum.IntFlag):
     FAST = 4  # XDP on ingress: conforming packets are forwarded before the stack
     L3 = 8  # the device has no Ethernet header (tun, WireGuard, PPP)
     FLOW = 16  # with FAST: only packets of connections in the kernel's flow table
-    HOSTS = 32  # ingress finds the sub-queues of uploads before NAT; libweir sets it
 
 
 @dataclass(frozen=True, slots=True)

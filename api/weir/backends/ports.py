@@ -143,8 +143,7 @@ class PortsBackend:
                 wrong.append(f"{name} is not attached")
                 continue
             decision = self._decide(change.spec, link, held.links, difference.sight)
-            if not _is_as_wanted(port, change.spec, decision, link):
-                wrong.append(f"{name} is attached as {port.mode}, alive: {port.alive}, not {decision.mode}")
+            wrong += [f"{name}: {words}" for words in _deviations(port, change.spec, decision, link)]
             if decision.mode == "edt" and not paces(held.qdiscs.get(name, ()), link.tx_queues):
                 wrong.append(f"{name} has no fq at every transmit queue")
         wrong += [f"{name} is still attached" for name, _ in difference.detach if name in held.ports]
@@ -179,7 +178,7 @@ class PortsBackend:
             link,
             decision,
             install_fq=decision.mode == "edt" and not paces(qdiscs, link.tx_queues),
-            attach=port is None or replaced or not _is_as_wanted(port, spec, decision, link),
+            attach=port is None or replaced or bool(_deviations(port, spec, decision, link)),
             reattach=replaced,
             remove_root=root is not None and _is_ours(root) and root.kind not in needed,
         )
@@ -265,14 +264,20 @@ def _roles(link: Link, decision: Decision) -> Role:
     return Role.CLASSIFY | Role.SHAPE | decision.fast | (Role.NOTHING if link.ethernet else Role.L3)
 
 
-def _is_as_wanted(port: Port, spec: PortSpec, decision: Decision, link: Link) -> bool:
-    return (
-        port.alive
-        and port.ifindex == link.index
-        and port.mode == decision.mode
-        and port.roles == _roles(link, decision)
-        and (not decision.fast or port.mac == link.mac)
-        and port.overhead_bytes == spec.overhead_bytes
-        and port.target_slot == spec.interface_slot
-        and port.domain == spec.domain
-    )
+def _deviations(port: Port, spec: PortSpec, decision: Decision, link: Link) -> list[str]:
+    """What of the port is not as wanted, in words; empty when all is."""
+    pairs = {
+        "alive": (port.alive, True),
+        "index": (port.ifindex, link.index),
+        "mode": (port.mode, decision.mode),
+        "roles": (_words(port.roles), _words(_roles(link, decision))),
+        "MAC address": (port.mac, link.mac if decision.fast else port.mac),
+        "overhead": (port.overhead_bytes, spec.overhead_bytes),
+        "class": (port.target_slot, spec.interface_slot),
+        "domain": (port.domain, spec.domain),
+    }
+    return [f"{what} is {held}, not {wanted}" for what, (held, wanted) in pairs.items() if held != wanted]
+
+
+def _words(roles: Role) -> str:
+    return "+".join(str(role.name).lower() for role in roles) or "nothing"
