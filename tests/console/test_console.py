@@ -188,3 +188,21 @@ def test_odd_input_is_answered_and_an_interrupt_leads_back(terminal: Terminal) -
     terminal.until("(yes/no)")
     os.write(terminal._line, b"\x03")
     terminal.until("Weir> ")
+
+
+def test_no_interrupt_ends_the_console_however_many_come(terminal: Terminal) -> None:
+    for _ in range(20):
+        os.write(terminal._line, b"\x03")
+    terminal.type("99")
+    terminal.until("no such choice")
+
+
+def test_what_is_typed_shows_again_after_an_interrupted_password(terminal: Terminal) -> None:
+    terminal.type("7")
+    terminal.until("Administrator: ")
+    terminal.type("admin")
+    terminal.until("Password: ")
+    os.write(terminal._line, b"\x03")
+    terminal.until("Weir> ")
+    terminal.type("no such thing")
+    terminal.until("no such thing")

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from weir.console.keyboard import Keyboard
 from weir.console.menu import Menu
 from weir.console.router import Router
 from weir.wire.client import AgentClient
@@ -24,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL)
     agent = AgentClient(options.socket, timeout_s=AGENT_TIMEOUT_S, connections=1)
-    menu = Menu(Router(options.database, agent), options.certificate, lambda: shell(options.shell))
+    router = Router(options.database, agent)
+    menu = Menu(Keyboard(), router, options.certificate, lambda: shell(options.shell))
     try:
         menu.run()
     except EOFError:

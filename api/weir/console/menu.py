@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NoReturn
 
+from weir.console.keyboard import Keyboard
 from weir.console.router import Router, View
 from weir.model.problem import Problem
 
@@ -28,7 +28,10 @@ CHOICES = (
 class Menu:
     """`shell` starts one for somebody who was admitted."""
 
-    def __init__(self, router: Router, certificate: Path, shell: Callable[[], None]) -> None:
+    def __init__(
+        self, keyboard: Keyboard, router: Router, certificate: Path, shell: Callable[[], None]
+    ) -> None:
+        self._ask = keyboard.ask
         self._router = router
         self._certificate = certificate
         self._shell = shell
@@ -47,7 +50,7 @@ class Menu:
         self._show()
         while True:
             try:
-                self.act(input("\nWeir> ").strip())
+                self.act(self._ask("\nWeir> "))
             except KeyboardInterrupt:
                 print()
 
@@ -71,7 +74,7 @@ class Menu:
         print("\n" + "\n".join(f"  {number}  {text}" for number, text in CHOICES))
 
     def _reset_password(self) -> None:
-        if _agrees("Everybody who is signed in as admin is signed out, and their tokens end. Go on?"):
+        if self._agrees("Everybody who is signed in as admin is signed out, and their tokens end. Go on?"):
             password = self._router.reset_password()
             print(
                 f"Sign in as admin with the one-time password\n\n    {password}\n\nand choose your own then."
@@ -85,7 +88,7 @@ class Menu:
         for slot in slots:
             marks = [word for word, holds in (("runs", slot["booted"]), ("good", slot["good"])) if holds]
             print(f"  {slot['name']}  version {slot['version'] or '?'}  {', '.join(marks)}")
-        name = input("Which one is next (Enter: leave it)? ").strip().upper()
+        name = self._ask("Which one is next (Enter: leave it)? ").upper()
         if name:
             self._router.choose_slot(name)
             print(f"Slot {name} is next.")
@@ -93,34 +96,40 @@ class Menu:
     def _factory_reset(self) -> None:
         print("keep: logs stay; configuration and accounts are put aside on the data partition.")
         print("wipe: configuration, accounts, logs and keys are erased.")
-        mode = input("keep or wipe (Enter: neither)? ").strip().lower()
+        mode = self._ask("keep or wipe (Enter: neither)? ").lower()
         if mode in _MODES:
             self._reset(_MODES[mode])
         elif mode:
             print("Neither was done: type keep or wipe.")
 
     def _reset(self, mode: Literal["keep", "wipe"]) -> None:
-        if _agrees(f"The router restarts and is a new one afterwards ({mode}). Go on?"):
+        if self._agrees(f"The router restarts and is a new one afterwards ({mode}). Go on?"):
             self._router.factory_reset(mode)
             print("The router restarts.")
 
     def _restart(self) -> None:
-        if _agrees("Forwarding stops until the router is up again. Go on?"):
+        if self._agrees("Forwarding stops until the router is up again. Go on?"):
             self._router.restart()
             print("The router restarts.")
 
     def _power_off(self) -> None:
-        if _agrees("Forwarding stops. Go on?"):
+        if self._agrees("Forwarding stops. Go on?"):
             self._router.power_off()
             print("The router switches off.")
 
+    def _agrees(self, question: str) -> bool:
+        if self._ask(f"{question} (yes/no) ").lower() == "yes":
+            return True
+        print("Nothing was done.")
+        return False
+
     def _open_shell(self) -> None:
-        username = input("Administrator: ").strip()
-        password = getpass.getpass("Password: ")
+        username = self._ask("Administrator: ")
+        password = self._ask("Password: ", hidden=True)
         if not self._router.admit(username, password):
             print("This is a one-time password; choose your own.")
-            new = getpass.getpass("New password: ")
-            if new != getpass.getpass("Once more: "):
+            new = self._ask("New password: ", hidden=True)
+            if new != self._ask("Once more: ", hidden=True):
                 print("Not done: they differ.")
                 return
             self._router.admit(username, password, new)
@@ -147,10 +156,3 @@ def fingerprint(certificate: Path) -> str:
     except (OSError, ValueError):
         return ""
     return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
-
-
-def _agrees(question: str) -> bool:
-    if input(f"{question} (yes/no) ").strip().lower() == "yes":
-        return True
-    print("Nothing was done.")
-    return False
