@@ -49,13 +49,16 @@ class Router:
         return self.api.call("POST", "/queues/bulk", {"upsert": upsert or [], "delete": delete or []})
 
     def queue_ids(self) -> list[str]:
-        ids: list[str] = []
+        """Those with a parent first, so that they can be removed in this order."""
+        below: list[str] = []
+        top: list[str] = []
         cursor = ""
         while True:
             page = self.api.call("GET", f"/queues?limit=1000{cursor}")
-            ids += [item["id"] for item in page["items"]]
+            below += [item["id"] for item in page["items"] if item["parent"]]
+            top += [item["id"] for item in page["items"] if not item["parent"]]
             if not page.get("next_cursor"):
-                return ids
+                return below + top
             cursor = f"&cursor={page['next_cursor']}"
 
     def clear_queues(self) -> None:
