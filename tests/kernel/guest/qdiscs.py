@@ -42,9 +42,13 @@ def main() -> None:
         for path in sysfs.iterdir()
         if (path / "device").exists()
     }
-    at_boot = sorted(path.name for path in sysfs.iterdir() if not (path / "device").exists())
+    # bonding_masters lies there too, and is a file.
+    at_boot = sorted(
+        path.name for path in sysfs.iterdir() if path.is_dir() and not (path / "device").exists()
+    )
     for name, words in {**VIRTUAL, **SEVERAL_QUEUES}.items():
         ip("link", "add", name, *words.split())
+    ip("link", "set", "vt1", "up")  # what lies below a VLAN has to be up before it
     names = [*cards, *VIRTUAL, *SEVERAL_QUEUES]
     for name in names:
         ip("link", "set", name, "up")
