@@ -7,6 +7,7 @@ import pytest
 
 from weir.model.problem import NotFound
 from weir.service.router import Router
+from weir.stats import interfaces
 from weir.stats.interfaces import InterfaceHistory
 
 NOON = 1_700_000_000 // 60 * 60.0
@@ -61,3 +62,19 @@ def test_the_agents_counters_become_history() -> None:
     assert found["rx"]["rate_bps"][-2:] == [pytest.approx(8000, rel=1e-3), pytest.approx(16000, rel=1e-3)]
     with pytest.raises(NotFound):
         router.interface_history("nosuch0", "1h")
+
+
+def test_a_new_interface_takes_the_place_of_one_that_is_gone_and_nothing_of_its_past(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interfaces, "MAX_INTERFACES", 2)
+    history = InterfaceHistory()
+    history.push({"ppp0": sample(1000), "wan0": sample(2000)}, NOON)
+    history.push({"wan0": sample(3000), "ppp1": sample(4000)}, NOON + 1)
+    history.push({"wan0": sample(3000), "ppp1": sample(4000), "ppp2": sample(5000)}, NOON + 2)
+    assert history.recent("ppp0", "2m") is None
+    assert history.recent("ppp2", "2m") is None
+    kept, new = history.recent("wan0", "2m"), history.recent("ppp1", "2m")
+    assert kept is not None and new is not None
+    assert kept["rx"]["rate_bps"][-3:] == [pytest.approx(bps, rel=1e-3) for bps in (2000, 3000, 3000)]
+    assert new["rx"]["rate_bps"][-3:] == [None, *[pytest.approx(4000, rel=1e-3)] * 2]

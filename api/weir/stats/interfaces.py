@@ -53,9 +53,8 @@ class InterfaceHistory:
 
     def _make_room(self, rates: Mapping[str, Any]) -> None:
         for name in rates:
-            if name in self._columns or len(self._columns) >= MAX_INTERFACES:
-                continue
-            self._columns[name] = len(self._columns) * 2
+            if name not in self._columns and (column := self._free_column(rates)) is not None:
+                self._columns[name] = column
         columns = len(self._columns) * 2
         if columns != self._sums.shape[1]:
             self._seconds.resize(columns)
@@ -63,6 +62,21 @@ class InterfaceHistory:
             new = columns - self._sums.shape[1]
             self._sums = np.pad(self._sums, ((0, 0), (0, new)))
             self._samples = np.pad(self._samples, (0, new))
+
+    def _free_column(self, rates: Mapping[str, Any]) -> int | None:
+        """A new place, or, when all are taken, that of the interface that is gone and was there first."""
+        if len(self._columns) < MAX_INTERFACES:
+            return len(self._columns) * 2
+        gone = next((name for name in self._columns if name not in rates), None)
+        if gone is None:
+            return None
+        column = self._columns.pop(gone)
+        columns = np.arange(column, column + 2)
+        self._seconds.clear(columns)
+        self._hour.clear(columns)
+        self._sums[:, columns] = 0
+        self._samples[columns] = 0
+        return column
 
     def _end_minute(self, minute: int) -> None:
         means = (self._sums / np.maximum(self._samples, 1)).astype(np.float32)
