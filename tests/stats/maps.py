@@ -11,16 +11,10 @@ from typing import Any
 
 import numpy as np
 
-CLASS_FIELDS = {"parent": (24, 4), "packets": (32, 8), "bytes": (40, 8), "fast_bytes": (48, 8)}
-DETAIL_FIELDS = {
-    "key": (0, 8),
-    "rate_bps": (8, 8),
-    "drop_packets": (24, 8),
-    "mark_packets": (40, 8),
-    "delay_us": (48, 8),
-}
-STRIDE = 64
-DELAY_STRIDE = 32
+from weir.adapters.datapath_layout import layout_of
+from weir.adapters.datapath_records import Usage
+
+EMPTY = (0, 0)
 
 
 def key_of(queue_id: str) -> int:
@@ -31,56 +25,37 @@ class Maps:
     """What `counters_fd` gives away. `slots` is changed by `place` and `free`."""
 
     def __init__(self, slots: int) -> None:
-        self.lines = slots * 2
-        size = self.lines * STRIDE
+        usage = Usage((0, slots), EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, kernel_bytes=0)
+        self._layout: dict[str, Any] = layout_of(usage)
+        self.lines = self._layout["lines"]
+        stride, delay_stride = self._layout["stride"], self._layout["delays"]["stride"]
+        size = self.lines * stride
         self.fds: list[int] = []
         self._maps = []
-        for name, bytes_ in (("details", size), ("classes", size), ("delays", self.lines * DELAY_STRIDE)):
+        for name, bytes_ in (("details", size), ("classes", size), ("delays", self.lines * delay_stride)):
             fd = os.memfd_create(f"weir-test-{name}")
             os.truncate(fd, bytes_)
             self.fds.append(fd)
             self._maps.append(mmap.mmap(fd, bytes_))
-        self._details, self._classes = (
-            np.frombuffer(memory, np.uint8).reshape(self.lines, STRIDE) for memory in self._maps[:2]
+        details, classes = (
+            np.frombuffer(memory, np.uint8).reshape(self.lines, stride) for memory in self._maps[:2]
         )
-        self.delays = np.frombuffer(self._maps[2], np.uint32).reshape(self.lines, DELAY_STRIDE // 4)
+        self.delays = np.frombuffer(self._maps[2], np.uint32).reshape(self.lines, delay_stride // 4)
+        class_fields = self._layout["class"]["fields"]
         self._words = {
             name: rows[:, at : at + 8].view(np.uint64)[:, 0]
-            for rows, fields in ((self._details, DETAIL_FIELDS), (self._classes, CLASS_FIELDS))
+            for rows, fields in ((details, self._layout["details"]["fields"]), (classes, class_fields))
             for name, (at, size) in fields.items()
             if size == 8
         }
         self.keys = self._words.pop("key")
-        self.parents = self._classes[:, 24:28].view(np.uint32)[:, 0]
+        self.parents = classes[:, class_fields["parent"][0] :][:, :4].view(np.uint32)[:, 0]
         self.limits_bps = self._words.pop("rate_bps")
         self.slots: dict[str, int] = {}
         self.generation = 1
 
     def layout(self) -> dict[str, Any]:
-        return {
-            "lines": self.lines,
-            "stride": STRIDE,
-            "directions": ["upload", "download"],
-            "details": {
-                "map": "weir_details",
-                "bytes": self.lines * STRIDE,
-                "fields": {name: list(place) for name, place in DETAIL_FIELDS.items()},
-            },
-            "class": {
-                "map": "weir_lines",
-                "bytes": self.lines * STRIDE,
-                "fields": {name: list(place) for name, place in CLASS_FIELDS.items()},
-                "ticks_per_ns": 16,
-            },
-            "delays": {
-                "map": "weir_waits",
-                "lines": self.lines,
-                "stride": DELAY_STRIDE,
-                "unit_shift": 20,
-                "span_shift": 10,
-                "fields": {"updated": [8, 4], "worst_us": [20, 4], "worst_before_us": [24, 4]},
-            },
-        }
+        return self._layout
 
     def place(self, queue_id: str, slot: int, parent: int = 0) -> None:
         """Give a queue a slot; its counters start at zero."""
