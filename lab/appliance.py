@@ -8,21 +8,18 @@ disk is gone at the end.
 
 from __future__ import annotations
 
-import ctypes
 import lzma
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
-from lab import plan
+from lab import plan, process, router
 from lab.netns import LabError
 
 IMAGES = plan.BUILD / "images"
 ROUTER = "192.168.88.1"
-PR_SET_PDEATHSIG = 1
 
 
 def newest_image(folder: Path = IMAGES) -> Path | None:
@@ -35,12 +32,8 @@ def run(image: Path, port: int) -> int:
     """Until the machine is switched off, or Ctrl-A X; QEMU's status. Raises LabError."""
     if shutil.which("qemu-system-x86_64") is None:
         raise LabError("qemu-system-x86_64 is missing: `make vm-image` installs it")
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise LabError(f"port {port} is taken; choose another one with PORT=") from error
+    if not router.port_is_free("127.0.0.1", port):
+        raise LabError(f"port {port} is taken; choose another one with PORT=")
     disk = unpacked(image)
     log = plan.BUILD / "vm" / "image-console.log"
     here = sys.stdin.isatty()
@@ -51,7 +44,7 @@ def run(image: Path, port: int) -> int:
         flush=True,
     )
     console = "mon:stdio" if here else f"file:{log}"
-    with subprocess.Popen(qemu(disk, port, console), preexec_fn=_die_with_parent) as machine:
+    with subprocess.Popen(qemu(disk, port, console), preexec_fn=process.die_with_parent) as machine:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: machine.terminate())
         return machine.wait()
@@ -92,7 +85,3 @@ def qemu(disk: Path, port: int, console: str) -> list[str]:
         *("-netdev", "user,id=wan,restrict=on,net=198.51.100.0/24,host=198.51.100.1"),
         *("-device", "virtio-net-pci,netdev=wan,addr=0x6"),
     ]
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
