@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from weir.model.problem import Forbidden, Problem, Unavailable
 from weir.service import audit
+from weir.service.agent_states import meaning
 from weir.service.appliance import ApplianceService
 from weir.service.auth import AuthService
 from weir.service.facade import accounts_path
@@ -53,9 +54,9 @@ class Router:
         status = self._try("status", wrong)
         interfaces = self._try("interfaces", wrong).get("value", [])
         updates = self._try("updates", wrong)
-        state = status.get("state", "ok")
-        if state not in ("ok", "applying"):
-            wrong.append(f"the agent is in the state {state!r}")
+        gravity, sentence = meaning(str(status.get("state", "ok")))
+        if gravity != "ok":
+            wrong.append(sentence)
         store = status.get("store") or {}
         if store.get("ok") is False:
             wrong.append(f"configuration: {store.get('reason')}")

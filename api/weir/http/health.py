@@ -11,6 +11,7 @@ from weir.http.context import Context
 from weir.http.rendering import moment
 from weir.model.problem import Unavailable
 from weir.service import Listing, Principal
+from weir.service.agent_states import meaning
 
 Json = dict[str, Any]
 MAX_LISTED = 1000
@@ -117,7 +118,7 @@ def _agent_checks(context: Context, by: Principal, status: Json) -> list[Json]:
         ]
     state = str(status.get("state", "ok"))
     head = context.service.config.revision(by)
-    checks = [_check("agent", *_AGENT_STATES.get(state, ("warning", f"The agent says {state!r}.")))]
+    checks = [_check("agent", *meaning(state))]
     if status.get("revision") == head:
         checks.append(_check("revision", "ok", f"The kernel runs revision {head}."))
     else:
@@ -125,15 +126,6 @@ def _agent_checks(context: Context, by: Principal, status: Json) -> list[Json]:
         message = f"The kernel runs revision {running}, the configuration is at {head}."
         checks.append(_check("revision", "warning", message))
     return checks
-
-
-_AGENT_STATES = {
-    "ok": ("ok", "The agent answers and the kernel agrees with the configuration."),
-    "applying": ("ok", "The agent is applying a change."),
-    "starting": ("warning", "The agent is starting."),
-    "drift": ("warning", "Somebody changed the kernel; the agent is repairing it."),
-    "failed": ("failed", "The agent could not bring the kernel to the configuration; see its log."),
-}
 
 
 _DATA_STATES = {"ok": "ok", "repaired": "warning", "full": "warning"}

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent's states mean to whoever runs the router."""
+
+from __future__ import annotations
+
+_STATES = {
+    "ok": ("ok", "The agent answers and the kernel agrees with the configuration."),
+    "applying": ("ok", "The agent is applying a change."),
+    "starting": ("warning", "The agent is starting."),
+    "drift": ("warning", "Somebody changed the kernel; the agent is repairing it."),
+    "failed": ("failed", "The agent could not bring the kernel to the configuration; see its log."),
+}
+
+
+def meaning(state: str) -> tuple[str, str]:
+    """How bad it is (`ok`, `warning`, `failed`), and a sentence."""
+    return _STATES.get(state, ("warning", f"The agent says {state!r}."))
