@@ -1,94 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: measure every figure, write build/bench/*.json and docs/benchmarks.md, name what misses.
 
-python -m bench [GROUP...]      groups: see GROUPS; all of them without arguments
+python -m bench [GROUP...]      groups: see bench/groups.py; all of them without arguments
 """
 
 from __future__ import annotations
 
-import json
 import os
-import platform
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from datetime import date
-from pathlib import Path
+from datetime import datetime
 
-from bench import control, fast, imports, instructions, lock, paced, rates, rows, screen
-from bench.rows import OUT, TABLE, Row
-from lab import netns, plan
-from lab.netns import LabError
-from weir.model.problem import Problem
+from bench import document, rows
+from bench.document import Measured
+from bench.groups import GROUPS
+from bench.rows import OUT
+from lab import plan
 
-VM_TIMEOUT_S = "900"
-
-PREAMBLE = """# Benchmarks
-
-Written by `make bench`; do not edit. Each figure is the median of its rounds; ratios compare configurations
-whose rounds were interleaved in one run. "must" is what a release has to reach, "aim" what we want; the last
-column says which of them the median reaches. What is measured, and how, is in the modules of `bench/`.
-
-"""
-
-
-def in_virtual_machine() -> list[Row]:
-    """The rates with EDT on fq, which the development machine's kernel may lack."""
-    folder = OUT / "vm"
-    command = f"{sys.executable} -m bench.rates edt $WEIR_RUN"
-    subprocess.run(
-        [
-            str(plan.ROOT / "lab" / "vm" / "run"),
-            "--timeout",
-            VM_TIMEOUT_S,
-            "--keep",
-            str(folder),
-            "bash",
-            "-c",
-            command,
-        ],
-        check=True,
-        cwd=plan.ROOT,
-    )
-    return rows.read(folder / "rates-edt.json")
-
-
-def counted_instructions() -> list[Row]:
-    """Instructions per packet, in the virtual machine whose clock counts them."""
-    folder = OUT / "instructions"
-    command = f"{sys.executable} -m bench.instructions $WEIR_RUN"
-    runner = [str(plan.ROOT / "lab" / "vm" / "run"), "--count-instructions", "--keep", str(folder)]
-    subprocess.run([*runner, "bash", "-c", command], check=True, cwd=plan.ROOT)
-    return instructions.rows(instructions.read(folder))
-
-
-def tables() -> list[Row]:
-    """The datapath's lookup tables alone, by its own program."""
-    folder = plan.ROOT / "datapath"
-    netns.run(["make", "-s", "-C", str(folder), "bench"])
-    built = plan.BUILD / "datapath"
-    printed = netns.run([str(built / "datapath_bench"), str(built / "lookup_bench.bpf.o")])
-    found = [Row(**fields) for fields in json.loads(printed)]
-    # The memory of a queue is measured with all its tables, by `control`.
-    return [row for row in found if row.id != "kernel-bytes-per-queue"]
-
-
-GROUPS: dict[str, Callable[[], list[Row]]] = {
-    "paced": paced.run,
-    "overload": paced.overload,
-    "nat": paced.translated,
-    "fast": fast.run,
-    "destinations": fast.destinations,
-    "lock": lock.run,
-    "tables": tables,
-    "imports": imports.run,
-    "control": control.run,
-    "screen": screen.run,
-    "police": lambda: rates.run("police"),
-    "instructions": counted_instructions,
-    "vm": in_virtual_machine,
-}
+GRACE_S = 30
 
 
 def main() -> None:
@@ -96,48 +27,57 @@ def main() -> None:
     unknown = [name for name in wanted if name not in GROUPS]
     if unknown:
         sys.exit(f"bench: there is no group {unknown[0]}; there are {', '.join(GROUPS)}")
-    failed = []
+    begun_s = time.monotonic()
     for name in wanted:
-        print(f"bench: measuring {name}", flush=True)
-        begun_s = time.monotonic()
-        try:
-            found = GROUPS[name]()
-        except (LabError, Problem, OSError, subprocess.SubprocessError, AssertionError, ValueError) as error:
-            reason = str(error) or type(error).__name__
-            print(f"bench: {name} could not be measured: {reason}", flush=True)
-            failed.append(name)
-            continue
-        print(f"bench: {name} took {time.monotonic() - begun_s:.0f} s", flush=True)
-        rows.write(name, found)
-        print(rows.table(found), flush=True)
-    every = [
-        row for name in GROUPS if (OUT / f"{name}.json").exists() for row in rows.read(OUT / f"{name}.json")
-    ]
-    write_table(every)
+        measure(name)
+    found = {name: rows.read(OUT / f"{name}.json") for name in GROUPS if (OUT / f"{name}.json").exists()}
+    every = [row for group in found.values() for row in group]
+    missing = {
+        id: name for name, group in GROUPS.items() for id in group.ids if id not in {row.id for row in every}
+    }
+    document.write(found, document.read_measured(), sorted(missing))
+    print(rows.table(every))
+    print(f"bench: all of it took {(time.monotonic() - begun_s) / 60:.1f} min")
     missed = [row for row in every if not row.reaches_must]
     for row in missed:
         print(f"misses its must: {row.id} = {row.median:g} {row.unit} (must {row.must:g})")
-    if failed:
-        print(f"not measured: {', '.join(failed)}; their rows in the table are of an earlier run")
-    if not missed:
-        print(f"all {len(every)} rows reach their must")
-    sys.exit(1 if failed else 0)
+    for id, name in missing.items():
+        print(f"not measured: {id} (group {name})")
+    if not missed and not missing:
+        print("every row reaches its must")
+    sys.exit(1 if any(name in wanted for name in missing.values()) else 0)
 
 
-def write_table(every: list[Row]) -> None:
-    machine = (
-        f"Measured on {date.today().isoformat()}: {os.cpu_count()} processors ({processor()}), Linux "
-        f"{platform.release()}; rates of edt in the virtual machine of `lab/vm` (emulated processors).\n\n"
+def measure(name: str) -> None:
+    """In a process of its own: what goes wrong there, or lasts too long, costs this group alone."""
+    load = os.getloadavg()[0]
+    print(f"bench: measuring {name} (load {load:.1f})", flush=True)
+    (OUT / f"{name}.json").unlink(missing_ok=True)
+    at, begun_s = datetime.now(), time.monotonic()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "bench.groups", name], cwd=plan.ROOT, start_new_session=True
     )
-    TABLE.write_text(PREAMBLE + machine + rows.table(every))
+    try:
+        child.wait(GROUPS[name].limit_s)
+    except subprocess.TimeoutExpired:
+        print(f"bench: {name} is stopped after {GROUPS[name].limit_s} s", flush=True)
+        stop(child)
+    except KeyboardInterrupt:
+        stop(child)
+        raise
+    took_s = time.monotonic() - begun_s
+    print(f"bench: {name} took {took_s:.0f} s", flush=True)
+    document.note(Measured(name, f"{at:%Y-%m-%d %H:%M}", round(took_s), round(load, 1)))
 
 
-def processor() -> str:
-    with Path("/proc/cpuinfo").open() as lines:
-        for line in lines:
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.machine()
+def stop(child: subprocess.Popen[bytes]) -> None:
+    """Let it clean up; end what is left of it."""
+    child.send_signal(signal.SIGINT)
+    try:
+        child.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 if __name__ == "__main__":

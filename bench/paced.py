@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from operator import attrgetter
 
 from bench import forwarding, trees
 from bench.forwarding import Configuration, Rate
-from bench.rows import Better, Row
+from bench.rows import Row
 from bench.trees import Trees
 from lab import netns
 from weir.adapters.datapath import Datapath
@@ -41,16 +42,15 @@ def run() -> list[Row]:
         )
     tree = "4,096 queues in 3 levels"
     rows = [
-        ratio("paced-4096x3", f"{tree} (edt): over unshaped", rates, "edt", "unshaped", 0.85, 0.97),
-        ratio("paced-4096x3-vs-htb", f"{tree} (edt): over HTB", rates, "edt", "htb", 2.0, 3.0),
-        ratio("policed-4096x3", f"{tree} (police): over unshaped", rates, "police", "unshaped", 0.85, 0.97),
+        ratio("paced-4096x3", f"{tree} (edt): over unshaped", rates, "edt", "unshaped"),
+        ratio("paced-4096x3-vs-htb", f"{tree} (edt): over HTB", rates, "edt", "htb"),
+        ratio("policed-4096x3", f"{tree} (police): over unshaped", rates, "police", "unshaped"),
         ratio(
-            "paced-100kx3", "100,000 queues in 3 levels (edt): over unshaped", rates, "edt-100k", "unshaped",
-            0.75, 0.90,
+            "paced-100kx3", "100,000 queues in 3 levels (edt): over unshaped", rates, "edt-100k", "unshaped"
         ),
-    ]  # fmt: skip
+    ]
     rows += [
-        peer(f"peer-{name}", f"{what}: over unshaped", rates, name, "unshaped")
+        ratio(f"peer-{name}", f"{what}: over unshaped", rates, name, "unshaped")
         for name, what in (
             ("htb", f"HTB, {tree}, class by BPF"),
             ("htb-u32", f"HTB, {tree}, class by hashed u32"),
@@ -61,7 +61,7 @@ def run() -> list[Row]:
     rows.append(
         Row.of(
             "unshaped-mpps", "packets per second unshaped (only to judge the machine by)", "Mp/s",
-            [rate.counted / 1e6 for rate in rates["unshaped"]], must=0, aim=0, better="higher",
+            [rate.counted / 1e6 for rate in rates["unshaped"]], better="higher",
         )
     )  # fmt: skip
     return rows
@@ -79,11 +79,11 @@ def overload() -> list[Row]:
                 Configuration("htb", trees.by_u32(LEAVES, OVERLOAD_BPS)),
             ],
         )
-    made = {name: [Rate(rate.made, rate.made) for rate in found] for name, found in rates.items()}
     what = "4,096 queues under a parent of 200 Mbit/s, flooded"
+    made = attrgetter("made")
     return [
-        ratio("overload", f"{what} (edt): packets handled over unshaped", made, "edt", "unshaped", 0.90, 1.0),
-        peer("peer-overload-htb", f"{what}, HTB by u32: over unshaped", made, "htb", "unshaped"),
+        ratio("overload", f"{what} (edt): packets handled over unshaped", rates, "edt", "unshaped", made),
+        ratio("peer-overload-htb", f"{what}, HTB by u32: over unshaped", rates, "htb", "unshaped", made),
     ]
 
 
@@ -102,8 +102,8 @@ def translated() -> list[Row]:
         )
     what = "4,096 queues in 3 levels behind masquerading (edt)"
     return [
-        ratio("paced-4096x3-nat-vs-htb", f"{what}: over HTB", rates, "edt", "htb", 1.5, 2.0),
-        peer("paced-4096x3-nat", f"{what}: over unshaped with masquerading", rates, "edt", "unshaped"),
+        ratio("paced-4096x3-nat-vs-htb", f"{what}: over HTB", rates, "edt", "htb"),
+        ratio("paced-4096x3-nat", f"{what}: over unshaped with masquerading", rates, "edt", "unshaped"),
     ]
 
 
@@ -118,11 +118,14 @@ def masquerade() -> None:
 
 
 def measure(
-    stack: ExitStack, configurations: Sequence[Configuration], *, before: object = None
+    stack: ExitStack,
+    configurations: Sequence[Configuration],
+    *,
+    before: Callable[[], None] | None = None,
 ) -> dict[str, list[Rate]]:
     forwarding.build()
     rig = stack.enter_context(forwarding.Rig(configurations, LEAVES))
-    if callable(before):
+    if before is not None:
         with netns.inside(forwarding.ROUTER):
             before()
     return rig.measure(ROUNDS)
@@ -134,15 +137,8 @@ def ratio(
     rates: dict[str, list[Rate]],
     first: str,
     second: str,
-    must: float,
-    aim: float,
-    better: Better = "higher",
+    figure: Callable[[Rate], float] = attrgetter("counted"),
 ) -> Row:
-    """Medians of the ratios within each round."""
-    values = [a.counted / b.counted for a, b in zip(rates[first], rates[second], strict=True)]
-    return Row.of(id, f"packets per second, {what}", "ratio", values, must=must, aim=aim, better=better)
-
-
-def peer(id: str, what: str, rates: dict[str, list[Rate]], first: str, second: str) -> Row:
-    """A figure to compare with; nothing is demanded of it."""
-    return ratio(id, what, rates, first, second, 0, 0)
+    """Medians of the ratios within each round, of packets that arrived or another `figure`."""
+    values = [figure(a) / figure(b) for a, b in zip(rates[first], rates[second], strict=True)]
+    return Row.of(id, f"packets per second, {what}", "ratio", values, better="higher")

@@ -20,7 +20,7 @@ from lab.measure import Flow
 from tests.router import MEGABIT, Router, customer, rate, running_router
 
 ROUNDS = 5
-UDP_MBIT = {"police": (1, 10, 100), "edt": (1, 10, 50)}
+UDP_MBIT = {"police": (1, 10, 100, 1000), "edt": (1, 10, 50)}
 TCP_MBIT = (1, 10, 50)
 ROUND_TRIP_MS = 20
 
@@ -36,17 +36,22 @@ def udp_rows(target: Router, shaper: str) -> list[Row]:
             "download",
             int(mbit * 1.3 * MEGABIT),
             ip_bytes=1428,
-            batch=max(1, mbit // 5) if shaper == "edt" else 1,
+            batch=batch(mbit, shaper),
         )
         errors = []
         for _ in range(ROUNDS):
             (result,) = measure.measure([flow], warm_s=1.5, seconds=4)
             errors.append(abs(result.rate_bps / (mbit * MEGABIT) - 1))
         what = f"UDP through a limit of {mbit} Mbit/s ({shaper}): error of the measured rate"
-        found.append(
-            Row.of(f"rate-error-{shaper}-{mbit}", what, "share", errors, must=0.01, aim=0.002, better="lower")
-        )
+        found.append(Row.of(f"rate-error-{shaper}-{mbit}", what, "share", errors))
     return found
+
+
+def batch(mbit: int, shaper: str) -> int:
+    """Datagrams for each call of the sender, who must offer more than the limit lets through."""
+    if shaper == "edt":
+        return max(1, mbit // 5)
+    return mbit // 25 if mbit > 100 else 1
 
 
 @contextmanager
@@ -63,7 +68,6 @@ def distant(shaper: str) -> Iterator[tuple[str, str]]:
 def tcp_rows(target: Router, shaper: str) -> list[Row]:
     """One TCP transfer 20 ms away: goodput over the limit less headers."""
     found = []
-    must, aim = (0.97, 0.99) if shaper == "edt" else (0.85, 0.98)
     with distant(shaper) as (server, namespace):
         for mbit in TCP_MBIT:
             target.bulk(upsert=[customer(0, max_limit_bps=rate(mbit, mbit))])
@@ -76,17 +80,7 @@ def tcp_rows(target: Router, shaper: str) -> list[Row]:
             what = (
                 f"TCP at {ROUND_TRIP_MS} ms through {mbit} Mbit/s ({shaper}): goodput over limit less headers"
             )
-            found.append(
-                Row.of(
-                    f"tcp-goodput-{shaper}-{mbit}",
-                    what,
-                    "share",
-                    shares,
-                    must=must,
-                    aim=aim,
-                    better="higher",
-                )
-            )
+            found.append(Row.of(f"tcp-goodput-{shaper}-{mbit}", what, "share", shares, better="higher"))
     return found
 
 

@@ -37,7 +37,7 @@ def streams(target: Router, browsers: int = 20, seconds: float = 5.0) -> Row:
                 stream.close()
         shares.append(max(used - idle, 0.0))
     what = "20 browsers watching 100 queues each: share of one core"
-    return Row.of("sse-20-core", what, "core", shares, must=0.10, aim=0.05, better="lower")
+    return Row.of("sse-20-core", what, "core", shares)
 
 
 def open_stream(target: Router, ids: list[str]) -> socket.socket:
@@ -102,7 +102,7 @@ def memory(target: Router) -> Row:
         sums_mb.append(total_kib * 1024 / 1e6)
         target.api.call("GET", "/queues?limit=1000")
     what = "agent and API together with 100,000 queues"
-    return Row.of("rss-100k", what, "MB", sums_mb, must=400, aim=300, better="lower")
+    return Row.of("rss-100k", what, "MB", sums_mb)
 
 
 def proportional_kib(pid: int) -> int:
@@ -127,11 +127,10 @@ def kernel_memory(queues: int) -> list[Row]:
     return [
         Row.of(
             "kernel-bytes-per-queue", f"kernel memory of a queue without lookup tables, {what}", "bytes",
-            state, must=512, aim=256, better="lower",
+            state,
         ),
         Row.of(
             "lookup-bytes-per-queue", f"lookup tables of both families for a queue, {what}", "bytes", lookup,
-            must=1024, aim=512, better="lower",
         ),
     ]  # fmt: skip
 

@@ -8,18 +8,18 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
+from bench.demands import DEMANDS, Better, Demand
 from lab import plan
 
 OUT = plan.BUILD / "bench"
-TABLE = plan.ROOT / "docs" / "benchmarks.md"
-Better = Literal["higher", "lower"]
+ANYTHING = {"higher": 0.0, "lower": 1e9}
+"""The `must` and `aim` in the file of a row of which nothing is demanded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`must` is what a release has to reach, `aim` what we would like; `better` says which way is good."""
+    """A figure and what is demanded of it (`bench.demands`)."""
 
     id: str
     what: str
@@ -33,21 +33,15 @@ class Row:
     better: Better
 
     @classmethod
-    def of(
-        cls,
-        id: str,
-        what: str,
-        unit: str,
-        values: Sequence[float],
-        *,
-        must: float,
-        aim: float,
-        better: Better,
-    ) -> Row:
-        """The row of several rounds of one measurement."""
-        numbers = (statistics.median(values), min(values), max(values))
-        median, least, most = (_rounded(number) for number in numbers)
-        return cls(id, what, unit, median, least, most, len(values), must, aim, better)
+    def of(cls, id: str, what: str, unit: str, values: Sequence[float], better: Better | None = None) -> Row:
+        """The row of several rounds of one measurement; `better` is needed where nothing is demanded."""
+        median, least, most = (round_4(f(values)) for f in (statistics.median, min, max))
+        demand = demand_of(id, better)
+        return cls(id, what, unit, median, least, most, len(values), demand.must, demand.aim, demand.better)
+
+    @property
+    def demanded(self) -> bool:
+        return self.id in DEMANDS
 
     @property
     def reaches_must(self) -> bool:
@@ -58,7 +52,16 @@ class Row:
         return self.median >= self.aim if self.better == "higher" else self.median <= self.aim
 
 
-def _rounded(value: float) -> float:
+def demand_of(id: str, better: Better | None = None) -> Demand:
+    """What is demanded of a row; of others anything will do, and `better` says which way is good."""
+    if id in DEMANDS:
+        return DEMANDS[id]
+    if better is None:
+        raise ValueError(f"bench: nothing is demanded of {id}, and it does not say what is better")
+    return Demand(ANYTHING[better], ANYTHING[better], better)
+
+
+def round_4(value: float) -> float:
     """Four significant digits: more would pretend a precision that no round repeats."""
     return float(f"{value:.4g}")
 
@@ -81,10 +84,17 @@ def table(rows: Sequence[Row]) -> str:
         "|---|---|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     for row in rows:
-        sign = ">=" if row.better == "higher" else "<="
-        verdict = "aim" if row.reaches_aim else "must" if row.reaches_must else "**misses**"
         lines.append(
             f"| `{row.id}` | {row.what} | {row.unit} | {row.median:g} | {row.min:g} | {row.max:g} "
-            f"| {row.rounds} | {sign} {row.must:g} | {sign} {row.aim:g} | {verdict} |"
+            f"| {row.rounds} | {verdict(row)} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def verdict(row: Row) -> str:
+    """The last three columns: must, aim, and which of them the median reaches."""
+    if not row.demanded:
+        return "| |"
+    sign = ">=" if row.better == "higher" else "<="
+    reached = "aim" if row.reaches_aim else "must" if row.reaches_must else "**misses**"
+    return f"{sign} {row.must:g} | {sign} {row.aim:g} | {reached}"

@@ -20,10 +20,10 @@ def run() -> list[Row]:
     return [
         Row.of(
             "scroll-10k-fps", "scrolling the list of 10,000 queues at 4,000 px/s: frames per second",
-            "fps", found["scroll_fps"], must=58, aim=59.5, better="higher",
+            "fps", found["scroll_fps"],
         ),
         Row.of(
             "live-100-ms", "new numbers in 100 visible rows: main-thread time of one update",
-            "ms", found["live_ms"], must=5, aim=3, better="lower",
+            "ms", found["live_ms"],
         ),
     ]  # fmt: skip

@@ -24,7 +24,6 @@
 
 struct row {
 	const char *id, *what, *unit;
-	double must, aim;
 };
 
 static double values[ROUNDS];
@@ -49,20 +48,13 @@ static uint64_t random_bits(void)
 	return state * 2685821657736338717ULL;
 }
 
-static int compare(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
 static void print_row(const struct row *row)
 {
-	qsort(values, ROUNDS, sizeof(*values), compare);
-	printf("%s{\"id\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"min\": %.6g, "
-	       "\"max\": %.6g, \"rounds\": %d, \"must\": %.6g, \"aim\": %.6g, \"better\": \"lower\"}",
-	       row_count++ ? ",\n " : "[", row->id, row->what, row->unit, values[ROUNDS / 2], values[0],
-	       values[ROUNDS - 1], ROUNDS, row->must, row->aim);
+	printf("%s{\"id\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"values\": [",
+	       row_count++ ? ",\n " : "[", row->id, row->what, row->unit);
+	for (int round = 0; round < ROUNDS; round++)
+		printf("%s%.6g", round ? ", " : "", values[round]);
+	printf("]}");
 }
 
 static void same_value(double value)
@@ -137,25 +129,19 @@ static int measure_lookups(struct weir *weir, struct bpf_object *object, int fam
 static int measure_memory(struct weir *weir, uint32_t empty_units)
 {
 	static const struct row table = { "lookup-v4-mb",
-					  "memory of the v4 table, 100,000 scattered prefixes", "MB", 40,
-					  10 };
-	static const struct row queue = { "kernel-bytes-per-queue",
-					  "class lines and counters of one queue, both directions", "bytes",
-					  512, 256 };
+					  "memory of the v4 table, 100,000 scattered prefixes", "MB" };
 	struct weir_usage usage;
 	int error = weir_usage(weir, &usage);
 
 	same_value((usage.v4_units_used - empty_units + 4096) * 64 / 1e6);
 	print_row(&table);
-	same_value(2 * (64 + 64));
-	print_row(&queue);
 	return error;
 }
 
 static int measure_classes(struct weir *weir)
 {
-	static const struct row all = { "apply-10k", "10,000 classes into the kernel", "ms", 20, 1 };
-	static const struct row one = { "apply-one", "one class into the kernel", "ms", 0.1, 0.01 };
+	static const struct row all = { "apply-10k", "10,000 classes into the kernel", "ms" };
+	static const struct row one = { "apply-one", "one class into the kernel", "ms" };
 	struct weir_class_spec *specs = calloc(CLASSES, sizeof(*specs));
 	double single[ROUNDS];
 	int error = specs ? 0 : -ENOMEM;
@@ -207,11 +193,9 @@ static struct bpf_object *open_lookups(struct weir *weir, const char *path)
 int main(int count, char **arguments)
 {
 	static const struct row v4 = { "lookup-v4-ns",
-				       "lookup in 100,000 scattered v4 prefixes, random addresses", "ns", 30,
-				       10 };
+				       "lookup in 100,000 scattered v4 prefixes, random addresses", "ns" };
 	static const struct row v6 = { "lookup-v6-ns",
-				       "lookup in 100,000 scattered v6 prefixes, random addresses", "ns", 60,
-				       30 };
+				       "lookup in 100,000 scattered v6 prefixes, random addresses", "ns" };
 	struct weir_options options = { .slots = 131072 };
 	struct bpf_object *object = NULL;
 	struct weir *weir = NULL;

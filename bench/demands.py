@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is demanded of the figures. Rows without a demand are there to compare with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """`must` is what a release has to reach, `aim` what we would like; `better` says which way is good."""
+
+    must: float
+    aim: float
+    better: Better
+
+
+def least(must: float, aim: float) -> Demand:
+    return Demand(must, aim, "higher")
+
+
+def most(must: float, aim: float) -> Demand:
+    return Demand(must, aim, "lower")
+
+
+def half(must: float) -> Demand:
+    """Where no aim was set: half of what is allowed."""
+    return most(must, must / 2)
+
+
+RATE_ERROR = most(0.01, 0.002)
+TCP_GOODPUT = least(0.97, 0.99)
+
+RELEASE = {
+    "paced-4096x3": least(0.85, 0.97),
+    "paced-4096x3-vs-htb": least(2, 3),
+    "paced-4096x3-nat-vs-htb": least(1.5, 2),
+    "paced-100kx3": least(0.75, 0.90),
+    "fast-4096x3": least(2.3, 3.5),
+    "fast-100kx3-vs-4096": least(0.80, 0.95),
+    "fast-vs-xdp-forward": least(0.75, 1.0),
+    "overload": least(0.90, 1.0),
+    "random-dst-fast": least(0.90, 0.97),
+    "random-dst-kernel": least(0.90, 0.97),
+    "insn-paced": most(1.15, 1.08),
+    "insn-fast": most(0.55, 0.45),
+    "lookup-v4-ns": most(30, 10),
+    "lookup-v6-ns": most(60, 30),
+    "lookup-v4-mb": most(40, 10),
+    "kernel-bytes-per-queue": most(512, 256),
+    "apply-10k": most(20, 1),
+    "apply-one": most(0.1, 0.01),
+    "rate-error-police-1": RATE_ERROR,
+    "rate-error-police-10": RATE_ERROR,
+    "rate-error-police-100": RATE_ERROR,
+    "rate-error-police-1000": RATE_ERROR,
+    "rate-error-edt-1": RATE_ERROR,
+    "rate-error-edt-10": RATE_ERROR,
+    "rate-error-edt-50": RATE_ERROR,
+    "tcp-goodput-edt-1": TCP_GOODPUT,
+    "tcp-goodput-edt-10": TCP_GOODPUT,
+    "tcp-goodput-edt-50": TCP_GOODPUT,
+    "import-10k-report": half(3),
+    "import-10k-commit": half(3),
+    "import-100k-report": half(40),
+    "import-100k-commit": half(40),
+    "change-one-p50": most(15, 8),
+    "change-one-p99": most(60, 25),
+    "list-100-p99": half(30),
+    "sse-20-core": half(0.10),
+    "rss-100k": most(400, 300),
+}
+"""What a release has to reach."""
+
+OURS = {
+    "policed-4096x3": least(0.85, 0.97),
+    "lookup-bytes-per-queue": half(1024),
+    "scroll-10k-fps": least(58, 59.5),
+    "live-100-ms": most(5, 3),
+    **{f"{what}-10k": half(1.5) for what in ("read-routeros", "read-libreqos", "read-csv")},
+    **{f"{what}-100k": half(15) for what in ("read-routeros", "read-libreqos", "read-csv")},
+    **{f"{what}-routeros-10k": half(1.5) for what in ("reread", "write")},
+    **{f"{what}-routeros-100k": half(15) for what in ("reread", "write")},
+}
+"""What we ask of ourselves beyond that."""
+
+DEMANDS = RELEASE | OURS

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/benchmarks.md, from what was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bench import lock, rows
+from bench.rows import OUT, Row
+from lab import plan
+
+PAGE = plan.ROOT / "docs" / "benchmarks.md"
+NOTES = OUT / "groups"
+
+PREAMBLE = """<!-- SPDX-License-Identifier: Apache-2.0 -->
+# Benchmarks
+
+Written by `make bench`; do not edit. Each figure is the median of its rounds; ratios compare configurations
+whose rounds were interleaved in one run. "must" is what a release has to reach, "aim" what we want; the last
+column says which of them the median reaches; rows without them are there to compare with. What is measured,
+and how, is in the modules of `bench/`.
+
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """When a group was measured, how long that took, and the machine's load (1 min) when it began."""
+
+    group: str
+    at: str
+    took_s: int
+    load: float
+
+
+def note(measured: Measured) -> None:
+    NOTES.mkdir(parents=True, exist_ok=True)
+    (NOTES / f"{measured.group}.json").write_text(json.dumps(asdict(measured)) + "\n")
+
+
+def read_measured() -> dict[str, Measured]:
+    every = [Measured(**json.loads(path.read_text())) for path in NOTES.glob("*.json")]
+    return {measured.group: measured for measured in every}
+
+
+def write(
+    found: Mapping[str, Sequence[Row]], measured: Mapping[str, Measured], missing: Sequence[str]
+) -> None:
+    """The whole page; `found` by group, `missing` the demanded rows that nobody has measured."""
+    every = [row for group in found.values() for row in group]
+    words = [PREAMBLE, machine(), rows.table(every)]
+    if missing:
+        words.append(f"\nNot measured: {', '.join(f'`{id}`' for id in missing)}.\n")
+    words += ["\n", times([measured[name] for name in found if name in measured]), "\n", lock.page(every)]
+    PAGE.write_text("".join(words))
+
+
+def machine() -> str:
+    return (
+        f"{os.cpu_count()} processors ({processor()}), Linux {platform.release()}; the groups vm and "
+        "instructions in the virtual machine of `lab/vm` (emulated processors).\n\n"
+    )
+
+
+def times(measured: Sequence[Measured]) -> str:
+    lines = ["| group | measured at | took | load before |", "|---|---|---:|---:|"]
+    lines += [f"| {one.group} | {one.at} | {one.took_s} s | {one.load} |" for one in measured]
+    return "\n".join(lines) + "\n"
+
+
+def processor() -> str:
+    with Path("/proc/cpuinfo").open() as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The groups of figures. Each is measured in a process of its own:
+
+python -m bench.groups NAME      writes build/bench/NAME.json
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from bench import control, fast, imports, instructions, lock, paced, rates, rows, screen
+from bench.rows import OUT, Row
+from lab import netns, plan
+from lab.netns import LabError
+from weir.model.problem import Problem
+
+VM = [str(plan.ROOT / "lab" / "vm" / "run")]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Figures that are measured together; `ids` are those of which something is demanded."""
+
+    run: Callable[[], list[Row]]
+    limit_s: int
+    """It is stopped after that time, for the others to be measured; about three times what it takes."""
+    ids: Sequence[str]
+
+
+def in_virtual_machine() -> list[Row]:
+    """The rates with EDT on fq, which the development machine's kernel may lack."""
+    folder = OUT / "vm"
+    command = f"{sys.executable} -m bench.rates edt $WEIR_RUN"
+    runner = [*VM, "--timeout", "900", "--keep", str(folder)]
+    subprocess.run([*runner, "bash", "-c", command], check=True, cwd=plan.ROOT)
+    return rows.read(folder / "rates-edt.json")
+
+
+def counted_instructions() -> list[Row]:
+    """Instructions per packet, in the virtual machine whose clock counts them."""
+    folder = OUT / "instructions"
+    command = f"{sys.executable} -m bench.instructions $WEIR_RUN"
+    runner = [*VM, "--count-instructions", "--keep", str(folder)]
+    subprocess.run([*runner, "bash", "-c", command], check=True, cwd=plan.ROOT)
+    return instructions.rows(instructions.read(folder))
+
+
+def tables() -> list[Row]:
+    """The datapath's lookup tables alone, by its own program."""
+    folder = plan.ROOT / "datapath"
+    netns.run(["make", "-s", "-C", str(folder), "bench"])
+    built = plan.BUILD / "datapath"
+    printed = netns.run([str(built / "datapath_bench"), str(built / "lookup_bench.bpf.o")])
+    return [Row.of(**fields) for fields in json.loads(printed)]
+
+
+def of_sizes(*names: str) -> list[str]:
+    return [f"{name}-{size}" for size in ("10k", "100k") for name in names]
+
+
+GROUPS: dict[str, Group] = {
+    "tables": Group(tables, 120, ("lookup-v4-ns", "lookup-v6-ns", "lookup-v4-mb", "apply-10k", "apply-one")),
+    "paced": Group(paced.run, 240, ("paced-4096x3", "paced-4096x3-vs-htb", "paced-100kx3", "policed-4096x3")),
+    "overload": Group(paced.overload, 300, ("overload",)),
+    "nat": Group(paced.translated, 120, ("paced-4096x3-nat-vs-htb",)),
+    "fast": Group(fast.run, 180, ("fast-4096x3", "fast-100kx3-vs-4096", "fast-vs-xdp-forward")),
+    "destinations": Group(fast.destinations, 120, ("random-dst-fast", "random-dst-kernel")),
+    "lock": Group(lock.run, 120, ()),
+    "imports": Group(
+        imports.run,
+        480,
+        of_sizes("read-routeros", "read-libreqos", "read-csv", "reread-routeros", "write-routeros"),
+    ),
+    "control": Group(
+        control.run,
+        900,
+        (
+            "import-10k-report",
+            "import-10k-commit",
+            "import-100k-report",
+            "import-100k-commit",
+            "change-one-p50",
+            "change-one-p99",
+            "list-100-p99",
+            "sse-20-core",
+            "rss-100k",
+            "kernel-bytes-per-queue",
+            "lookup-bytes-per-queue",
+        ),
+    ),
+    "screen": Group(screen.run, 240, ("scroll-10k-fps", "live-100-ms")),
+    "police": Group(
+        partial(rates.run, "police"), 480, [f"rate-error-police-{mbit}" for mbit in rates.UDP_MBIT["police"]]
+    ),
+    "instructions": Group(counted_instructions, 480, ("insn-paced", "insn-fast")),
+    "vm": Group(
+        in_virtual_machine,
+        960,
+        [f"rate-error-edt-{mbit}" for mbit in rates.UDP_MBIT["edt"]]
+        + [f"tcp-goodput-edt-{mbit}" for mbit in rates.TCP_MBIT],
+    ),
+}
+
+
+def main() -> None:
+    name = sys.argv[1]
+    try:
+        found = GROUPS[name].run()
+    except (LabError, Problem, OSError, subprocess.SubprocessError, AssertionError, ValueError) as error:
+        sys.exit(f"bench: {name} could not be measured: {error or type(error).__name__}")
+    rows.write(name, found)
+    print(rows.table(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()

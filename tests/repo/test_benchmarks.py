@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every figure that a release is judged by has its demand, and a group that measures it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import rates
+from bench.demands import DEMANDS, RELEASE
+from bench.groups import GROUPS
+from bench.rows import Row, demand_of, table
+
+REQUIRED = """
+paced-4096x3 0.85 0.97
+paced-4096x3-vs-htb 2.0 3
+paced-4096x3-nat-vs-htb 1.5 2
+fast-4096x3 2.3 3.5
+fast-100kx3-vs-4096 0.80 0.95
+fast-vs-xdp-forward 0.75 1.0
+paced-100kx3 0.75 0.90
+overload 0.90 1.0
+random-dst-fast 0.90 0.97
+random-dst-kernel 0.90 0.97
+lookup-v4-ns 30 10
+lookup-v6-ns 60 30
+lookup-v4-mb 40 10
+kernel-bytes-per-queue 512 256
+apply-10k 20 1
+apply-one 0.1 0.01
+insn-paced 1.15 1.08
+insn-fast 0.55 0.45
+import-10k-report 3
+import-10k-commit 3
+import-100k-report 40
+import-100k-commit 40
+change-one-p50 15
+change-one-p99 60
+list-100-p99 30
+sse-20-core 0.1
+rss-100k 400
+"""
+"""The figures that were asked for, with what they must reach and, where one was set, the aim."""
+
+HIGHER_IS_BETTER = ("paced", "fast", "overload", "random", "tcp-goodput")
+
+
+@pytest.mark.parametrize("line", REQUIRED.split("\n")[1:-1])
+def test_a_required_figure_has_the_demand_that_was_made(line: str) -> None:
+    id, must, *aim = line.split()
+    demand = RELEASE[id]
+    assert demand.must == float(must)
+    assert not aim or demand.aim == float(aim[0])
+    assert demand.better == ("higher" if id.startswith(HIGHER_IS_BETTER) else "lower")
+
+
+def test_rates_are_demanded_at_every_speed_that_is_measured() -> None:
+    wanted = {f"rate-error-{shaper}-{mbit}" for shaper, speeds in rates.UDP_MBIT.items() for mbit in speeds}
+    goodput = {f"tcp-goodput-edt-{mbit}" for mbit in rates.TCP_MBIT}
+    required = {line.split()[0] for line in REQUIRED.split("\n")[1:-1]}
+    assert set(RELEASE) - required == wanted | goodput
+    assert all(RELEASE[id].must == 0.01 for id in wanted)
+    assert all(RELEASE[id].must == 0.97 for id in goodput)
+
+
+def test_each_demand_belongs_to_one_group() -> None:
+    declared = sorted(id for group in GROUPS.values() for id in group.ids)
+    assert declared == sorted(DEMANDS)
+
+
+def test_an_aim_is_at_least_as_good_as_its_must() -> None:
+    for id, demand in DEMANDS.items():
+        assert demand.aim >= demand.must if demand.better == "higher" else demand.aim <= demand.must, id
+
+
+def test_a_row_misses_by_its_median_and_a_peer_never_does() -> None:
+    row = Row.of("overload", "what", "ratio", [0.95, 0.85, 0.80])
+    assert (row.median, row.min, row.max, row.rounds) == (0.85, 0.80, 0.95, 3)
+    assert not row.reaches_must
+    assert "**misses**" in table([row])
+    peer = Row.of("peer-htb", "what", "ratio", [0.2], better="higher")
+    assert peer.reaches_must
+    assert table([peer]).splitlines()[-1].endswith("| 1 | | | |")
+
+
+def test_a_row_without_a_demand_has_to_say_what_is_better() -> None:
+    with pytest.raises(ValueError, match="peer-htb"):
+        demand_of("peer-htb")
