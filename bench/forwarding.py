@@ -22,6 +22,8 @@ SINK = "weir-bench-sink"
 OUT = plan.BUILD / "bench"
 FIRST_NETWORK = 16
 QUEUES = 2
+SETTLE_MS = 60
+"""Shorter runs of the generator mostly set up and tear down their pages."""
 
 
 Way = Literal["stack", "wire", "nowhere"]
@@ -59,6 +61,8 @@ class Rate:
 
     made: float
     counted: float
+    handled: float
+    """Forwarded, or dropped by decision: all that were made but those that a full ring lost."""
 
 
 class Rig:
@@ -145,17 +149,19 @@ class Rig:
             )
         return answer
 
-    def measure(self, rounds: int, run_ms: int = 300) -> dict[str, list[Rate]]:
-        """Rates of each configuration in each round; the order within a round is random."""
+    def measure(self, rounds: int, run_ms: int = 300, settle_ms: int = SETTLE_MS) -> dict[str, list[Rate]]:
+        """Rates of each configuration in each round, from `settle_ms` on; a round's order is random."""
         rates: dict[str, list[Rate]] = {configuration.name: [] for configuration, _ in self.ports}
         for _ in range(rounds):
             for configuration, port in random.sample(self.ports, len(self.ports)):
                 addresses = configuration.addresses or self.addresses
-                made, counted, ns = self._ask(
-                    f"run {configuration.way} {port.ingress} {port.network} {addresses} {run_ms}"
+                answer = self._ask(
+                    f"run {configuration.way} {port.ingress} {port.network} {addresses} {settle_ms} {run_ms}"
                 )
+                made, counted, lost, ns = (int(word) for word in answer)
+                per_s = 1e9 / ns
                 rates[configuration.name].append(
-                    Rate(int(made) * 1e9 / int(ns), int(counted) * 1e9 / int(ns))
+                    Rate(made * per_s, counted * per_s, handled=(made - lost) * per_s)
                 )
         return rates
 

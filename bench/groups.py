@@ -68,9 +68,9 @@ GROUPS: dict[str, Group] = {
     "paced": Group(paced.run, 240, ("paced-4096x3", "paced-4096x3-vs-htb", "paced-100kx3", "policed-4096x3")),
     "overload": Group(paced.overload, 300, ("overload",)),
     "nat": Group(paced.translated, 120, ("paced-4096x3-nat-vs-htb",)),
-    "fast": Group(fast.run, 180, ("fast-4096x3", "fast-100kx3-vs-4096", "fast-vs-xdp-forward")),
+    "fast": Group(fast.run, 240, ("fast-4096x3", "fast-100kx3-vs-4096", "fast-vs-xdp-forward")),
     "destinations": Group(fast.destinations, 120, ("random-dst-fast", "random-dst-kernel")),
-    "lock": Group(lock.run, 120, ()),
+    "lock": Group(lock.run, 240, ()),
     "imports": Group(
         imports.run,
         480,

@@ -60,14 +60,6 @@ def compiler() -> str:
     return " ".join(first.splitlines()[0].split()[1:4])
 
 
-def htb_fq_codel(shaped: Trees) -> forwarding.Prepare:
-    def prepare(port: forwarding.Port) -> None:
-        shaped.htb(LEAVES)(port)
-        trees.batch([f"qdisc add dev {port.egress} parent 1:{0x100 + n:x} fq_codel" for n in range(LEAVES)])
-
-    return prepare
-
-
 def edt_on_fq(shaped: Trees) -> forwarding.Prepare:
     def prepare(port: forwarding.Port) -> None:
         trees.mq_of("fq")(port)
@@ -89,7 +81,7 @@ def measured(names: Sequence[str] = tuple(WHAT)) -> dict[str, float]:
             Configuration("noqueue", trees.unshaped),
             Configuration("mq-fq", trees.mq_of("fq")),
             Configuration("edt", edt_on_fq(shaped)),
-            Configuration("htb-fq-codel", htb_fq_codel(shaped)),
+            Configuration("htb-fq-codel", shaped.htb(LEAVES, "fq_codel")),
             Configuration("cake", trees.qdisc("cake unlimited")),
             Configuration("wire", trees.unshaped, "wire"),
             Configuration("fast", shaped.fast(LEAVES), "wire", own_xdp=True),

@@ -72,7 +72,7 @@ def page(rows: Iterable[Row]) -> str:
     own = ns.get("lock-edt-alone")
     words["edt_many"] = shown(own and MANY_CORES * 1e3 / (outside_ns + own), 1)
     words["edt_share"] = shown(own and outside_ns / (outside_ns + own), 2)
-    return MODEL.read_text().format(**words)
+    return MODEL.read_text().partition("\n")[2].format(**words)
 
 
 def shown(value: float | None, digits: int) -> str:

@@ -11,22 +11,28 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from operator import attrgetter
 
-from bench import forwarding, trees
+from bench import forwarding, trees, trie
 from bench.forwarding import Configuration, Rate
 from bench.rows import Row
 from bench.trees import Trees
+from bench.trie import TrieTrees
 from lab import netns
 from weir.adapters.datapath import Datapath
 
 LEAVES, MANY = 4096, 100_000
 ROUNDS = 9
 OVERLOAD_BPS = 200_000_000
+OVERLOAD_SETTLE_MS = 1500
+HTB_LEAF_PACKETS = 20
+"""Of each of 4,096 queues: 200 ms at the parent's rate, as `trees.LIMIT_NS`."""
 
 
 def run() -> list[Row]:
     """Shaping alone."""
     with ExitStack() as stack:
         shaped = Trees(stack.enter_context(Datapath.open(None, capacity=131_072, prefixes=131_072)))
+        other = Datapath.open(None, trie.build(), capacity=131_072, prefixes=131_072)
+        by_trie = TrieTrees(stack.enter_context(other))
         rates = measure(
             stack,
             [
@@ -38,6 +44,8 @@ def run() -> list[Row]:
                 Configuration("tbf", trees.qdisc("tbf rate 100gbit burst 10mb latency 50ms")),
                 Configuration("pfifo", trees.qdisc("pfifo limit 1000")),
                 Configuration("edt-100k", shaped.stack("edt", MANY), addresses=MANY),
+                Configuration("trie", by_trie.stack("edt", LEAVES)),
+                Configuration("trie-100k", by_trie.stack("edt", MANY), addresses=MANY),
             ],
         )
     tree = "4,096 queues in 3 levels"
@@ -56,6 +64,8 @@ def run() -> list[Row]:
             ("htb-u32", f"HTB, {tree}, class by hashed u32"),
             ("tbf", "tbf, one queue"),
             ("pfifo", "pfifo, one queue"),
+            ("trie", f"{tree} (edt), class by an LPM trie"),
+            ("trie-100k", "100,000 queues in 3 levels (edt), class by an LPM trie"),
         )
     ]
     rows.append(
@@ -68,7 +78,11 @@ def run() -> list[Row]:
 
 
 def overload() -> list[Row]:
-    """A parent of 200 Mbit/s offered all that the machine can make: packets handled, most of them dropped."""
+    """A parent of 200 Mbit/s offered all that the machine can make: packets forwarded or dropped by decision.
+
+    Counted only when every queue is full: HTB's hold as much time as a class's horizon lets wait.
+    """
+    leaf = f"pfifo limit {HTB_LEAF_PACKETS}"
     with ExitStack() as stack:
         shaped = Trees(stack.enter_context(Datapath.open(None, capacity=16_384)))
         rates = measure(
@@ -76,15 +90,30 @@ def overload() -> list[Row]:
             [
                 Configuration("unshaped", trees.unshaped),
                 Configuration("edt", shaped.stack("edt", LEAVES, root_bps=OVERLOAD_BPS)),
-                Configuration("htb", trees.by_u32(LEAVES, OVERLOAD_BPS)),
+                Configuration("police", shaped.stack("police", LEAVES, root_bps=OVERLOAD_BPS)),
+                Configuration("htb", trees.by_u32(LEAVES, OVERLOAD_BPS, leaf)),
             ],
+            settle_ms=OVERLOAD_SETTLE_MS,
         )
-    what = "4,096 queues under a parent of 200 Mbit/s, flooded"
-    made = attrgetter("made")
-    return [
-        ratio("overload", f"{what} (edt): packets handled over unshaped", rates, "edt", "unshaped", made),
-        ratio("peer-overload-htb", f"{what}, HTB by u32: over unshaped", rates, "htb", "unshaped", made),
+    what = "handled (forwarded or dropped by decision), 4,096 queues under a parent of 200 Mbit/s, flooded"
+    handled = attrgetter("handled")
+    rows = [
+        ratio("overload", f"{what} (edt): over unshaped", rates, "edt", "unshaped", handled),
+        ratio("overload-police", f"{what} (police): over unshaped", rates, "police", "unshaped", handled),
+        ratio("peer-overload-htb", f"{what}, HTB by u32: over unshaped", rates, "htb", "unshaped", handled),
     ]
+    for name in ("edt", "htb"):
+        dropped = [1 - rate.counted / rate.handled for rate in rates[name]]
+        rows.append(
+            Row.of(
+                f"overload-dropped-{name}",
+                f"share of these that were dropped ({name})",
+                "share",
+                dropped,
+                "higher",
+            )
+        )
+    return rows
 
 
 def translated() -> list[Row]:
@@ -122,13 +151,14 @@ def measure(
     configurations: Sequence[Configuration],
     *,
     before: Callable[[], None] | None = None,
+    settle_ms: int = forwarding.SETTLE_MS,
 ) -> dict[str, list[Rate]]:
     forwarding.build()
     rig = stack.enter_context(forwarding.Rig(configurations, LEAVES))
     if before is not None:
         with netns.inside(forwarding.ROUTER):
             before()
-    return rig.measure(ROUNDS)
+    return rig.measure(ROUNDS, settle_ms=settle_ms)
 
 
 def ratio(

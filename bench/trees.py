@@ -6,6 +6,7 @@ Every packet conforms: the root has 100 Gbit/s, each of 64 towers 4 Gbit/s, each
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from bench.forwarding import Port, Prepare, leaf_number
@@ -48,10 +49,14 @@ class Trees:
             classes.append((first + number, record(first + number, leaf_bps, parent, classid)))
         self.datapath.write_classes(classes)
         size = 1 << (32 - length)
-        self.datapath.change_prefixes(
-            add=[PrefixEntry(0, 4, leaf_number(network, n * size), length, first + n) for n in range(leaves)]
+        self.classify(
+            [PrefixEntry(0, 4, leaf_number(network, n * size), length, first + n) for n in range(leaves)]
         )
         self._next_slot = first + leaves
+
+    def classify(self, prefixes: Sequence[PrefixEntry]) -> None:
+        """Into the table that the programs look addresses up in."""
+        self.datapath.change_prefixes(add=prefixes)
 
     def stack(
         self, mode: Mode, leaves: int, *, root_bps: int = ROOT_BPS, leaf_bps: int = LEAF_BPS, length: int = 32
@@ -74,12 +79,12 @@ class Trees:
 
         return prepare
 
-    def htb(self, leaves: int) -> Prepare:
+    def htb(self, leaves: int, leaf: str = "") -> Prepare:
         """HTB classes with the same rates; our program finds the class of each packet."""
 
         def prepare(port: Port) -> None:
             self.tree(port.network, leaves, htb=True)
-            htb_classes(port, leaves)
+            htb_classes(port, leaves, leaf=leaf)
             self.datapath.attach(port.egress, SHAPED, "htb")
 
         return prepare
@@ -90,9 +95,11 @@ def record(key: int, rate_bps: int, parent_slot: int, htb_classid: int) -> Class
     return ClassRecord(key=key, parent_slot=parent_slot, upload=line, download=line)
 
 
-def htb_classes(port: Port, leaves: int, root_bps: int = ROOT_BPS) -> None:
-    """Root, towers and customers on the egress link."""
+def htb_classes(port: Port, leaves: int, root_bps: int = ROOT_BPS, leaf: str = "") -> None:
+    """Root, towers and customers on the egress link; `leaf`: each customer's qdisc, if not the default."""
     add = f"class add dev {port.egress} parent"
+    # Up to its rate a class does not ask its parent: the sum of the rates may not be above the parent's.
+    leaf_bps = min(LEAF_BPS // 2, root_bps // leaves)
     lines = [
         f"qdisc replace dev {port.egress} root handle 1: htb default 0",
         f"{add} 1: classid 1:1 htb rate {root_bps}bit",
@@ -104,14 +111,16 @@ def htb_classes(port: Port, leaves: int, root_bps: int = ROOT_BPS) -> None:
     for number in range(leaves):
         lines.append(
             f"{add} 1:{2 + number % TOWERS:x} classid 1:{0x100 + number:x} htb "
-            f"rate {LEAF_BPS // 2}bit ceil {LEAF_BPS}bit"
+            f"rate {leaf_bps}bit ceil {LEAF_BPS}bit"
         )
+        if leaf:
+            lines.append(f"qdisc add dev {port.egress} parent 1:{0x100 + number:x} {leaf}")
     batch(lines)
 
 
-def htb_u32(leaves: int, root_bps: int, port: Port) -> None:
+def htb_u32(leaves: int, root_bps: int, leaf: str, port: Port) -> None:
     """HTB classified by u32 alone: two hash tables of 256 buckets over the last two octets."""
-    htb_classes(port, leaves, root_bps)
+    htb_classes(port, leaves, root_bps, leaf)
     add = f"filter add dev {port.egress} parent 1: protocol ip prio 1"
     tables = -(-(leaves + 256) // 256)
     lines = [f"{add} handle {0x100 + table:x}: u32 divisor 256" for table in range(tables)]
@@ -133,8 +142,8 @@ def htb_u32(leaves: int, root_bps: int, port: Port) -> None:
     batch(lines)
 
 
-def by_u32(leaves: int, root_bps: int = ROOT_BPS) -> Prepare:
-    return partial(htb_u32, leaves, root_bps)
+def by_u32(leaves: int, root_bps: int = ROOT_BPS, leaf: str = "") -> Prepare:
+    return partial(htb_u32, leaves, root_bps, leaf)
 
 
 def qdisc(words: str) -> Prepare:

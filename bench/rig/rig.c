@@ -7,12 +7,13 @@
  * Commands on stdin, one answer line each:
  *     near DEVICE PROGRAM           put `pass` or `count` on a device of the router
  *     far DEVICE PROGRAM            the same on a device of the sink
- *     run WAY DEVICE NETWORK ADDRESSES MS    send from every CPU to the router's DEVICE; answers
- *                                   "MADE COUNTED NANOSECONDS": packets made, and counted at the sink
+ *     run WAY DEVICE NETWORK ADDRESSES SETTLE_MS MS    send from every CPU to the router's DEVICE; answers
+ *                                   "MADE COUNTED LOST NANOSECONDS": packets made, counted at the sink, and
+ *                                   dropped by the router's links because a ring was full
  * WAY is `stack` (received by DEVICE as by a driver without XDP), `wire` (sent by the far end of DEVICE, so
  * that XDP programs run) or `nowhere` (dropped at once: what making packets costs).
  *
- * The first 60 ms of a run are not counted, and the run is stopped by a signal: short runs of BPF_PROG_RUN
+ * The first SETTLE_MS of a run are not counted, and the run is stopped by a signal: short runs of BPF_PROG_RUN
  * spend their time in setting up and tearing down the page pool.
  */
 #define _GNU_SOURCE
@@ -39,7 +40,6 @@
 #define MAX_CPUS 64
 #define FRAME_BYTES 64
 #define BATCH 64
-#define SETTLE_MS 60
 #define ENDLESS 2000000000
 #define WORKER_PRIORITY 1 /* real time: what else this machine does must not spoil a round */
 
@@ -58,7 +58,12 @@ struct rig {
 };
 
 struct result {
-	uint64_t made, counted, ns;
+	uint64_t made, counted, lost, ns;
+};
+
+/* How long to send: before anything is counted, and while it is. */
+struct span {
+	unsigned int settle_ms, ms;
 };
 
 struct worker {
@@ -103,15 +108,32 @@ static uint64_t counted(const struct rig *rig, uint32_t key)
 	return sum;
 }
 
+/* Packets that the links of this namespace dropped instead of sending them. */
+static uint64_t lost(void)
+{
+	FILE *devices = fopen("/proc/net/dev", "r");
+	unsigned long long dropped;
+	char line[512];
+	uint64_t sum = 0;
+
+	if (!devices)
+		return 0;
+	while (fgets(line, sizeof(line), devices))
+		if (sscanf(line, " %*[^:]: %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %llu", &dropped) == 1)
+			sum += dropped;
+	fclose(devices);
+	return sum;
+}
+
 static struct result snapshot(const struct rig *rig)
 {
-	return (struct result){ counted(rig, MADE), counted(rig, COUNTED), now_ns() };
+	return (struct result){ counted(rig, MADE), counted(rig, COUNTED), lost(), now_ns() };
 }
 
 static struct result since(struct result after, struct result before)
 {
 	return (struct result){ after.made - before.made, after.counted - before.counted,
-				after.ns - before.ns };
+				after.lost - before.lost, after.ns - before.ns };
 }
 
 /* The index of the worker's device, in the namespace that it sends from. */
@@ -181,9 +203,9 @@ static int attach_far(const struct rig *rig, const char *device, int program)
 	return setns(rig->own_namespace, CLONE_NEWNET) ? -errno : result;
 }
 
-/* Send from every CPU for ms; what was made and counted, and the ns of the counted part. */
+/* Send from every CPU for a span; what became of the packets, and the ns of the counted part. */
 static int run(const struct rig *rig, const char *way, const char *device, struct target target,
-	       unsigned int ms, struct result *result)
+	       struct span span, struct result *result)
 {
 	struct worker workers[MAX_CPUS] = { 0 };
 	bool far = !strcmp(way, "wire");
@@ -198,9 +220,9 @@ static int run(const struct rig *rig, const char *way, const char *device, struc
 		workers[at] = (struct worker){ .rig = rig, .cpu = at, .device = device, .far = far };
 		pthread_create(&workers[at].thread, NULL, generate, &workers[at]);
 	}
-	pause_ms(SETTLE_MS);
+	pause_ms(span.settle_ms);
 	*result = snapshot(rig);
-	pause_ms(ms);
+	pause_ms(span.ms);
 	*result = since(snapshot(rig), *result);
 	running = false;
 	for (int at = 0; at < rig->cpus; at++)
@@ -226,7 +248,7 @@ static void answer(const struct rig *rig, const char *line)
 	char device[IFNAMSIZ], name[16], way[16];
 	struct target target = { 0 };
 	struct result result;
-	unsigned int ms;
+	struct span span;
 	int error;
 
 	if (sscanf(line, "near %15s %15s", device, name) == 2) {
@@ -235,14 +257,15 @@ static void answer(const struct rig *rig, const char *line)
 	} else if (sscanf(line, "far %15s %15s", device, name) == 2) {
 		error = attach_far(rig, device, program(rig->object, name));
 		printf(error ? "error %d\n" : "ok\n", error);
-	} else if (sscanf(line, "run %15s %15s %u %u %u", way, device, &target.network, &target.addresses,
-			  &ms) == 5) {
-		error = run(rig, way, device, target, ms, &result);
+	} else if (sscanf(line, "run %15s %15s %u %u %u %u", way, device, &target.network, &target.addresses,
+			  &span.settle_ms, &span.ms) == 6) {
+		error = run(rig, way, device, target, span, &result);
 		if (error)
 			printf("error %d\n", error);
 		else
-			printf("%llu %llu %llu\n", (unsigned long long)result.made,
-			       (unsigned long long)result.counted, (unsigned long long)result.ns);
+			printf("%llu %llu %llu %llu\n", (unsigned long long)result.made,
+			       (unsigned long long)result.counted, (unsigned long long)result.lost,
+			       (unsigned long long)result.ns);
 	} else {
 		printf("error unknown command\n");
 	}
