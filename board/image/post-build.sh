@@ -29,6 +29,3 @@ install -D -m 0644 "${WEIR_KEYRING:-$root/build/keys/keyring.pem}" "$target/etc/
 
 # Tuning is data that the agent reads (docs/adr/0053).
 install -D -m 0644 "$root/board/tuning.toml" "$target/usr/share/weir/tuning.toml"
-
-# No shell for anybody until an administrator asks for one; no remote login by default.
-rm -f "$target/etc/systemd/system/multi-user.target.wants/sshd.service"

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What starts on the image: the presets as systemctl applies them while Buildroot packs the root."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OVERLAY = ROOT / "board/overlay"
+# Their own units' names and targets, as Buildroot's packages install them.
+FOREIGN = {
+    "chrony.service": "multi-user.target",
+    "frr.service": "multi-user.target",
+    "nginx.service": "multi-user.target",
+    "rauc.service": "multi-user.target",
+    "sshd.service": "multi-user.target",
+    "dnsmasq.service": "multi-user.target",
+    "fstrim.timer": "timers.target",
+}
+needs_systemctl = pytest.mark.skipif(shutil.which("systemctl") is None, reason="systemctl is missing")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root file system with the overlay, our packages' units and those of others."""
+    target = tmp_path / "root"
+    shutil.copytree(OVERLAY, target, symlinks=True)
+    units = target / "usr/lib/systemd/system"
+    for unit in (ROOT / "package").rglob("*.service"):
+        shutil.copy(unit, units)
+    for name, wanted_by in FOREIGN.items():
+        (units / name).write_text(f"[Service]\nExecStart=/bin/true\n[Install]\nWantedBy={wanted_by}\n")
+    (units / "getty@.service").write_text(
+        "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=getty.target\nDefaultInstance=tty1\n"
+    )
+    return target
+
+
+@needs_systemctl
+def test_what_starts_is_what_the_preset_names(root: Path) -> None:
+    subprocess.run(["systemctl", f"--root={root}", "preset-all"], check=True, capture_output=True)
+    wants = (root / "etc/systemd/system").glob("*.wants/*")
+    started = {link.name for link in wants if link.parent.name != "sysinit.target.wants"}
+    assert started == {
+        *("weir-data.service", "weir-agent.service", "weir-api.service", "weir-health.service"),
+        *("weir-tls.service", "weir-tls.timer", "weir-console@tty1.service", "weir-console@ttyS0.service"),
+        *("chrony.service", "frr.service", "nginx.service", "rauc.service", "fstrim.timer"),
+    }
+
+
+def test_every_unit_of_ours_is_named_by_the_preset_or_started_by_another() -> None:
+    preset = (OVERLAY / "usr/lib/systemd/system-preset/10-weir.preset").read_text(encoding="utf-8")
+    units = [*(OVERLAY / "usr/lib/systemd/system").iterdir(), *(ROOT / "package").rglob("*.service")]
+    for unit in units:
+        if "[Install]" in unit.read_text(encoding="utf-8"):
+            assert re.search(rf"^enable {re.escape(unit.name)}( |$)", preset, re.MULTILINE), unit.name
+
+
+def test_nobody_else_has_the_terminals_or_lets_anybody_in() -> None:
+    """systemd makes these by itself: logins on the kernel's console and on every terminal, ssh over vsock."""
+    units = ("system/getty@.service", "system/serial-getty@.service", "system/autovt@.service")
+    for name in (*units, "system-generators/systemd-ssh-generator"):
+        assert (OVERLAY / "etc/systemd" / name).readlink() == Path("/dev/null")
+
+
+def test_the_agent_and_the_web_interface_start_side_by_side() -> None:
+    """The agent stands before network-pre.target: whatever waits for a network waits for it."""
+    units = (ROOT / "package/weir-api/weir-api.service", OVERLAY / "etc/systemd/system/nginx.service")
+    for unit in units:
+        waits = re.findall(r"^After=(.*)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
+        assert not {"network.target", "network-online.target", "weir-agent.service"} & set(
+            " ".join(waits).split()
+        )
