@@ -16,8 +16,9 @@ from tests.model.strategies import QUEUE_IDS, patient, queues
 from weir.model.claims import PrefixClaims, pack
 from weir.model.document import Change, Document
 from weir.model.frozen import FrozenNames
-from weir.model.objects import Pair, Queue
-from weir.model.packed import QueueTable
+from weir.model.objects import Pair, Queue, QueueType
+from weir.model.packed import PackedList, QueueTable
+from weir.model.packed_changes import PackedChanges
 from weir.model.prefix import WIDTH, Prefix
 from weir.model.rules import validate_all
 
@@ -167,3 +168,38 @@ def test_everything_lies_in_the_whole_of_a_family(family: int) -> None:
         whole.add(pack(prefix), "q")
     whole.freeze()
     assert whole.inside(pack(Prefix(family, 0, 0))) == sorted(map(pack, ends))
+
+
+@settings(patient, max_examples=50)
+@given(st.lists(any_queue, max_size=8), st.lists(any_queue, max_size=6))
+def test_packed_changes_and_the_document_after_them_are_as_others(
+    first: list[Queue], later: list[Queue]
+) -> None:
+    document = Document.packed({item.id: item for item in first}.values())
+    news = {item.id: item for item in later}
+    gone = [item.id for item in document.queues() if item.id not in news][:2]
+    given: list[Change] = [Change("queue", queue_id, None, item) for queue_id, item in news.items()]
+    given += [Change("queue", queue_id, None, None) for queue_id in (*gone, "nobody")]
+    given += [
+        Change("queue-type", "fair", None, QueueType("fair", "pcq")),
+        Change("interface", "lan0", None, None),
+    ]
+    changes = PackedChanges(given).against(document.copy())
+    plain = [Change(item.kind, item.id, document.get(item.kind, item.id), item.new) for item in given]
+    assert list(changes) == [item for item in plain if item.old != item.new]
+    names = {item.name for item in [*document.queues(), *later]}
+    after, before = document.after(iter(changes)), facts(document, names)
+    twin = document.copy()
+    twin.apply(changes)
+    # A document that was changed in place also remembers the positions of what is gone.
+    assert {**facts(after, names), "positions": 0} == {**facts(twin, names), "positions": 0}
+    assert facts(document, names) == before
+
+
+def test_a_packed_list_answers_as_a_list() -> None:
+    plain = [(n, "text" * n, None) for n in range(5)]
+    packed = PackedList(plain, lambda item: item, lambda item: item)
+    assert list(packed) == plain
+    assert (packed[1], packed[-1], packed[1:4:2]) == (plain[1], plain[-1], plain[1:4:2])
+    with pytest.raises(IndexError):
+        packed[5]

@@ -31,8 +31,9 @@ from weir.compiler import (
 )
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
+from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
-from weir.model.rules import validate
+from weir.model.rules import is_much, validate
 from weir.store import ConfigStore, Pending
 
 log = logging.getLogger(__name__)
@@ -258,15 +259,14 @@ class Engine:
         """What changes would do: steps, counts and errors; nothing is done."""
         with self.lock:
             changes = self._completed(changes)
-            if len(changes) > MANY_CHANGES:
-                self.document.loosen()
-            self.document.apply(changes)
+            after = self._document_after(changes)
             try:
-                errors = validate(self.document, changes, errors_only=True)
-                plan = update(self.compiled, self.document, changes, self._now_local())
+                errors = validate(after, changes, errors_only=True)
+                plan = update(self.compiled, after, changes, self._now_local())
             finally:
-                self.document.revert(changes)
-                self._tidy(changes)
+                self._take_back(after, changes)
+                if len(changes) > MANY_CHANGES:
+                    give_back_soon()
             return {
                 "steps": steps_json(plan),
                 "counts": plan.counts()._asdict(),
@@ -282,19 +282,19 @@ class Engine:
         kernel refuses is a fault that is tried again, and the rest is done.
         """
         self.state = "applying"
-        if len(changes) > MANY_CHANGES:
-            self.document.loosen()
-        self.document.apply(changes)
+        after = self._document_after(changes)
         try:
             if strict:
-                self._validate(changes)
-            plan = update(self.compiled, self.document, changes, self._now_local())
+                _refuse_invalid(after, changes)
+            plan = update(self.compiled, after, changes, self._now_local())
             timing = self._execute(plan, strict)
         except BaseException:
-            self.document.revert(changes)
-            self._tidy(changes)
+            self._take_back(after, changes)
+            if len(changes) > MANY_CHANGES:
+                give_back_soon()
             self.state = self.drift.state
             raise
+        self.document = after
         self.slot_log.note(plan)
         self.compiled.accept(plan)
         self.sharing.follow(plan)
@@ -302,6 +302,18 @@ class Engine:
             self._note(self.kernel.sync(self.compiled, touched(plan)), "change", touched(plan))
         self.state = self.drift.state
         return plan, timing or Timing(0.0, 0.0)
+
+    def _document_after(self, changes: Sequence[Change]) -> Document:
+        """The document after the changes: the same one, or of much of it another one beside it."""
+        if len(changes) > MANY_CHANGES and is_much(self.document, changes):
+            return self.document.after(changes)
+        self.document.apply(changes)
+        return self.document
+
+    def _take_back(self, after: Document, changes: Sequence[Change]) -> None:
+        """The document as before `_document_after`."""
+        if after is self.document:
+            self.document.revert(changes)
 
     def _execute(self, plan: Plan, strict: bool) -> Timing | None:
         """None when not everything could be done (lenient only): the parts must then be compared whole."""
@@ -328,16 +340,9 @@ class Engine:
             self.document.pack()
             give_back_soon()
 
-    def _validate(self, changes: Sequence[Change]) -> None:
-        errors = [f for f in validate(self.document, changes, errors_only=True) if f.severity == "error"]
-        if errors:
-            first = errors[0]
-            raise Invalid(first.message, code=first.code, path=first.path, findings=errors[:100])
-
-    def _completed(self, changes: Sequence[Change]) -> list[Change]:
+    def _completed(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Changes with the `old` that this process holds; the sender's is not asked for."""
         seen: set[tuple[str, str]] = set()
-        completed = []
         for change in changes:
             if (change.kind, change.id) in seen:
                 raise Invalid(
@@ -346,10 +351,11 @@ class Engine:
                     path=f"{change.kind}/{change.id}",
                 )
             seen.add((change.kind, change.id))
-            old = self.document.get(change.kind, change.id)
-            if old is not None or change.new is not None:
-                completed.append(Change(change.kind, change.id, old, change.new))
-        return completed
+        if isinstance(changes, PackedChanges):
+            return changes.against(self.document.copy())
+        held = self.document.get
+        completed = (Change(item.kind, item.id, held(item.kind, item.id), item.new) for item in changes)
+        return [change for change in completed if change.old is not None or change.new is not None]
 
     def _require_base(self, base: int) -> None:
         if not self.open_store():
@@ -370,6 +376,13 @@ class Engine:
     def _note(self, synced: Synced, occasion: str, parts: Iterable[Part] = PARTS) -> None:
         self.drift.note(synced, occasion, parts)
         self.state = self.drift.state
+
+
+def _refuse_invalid(after: Document, changes: Sequence[Change]) -> None:
+    errors = [f for f in validate(after, changes, errors_only=True) if f.severity == "error"]
+    if errors:
+        first = errors[0]
+        raise Invalid(first.message, code=first.code, path=first.path, findings=errors[:100])
 
 
 def steps_json(plan: Plan) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ the model's own parser and rules again.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -19,11 +19,12 @@ from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes
 from weir.agent import views
 from weir.agent.capabilities import Capabilities
-from weir.agent.engine import Engine
+from weir.agent.engine import MANY_CHANGES, Engine
 from weir.agent.explain import explain_queue
 from weir.agent.keeper import Keeper
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change
+from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Invalid
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.wire.protocol import Lines
@@ -156,12 +157,13 @@ class Handlers:
             return self._engine.kernel.tuning.to_json(self._engine.compiled.tuning)
 
 
-def changes_of(params: dict[str, Any]) -> list[Change]:
+def changes_of(params: dict[str, Any]) -> Sequence[Change]:
     """The changes of a request, through the model's parser. `old` is not taken from the sender."""
-    given = params.get("changes")
+    given = params.pop("changes", None)
     if not isinstance(given, list | Lines):
         raise Invalid("changes must be a list", code="bad-request")
-    return [_change(item) for item in given]
+    changes = map(_change, given)
+    return PackedChanges(changes) if len(given) > MANY_CHANGES else list(changes)
 
 
 def _change(item: object) -> Change:

@@ -40,8 +40,11 @@ def update(
     `compiled` stays as it is until `compiled.accept(plan)`. Raises `Unsupported` when slots run out.
     """
     now = compiled.now_local if now_local is None else now_local
+    few = max(_FEW, len(document_after.of_kind("queue")) // 8)
+    if len(changes) > few:
+        return recompiled(compiled, document_after, now)
     update_run = _Update(compiled, document_after, changes, now)
-    if len(update_run.touched) > max(_FEW, len(document_after.of_kind("queue")) // 8):
+    if len(update_run.touched) > few:
         return recompiled(compiled, document_after, now)
     return update_run.plan()
 

@@ -49,8 +49,7 @@ class Document:
     Mutable on purpose: one process holds one running document and moves it from revision to
     revision; copying 100,000 entries for a change of one would cost more than applying it.
 
-    A document that lives long is packed: a third of the memory, and 5 us to look at a queue. One that
-    thousands of changes are tried on is not.
+    A document that lives long is packed: a third of the memory, and 5 us to look at a queue.
     """
 
     def __init__(self, objects: Iterable[ConfigObject] = ()) -> None:
@@ -93,13 +92,28 @@ class Document:
         """Whether what is put becomes a row at once."""
         return self._queues.is_packed
 
-    def loosen(self) -> None:
-        """What is put from now on stays an object until `pack`: for thousands of changes at once."""
-        self._queues.is_packed = False
+    def after(self, changes: Iterable[Change]) -> Document:
+        """A packed document of its own, as this one is after changes of much of it.
+
+        Looks at the changes once, one at a time; so at no time do all objects exist at once.
+        """
+        touched: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
+
+        def objects() -> Iterator[ConfigObject]:
+            for change in changes:
+                touched[change.kind].add(change.id)
+                if change.new is not None:
+                    yield change.new
+            for item in self:
+                if item.id not in touched[item.kind]:
+                    yield item
+
+        return Document.packed(objects())
 
     def pack(self) -> None:
         """Into a third of the memory; nothing else changes."""
-        self.queue_ids_by_name.freeze((queue.name, queue.id) for queue in self.queues())
+        if not self.queue_ids_by_name.is_frozen:
+            self.queue_ids_by_name.freeze((queue.name, queue.id) for queue in self.queues())
         self._queues.pack()
         self._freeze_small()
 

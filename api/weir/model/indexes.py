@@ -103,6 +103,11 @@ class NameIndex:
         else:
             self._over.pop(name, None)
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether no name is remembered."""
+        return not self._over
+
     def freeze(self, named: Iterable[tuple[str, str]]) -> None:
         """Go on with these pairs of name and id, and remember no name."""
         hashes, ids = array("q"), []

@@ -8,11 +8,15 @@ take 620 bytes each, as rows 190 with their id; a row becomes a `Queue` in 5 us 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator, MutableMapping
+from abc import abstractmethod
+from array import array
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from weir.model.objects import Queue
+
+T = TypeVar("T")
 
 _RECENT = 1024
 """Queues read lately are kept as objects: parents are asked for once per child."""
@@ -26,16 +30,49 @@ Tariff = tuple[Any, ...]
 """What many queues have in common, kept once per distinct combination: the values of `_SHARED_FIELDS`."""
 
 
+class QueueKit:
+    """Queues as the tuples that rows are made of, and the tariffs that these tuples name by number."""
+
+    __slots__ = ("_numbers", "tariffs")
+
+    def __init__(self) -> None:
+        self.tariffs: list[Tariff] = []
+        self._numbers: dict[Tariff, int] = {}
+
+    def values(self, queue: Queue) -> tuple[Any, ...]:
+        """Everything but the id."""
+        number = self.number(_shared(queue))
+        return queue.name, queue.target, queue.parent, queue.position, queue.comment, number
+
+    def number(self, tariff: Tariff) -> int:
+        """The number of a tariff, which is kept from now on."""
+        number = self._numbers.get(tariff)
+        if number is None:
+            number = self._numbers[tariff] = len(self.tariffs)
+            self.tariffs.append(tariff)
+        return number
+
+    def queue(self, queue_id: str, values: tuple[Any, ...]) -> Queue:
+        """The queue that `values` was made of."""
+        name, target, parent, position, comment, number = values
+        shared = dict(zip(_SHARED_FIELDS, self.tariffs[number], strict=True))
+        return Queue(queue_id, name, target, parent=parent, position=position, comment=comment, **shared)
+
+    def copy(self) -> QueueKit:
+        twin = QueueKit()
+        twin.tariffs, twin._numbers = list(self.tariffs), dict(self._numbers)
+        return twin
+
+
 class QueueTable(MutableMapping[str, Queue]):
     """Queues by id, in the order they came. They stay objects until `pack`; from then on all are rows."""
 
-    __slots__ = ("_most_tariffs", "_numbers", "_recent", "_rows", "_tariffs", "is_packed")
+    __slots__ = ("_kit", "_most_tariffs", "_recent", "_rows", "is_packed")
 
     def __init__(self, *, is_packed: bool = False) -> None:
         self.is_packed = is_packed
         self._rows: dict[str, bytes | Queue] = {}
-        self._tariffs: list[Tariff] = []
-        self._numbers: dict[Tariff, int] = {}
+        self._kit = QueueKit()
         self._most_tariffs = _SPARE_TARIFFS
         self._recent: dict[str, Queue] = {}
 
@@ -52,7 +89,7 @@ class QueueTable(MutableMapping[str, Queue]):
 
     def __setitem__(self, queue_id: str, queue: Queue) -> None:
         if self.is_packed:
-            if len(self._tariffs) > self._most_tariffs:
+            if self.tariffs > self._most_tariffs:
                 self._forget_tariffs()
             self._rows[queue_id] = self._row(queue)
             self._recent.pop(queue_id, None)
@@ -75,7 +112,7 @@ class QueueTable(MutableMapping[str, Queue]):
     @property
     def tariffs(self) -> int:
         """How many distinct combinations are kept."""
-        return len(self._tariffs)
+        return len(self._kit.tariffs)
 
     def pack(self) -> None:
         """Make rows of all objects, now and from now on."""
@@ -89,47 +126,87 @@ class QueueTable(MutableMapping[str, Queue]):
         """A table of its own with the same queues."""
         twin = QueueTable(is_packed=self.is_packed)
         twin._rows = dict(self._rows)
-        twin._tariffs = list(self._tariffs)
-        twin._numbers = dict(self._numbers)
+        twin._kit = self._kit.copy()
         twin._most_tariffs = self._most_tariffs
         return twin
 
     def _row(self, queue: Queue) -> bytes:
-        number = self._number(_shared(queue))
-        own = (queue.name, queue.target, queue.parent, queue.position, queue.comment, number)
-        return _of_its_size(marshal.dumps(own))
-
-    def _number(self, tariff: Tariff) -> int:
-        number = self._numbers.get(tariff)
-        if number is None:
-            number = self._numbers[tariff] = len(self._tariffs)
-            self._tariffs.append(tariff)
-        return number
+        return _of_its_size(marshal.dumps(self._kit.values(queue)))
 
     def _forget_tariffs(self) -> None:
         """Keep those that some queue has: a billing system that turns rates up and down makes many."""
-        before, self._tariffs, self._numbers = self._tariffs, [], {}
+        before, self._kit = self._kit, QueueKit()
         numbers: dict[int, int] = {}
         for queue_id, row in self._rows.items():
             if isinstance(row, Queue):
                 continue
             *own, number = marshal.loads(row)
             if number not in numbers:
-                numbers[number] = self._number(before[number])
+                numbers[number] = self._kit.number(before.tariffs[number])
             if numbers[number] != number:
                 self._rows[queue_id] = _of_its_size(marshal.dumps((*own, numbers[number])))
-        self._most_tariffs = 2 * len(self._tariffs) + _SPARE_TARIFFS
+        self._most_tariffs = 2 * self.tariffs + _SPARE_TARIFFS
 
     def _read(self, queue_id: str, row: bytes) -> Queue:
         found = self._recent.get(queue_id)
         if found is None:
-            name, target, parent, position, comment, number = marshal.loads(row)
-            shared = dict(zip(_SHARED_FIELDS, self._tariffs[number], strict=True))
-            found = Queue(queue_id, name, target, parent=parent, position=position, comment=comment, **shared)
+            found = self._kit.queue(queue_id, marshal.loads(row))
             if len(self._recent) >= _RECENT:
                 self._recent.clear()
             self._recent[queue_id] = found
         return found
+
+
+class LazyList(Sequence[T]):
+    """A sequence whose values are made whenever they are looked at."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at(self, index: int) -> T:
+        """The value at an index from 0 on."""
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        places = range(len(self))
+        return (
+            [self.at(place) for place in places[index]]
+            if isinstance(index, slice)
+            else self.at(places[index])
+        )
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.at, range(len(self)))
+
+
+class PackedList(LazyList[T]):
+    """Values in one piece of memory; each is made anew whenever it is looked at.
+
+    100,000 objects that come and go leave memory behind, because whatever outlives them lies between them.
+    One piece goes back as a whole.
+    """
+
+    __slots__ = ("_ends", "_rows", "_unpack")
+
+    def __init__(self, items: Iterable[T], pack: Callable[[T], Any], unpack: Callable[[Any], T]) -> None:
+        """`pack` gives what `marshal` can write: text, numbers, None and tuples of them."""
+        self._rows, self._ends, self._unpack = bytearray(), array("Q", (0,)), unpack
+        for item in items:
+            self._rows += marshal.dumps(pack(item))
+            self._ends.append(len(self._rows))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def at(self, index: int) -> T:
+        return self._unpack(self.values(index))
+
+    def values(self, index: int) -> Any:
+        """What `pack` gave for the value at an index."""
+        return marshal.loads(memoryview(self._rows)[self._ends[index] : self._ends[index + 1]])
 
 
 def _of_its_size(row: bytes) -> bytes:

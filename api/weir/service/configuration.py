@@ -17,6 +17,7 @@ from weir.model.objects import Kind
 from weir.model.problem import Conflict, Finding, Forbidden, Problem
 from weir.service.audit import AuditService, entry_of
 from weir.service.engine import Engine, Request, encoded, hash_of
+from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
 from weir.service.running import Running
 from weir.service.values import ANYTHING, Committed, Edit, PendingView, Principal
@@ -245,9 +246,11 @@ class ConfigService:
             ),
         )
 
-    def changes(self, edits: Sequence[Edit]) -> list[Change]:
+    def changes(self, edits: Sequence[Edit]) -> Sequence[Change]:
         """The edits against the running document, without looking at what they expect."""
         with self._running.document() as document:
+            if isinstance(edits, PackedEdits):
+                return edits.changes(document)
             found = (Change(edit.kind, edit.id, document.get(edit.kind, edit.id), edit.new) for edit in edits)
             return [change for change in found if change.old != change.new]
 

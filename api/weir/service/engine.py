@@ -36,6 +36,7 @@ from weir.model.problem import (
     Unavailable,
 )
 from weir.service.audit import AuditService, entry_of
+from weir.service.packed_edits import PackedEdits
 from weir.service.running import Running, Trial, require_valid
 from weir.service.values import ABSENT, ANYTHING, Committed, Confirmation, Edit, Principal
 from weir.store import ConfigStore, Pending, WriteTransaction
@@ -189,24 +190,25 @@ class Engine:
         timing.mark("apply")
         return _Written(base, revision, trial, applied, confirm)
 
-    def changes_of(self, edits: Sequence[Edit], transaction: WriteTransaction) -> list[Change]:
+    def changes_of(self, edits: Sequence[Edit], transaction: WriteTransaction) -> Sequence[Change]:
         """What the edits come down to at the head; edits that change nothing are left out.
 
         Raises `PreconditionFailed`, `Conflict` (`exists`), `NotFound`, `Invalid` (`edited-twice`).
         """
         seen: set[tuple[str, str]] = set()
-        changes = []
         with self._running.document() as document:
             for edit in edits:
                 if (edit.kind, edit.id) in seen:
                     path = f"{edit.kind}/{edit.id}"
                     raise Invalid(f"{path} is changed twice at once", code="edited-twice", path=path)
                 seen.add((edit.kind, edit.id))
-                old = document.get(edit.kind, edit.id)
-                _check_expected(edit, old is not None, transaction)
-                if old != edit.new:
-                    changes.append(Change(edit.kind, edit.id, old, edit.new))
-        return changes
+                _check_expected(edit, document.get(edit.kind, edit.id) is not None, transaction)
+            if isinstance(edits, PackedEdits):
+                return edits.changes(document)
+            changes = (
+                Change(edit.kind, edit.id, document.get(edit.kind, edit.id), edit.new) for edit in edits
+            )
+            return [change for change in changes if change.old != change.new]
 
 
 def refuse_while_pending(transaction: WriteTransaction) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from weir import formats
@@ -22,8 +23,10 @@ from weir.formats import routeros as weir_routeros
 from weir.memory import give_back_soon
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
+from weir.model.packed import PackedList
 from weir.model.problem import Conflict, Finding, Invalid, NotFound, Unavailable
 from weir.service import Service
+from weir.service.packed_edits import PackedEdits
 from weir.service.values import ABSENT, ANYTHING, CandidateView, Committed, Edit, Principal
 
 LIFETIME_S = 3600
@@ -105,9 +108,7 @@ class ImportService:
     ) -> Report:
         """Make a report; nothing is changed. Raises Invalid when the files are not of that format."""
         revision, document = self._snapshot(by)
-        found = formats.read(format_name, files, document)
-        objects: list[ConfigObject] = [*found.queue_types, *found.queues]
-        edits = list(_edits(document, objects, replace_all))
+        edits, lines, summary = _read(format_name, files, document, replace_all)
         findings = self._service.config.check(by, edits) if edits else []
         findings.sort(key=lambda finding: finding.severity != "error")
         effect, reason = self._preview(by, edits) if preview else (None, "It was not asked for.")
@@ -120,9 +121,9 @@ class ImportService:
             created_at_ms=now_ms,
             expires_at_ms=now_ms + LIFETIME_S * 1000,
             base_revision=revision,
-            summary=found.summary,
+            summary=summary,
             counts=_counts(edits),
-            lines=found.lines,
+            lines=lines,
             edits=edits,
             findings=findings[:MAX_FINDINGS],
             preview=effect,
@@ -219,6 +220,23 @@ class ImportService:
         if format_name == "routeros":
             return weir_routeros.write(document)
         raise Invalid(f"{format_name!r} cannot be exported.", code="unknown-format")
+
+
+def _read(
+    format_name: str, files: Mapping[str, bytes], document: Document, replace_all: bool
+) -> tuple[PackedEdits, PackedList[Line], Mapping[str, int]]:
+    """Edits, lines and summary of an import; nothing that a reader made outlives this."""
+    found = formats.read(format_name, files, document)
+    objects: list[ConfigObject] = [*found.queue_types, *found.queues]
+    edits = PackedEdits(_edits(document, objects, replace_all))
+    return edits, PackedList(found.lines, _line_values, _line), found.summary
+
+
+_line_values = attrgetter(*Line.__slots__)
+
+
+def _line(values: tuple[Any, ...]) -> Line:
+    return Line(*values)
 
 
 def _edits(document: Document, objects: Sequence[ConfigObject], replace_all: bool) -> Iterator[Edit]:

@@ -74,12 +74,12 @@ class Running:
                 finally:
                     document.revert(changes)
             twin = document.copy()
-        successor = Document(twin)
-        successor.apply(changes)
-        if not is_much(successor, changes):
-            return Trial(changes, validate(successor, changes), successor)
-        findings, flagged = validate_many(successor, changes)
-        return Trial(changes, findings, successor, flagged)
+        if is_much(twin, changes):
+            successor = twin.after(changes)
+            findings, flagged = validate_many(successor, changes)
+            return Trial(changes, findings, successor, flagged)
+        twin.apply(changes)
+        return Trial(changes, validate(twin, changes), twin)
 
     def moved(self, base: int, revision: int, trial: Trial) -> None:
         """The trial's changes are committed: go on from `base` to `revision` without asking the store.
@@ -118,7 +118,7 @@ class Running:
             if self._flagged is not None:
                 return
             twin = document.copy()
-        flagged = FlaggedObjects(Document(twin))
+        flagged = FlaggedObjects(twin)
         with self.at_head() as (head, document):
             flagged.move_to(document)
             flagged.update(self._store.changes_between(revision, head))

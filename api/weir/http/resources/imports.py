@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response
 
-from weir.http import uploads
+from weir.http import editing, uploads
 from weir.http.context import context, me
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
 from weir.http.rendering import candidate_json, committed_json, findings_json, kernel_json, moment
@@ -112,7 +112,7 @@ def commit_report(body: dict[str, Any], report_id: str) -> Response:
     if body["candidate"]:
         return answer({"candidate": candidate_json(found.stage(me(), report_id))}, 202)
     committed = found.commit(me(), report_id, body["message"], body["confirm_within_s"])
-    return answer(committed_json(committed))
+    return answer(committed_json(committed), Server_Timing=editing.server_timing(committed.timing_ms))
 
 
 @exports.operation("GET", "/export/csv", scope=READ, media={"text/csv": TEXT})

@@ -7,10 +7,10 @@ and what it refers to, so a change of one queue among 100,000 runs each rule on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from weir.model.document import Change, Document
-from weir.model.objects import Kind
+from weir.model.objects import KINDS, Kind
 from weir.model.problem import Finding
 from weir.model.rules import hierarchy, network, rates, targets
 from weir.model.rules.base import Rule, View
@@ -30,6 +30,9 @@ def validate(
     """
     view = View(document_after)
     findings = _removals(document_after, changes)
+    if is_much(document_after, changes):
+        findings += validate_all(document_after, errors_only=errors_only)
+        return [item for item in findings if item.severity == "error"] if errors_only else findings
     for rule, ids in affected(document_after, changes, errors_only=errors_only):
         findings.extend(_check(view, rule, ids))
     return [item for item in findings if item.severity == "error"] if errors_only else findings
@@ -45,12 +48,11 @@ def validate_many(
 
 def validate_all(document: Document, *, errors_only: bool = False) -> list[Finding]:
     """What the rules say about the whole document."""
-    view = View(document)
-    findings: list[Finding] = []
-    for rule in RULES:
-        if rule.gives_errors or not errors_only:
-            findings.extend(_check(view, rule, document.of_kind(rule.kind)))
-    return [item for item in findings if item.severity == "error"] if errors_only else findings
+    findings: dict[str, list[Finding]] = {rule.name: [] for rule in RULES}
+    for rule, _, said in _checks(document, errors_only=errors_only):
+        findings[rule.name].extend(said)
+    found = [item for rule in RULES for item in findings[rule.name]]
+    return [item for item in found if item.severity == "error"] if errors_only else found
 
 
 def findings_of(document: Document, kind: Kind, object_id: str) -> list[Finding]:
@@ -100,6 +102,18 @@ def _check(view: View, rule: Rule, ids: Iterable[str]) -> Iterable[Finding]:
             yield from rule.check(view, item)
 
 
+def _checks(
+    document: Document, *, errors_only: bool = False
+) -> Iterator[tuple[Rule, str, Iterable[Finding]]]:
+    """Every rule on every object, and what it says. By object: a packed one is made anew to be looked at."""
+    view = View(document)
+    for kind in KINDS:
+        rules = [rule for rule in RULES if rule.kind == kind and (rule.gives_errors or not errors_only)]
+        for item in document.of_kind(kind).values() if rules else ():
+            for rule in rules:
+                yield rule, item.id, rule.check(view, item)
+
+
 class FlaggedObjects:
     """Which objects have findings, kept up to date from change to change; the texts are made when asked."""
 
@@ -107,14 +121,15 @@ class FlaggedObjects:
         """Looks at every object; what it finds is also added to `findings`."""
         self._document = document
         self._ids: dict[str, set[str]] = {rule.name: set() for rule in RULES}
-        view = View(document)
-        for rule in RULES:
-            if findings is None:
-                self._look(view, rule, document.of_kind(rule.kind))
-            else:
-                found = list(_check(view, rule, document.of_kind(rule.kind)))
-                self._ids[rule.name].update(finding.id for finding in found)
-                findings += found
+        collected: dict[str, list[Finding]] = {rule.name: [] for rule in RULES}
+        for rule, object_id, said in _checks(document):
+            found = list(said)
+            if found:
+                self._ids[rule.name].add(object_id)
+                if findings is not None:
+                    collected[rule.name] += found
+        if findings is not None:
+            findings += (item for rule in RULES for item in collected[rule.name])
 
     def update(self, changes: Sequence[Change]) -> None:
         """After the changes were applied to the document."""

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thousands of edits as one piece of memory (docs/adr/0036)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from weir.model.document import Change, Document
+from weir.model.packed import LazyList
+from weir.model.packed_changes import PackedChanges
+from weir.service.values import Edit
+
+
+class PackedEdits(LazyList[Edit]):
+    """What an import or a backup would write; each edit is made when it is looked at."""
+
+    __slots__ = ("_changes", "_expects")
+
+    def __init__(self, edits: Iterable[Edit]) -> None:
+        self._expects: list[str] = []
+        self._changes = PackedChanges(self._noted(edits))
+
+    def _noted(self, edits: Iterable[Edit]) -> Iterator[Change]:
+        for edit in edits:
+            self._expects.append(edit.expects)
+            yield Change(edit.kind, edit.id, None, edit.new)
+
+    def __len__(self) -> int:
+        return len(self._expects)
+
+    def at(self, index: int) -> Edit:
+        change = self._changes.at(index)
+        return Edit(change.kind, change.id, change.new, self._expects[index])
+
+    def changes(self, document: Document) -> PackedChanges:
+        """What they come down to on a document as it is now."""
+        return self._changes.against(document.copy())

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports of thousands: what is committed, and that the objects never exist all at once."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from tests.service.router import ANNA, Router, queue
+from weir.model.objects import Pair, Queue
+from weir.model.problem import Conflict
+from weir.service.imports import ImportService
+
+MANY = 3000
+FEW_OBJECTS = 1500
+"""The thousand queues that a packed document remembers, and some."""
+
+
+def export(count: int, limit: str = "2M/10M") -> bytes:
+    lines = ["/queue simple"]
+    for n in range(count):
+        lines.append(f"add max-limit={limit} name=customer-{n} target=10.{n >> 8}.{n & 255}.1/32")
+    return "\n".join(lines).encode()
+
+
+def living_queues() -> int:
+    return sum(isinstance(item, Queue) for item in gc.get_objects())
+
+
+@pytest.fixture
+def imports(router: Router) -> ImportService:
+    return ImportService(router.service)
+
+
+def test_a_report_of_thousands_holds_no_objects_and_can_be_paged(imports: ImportService) -> None:
+    before = living_queues()
+    report = imports.read(ANNA, "routeros", {"export.rsc": export(MANY)})
+    assert living_queues() - before < FEW_OBJECTS
+    assert report.counts == {"added": MANY, "changed": 0, "removed": 0}
+    shown, more, total = report.page(2, "2")
+    assert [line["object_id"] for line in shown] == ["customer-2", "customer-3"]
+    assert (more, total) == ("4", MANY)
+    assert report.page(5, None, text="CUSTOMER-2999")[2] == 1
+
+
+def test_a_commit_of_thousands_never_makes_all_objects_at_once(
+    router: Router, imports: ImportService
+) -> None:
+    report = imports.read(ANNA, "routeros", {"export.rsc": export(MANY)})
+    before, during = living_queues(), []
+    router.agent.behave = lambda moment: during.append(living_queues())
+    committed = imports.commit(ANNA, report.id, "", None)
+    assert during[0] - before < FEW_OBJECTS
+    assert len(committed.changes) == MANY
+    assert router.agent.kernel == router.running
+    again = imports.read(ANNA, "routeros", {"export.rsc": export(MANY)})
+    assert not again.edits
+
+
+def test_a_second_import_changes_what_differs_and_replaces_all_when_asked(
+    router: Router, imports: ImportService
+) -> None:
+    router.put(queue("q9999"))
+    imports.commit(ANNA, imports.read(ANNA, "routeros", {"a": export(MANY)}).id, "", None)
+    report = imports.read(ANNA, "routeros", {"a": export(MANY - 1, "4M/4M")}, replace_all=True)
+    assert report.counts == {"added": 0, "changed": MANY - 1, "removed": 2}
+    imports.commit(ANNA, report.id, "", None)
+    assert router.agent.kernel == router.running
+    assert {item.max_limit_bps for item in router.running.values() if isinstance(item, Queue)} == {
+        Pair(4_000_000, 4_000_000)
+    }
+
+
+def test_a_report_of_thousands_is_refused_when_the_configuration_moved_on(
+    router: Router, imports: ImportService
+) -> None:
+    report = imports.read(ANNA, "routeros", {"a": export(MANY)})
+    router.put(queue("q1"))
+    with pytest.raises(Conflict, match="read the file again"):
+        imports.commit(ANNA, report.id, "", None)
+    router.agree()
