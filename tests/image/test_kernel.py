@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -89,8 +92,55 @@ def test_the_datapath_finds_in_both_kernels_what_it_needs() -> None:
 @pytest.mark.parametrize("path", tool.patches(), ids=[path.name for path in tool.patches()])
 def test_a_patch_can_be_sent_upstream(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert re.search(r"^From: .+@", text, re.MULTILINE)
+    author = re.search(r"^From: (.+@.+)$", text, re.MULTILINE)
+    assert author is not None
+    assert f"\nSigned-off-by: {author[1]}\n" in text
     assert re.search(r"^Subject: \[PATCH", text, re.MULTILINE)
     assert "\n---\n" in text
     header = text.split("\n---\n")[0]
     assert all(len(line) <= 75 for line in header.splitlines() if not line.startswith("Subject"))
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
+def test_the_cache_does_not_give_an_assembled_file_that_took_in_other_bytes(tmp_path: Path) -> None:
+    """The packed kernel goes into its loader by .incbin, which ccache's depend mode does not see."""
+    source, packed, compiled = (tmp_path / name for name in ("piggy.S", "packed", "piggy.o"))
+    source.write_text(f'.section .rodata\n.incbin "{packed}"\n')
+    environment = {**os.environ, **tool.CACHE, "CCACHE_DIR": str(tmp_path / "cache")}
+    for words in (b"the first kernel", b"the other kernel"):
+        packed.write_bytes(words)
+        command = [
+            str(KERNEL / "cc"),
+            f"-Wp,-MMD,{tmp_path / 'piggy.d'}",
+            "-c",
+            "-o",
+            str(compiled),
+            str(source),
+        ]
+        subprocess.run(command, env=environment, check=True)
+        assert words in compiled.read_bytes()
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
+def test_what_one_clone_compiled_serves_another_until_a_header_changes(tmp_path: Path) -> None:
+    environment = {**os.environ, **tool.CACHE, "CCACHE_DIR": str(tmp_path / "cache")}
+
+    def compile_in(clone: str, number: int) -> bytes:
+        folder = tmp_path / clone
+        folder.mkdir(exist_ok=True)
+        (folder / "number.h").write_text(f"#define NUMBER {number}\n")
+        (folder / "number.c").write_text('#include "number.h"\nint number = NUMBER;\n')
+        environment["CCACHE_BASEDIR"] = str(folder)
+        command = [str(KERNEL / "cc"), "-Wp,-MMD,number.d", "-c", "-o", "number.o", "number.c"]
+        subprocess.run(command, cwd=folder, env=environment, check=True)
+        return (folder / "number.o").read_bytes()
+
+    def hits() -> int:
+        told = subprocess.run(
+            ["ccache", "--print-stats"], env=environment, capture_output=True, text=True, check=True
+        )
+        return int(dict(line.split("\t") for line in told.stdout.splitlines())["direct_cache_hit"])
+
+    first = compile_in("one", 1)
+    assert (compile_in("two", 1), hits()) == (first, 1)
+    assert compile_in("two", 2) != first
