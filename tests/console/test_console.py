@@ -19,6 +19,7 @@ import pytest
 
 from tests.http.world import World
 from weir.model.problem import Unauthenticated
+from weir.service.facade import accounts_path
 
 GOOD = "correct horse battery"
 WITHIN_S = 60.0
@@ -133,6 +134,20 @@ def test_slot_restart_reset_and_power_go_through_the_agent(world: World, termina
     terminal.ask("4", ("(Enter: neither)?", "keep"), ("(yes/no)", "yes"))
     terminal.ask("6", ("(yes/no)", "yes"))
     assert world.agent.appliance.asked == ["reset keep", "off"]
+
+
+def test_damaged_files_are_said_and_a_reset_is_still_there(world: World, terminal: Terminal) -> None:
+    world.agent.store = {"ok": False, "reason": "weir.db: the database is damaged; it was left as it is"}
+    accounts = accounts_path(world.database)
+    for file in accounts.parent.glob(f"{accounts.name}*"):  # also its log, from which it would be made whole
+        file.unlink()
+    accounts.write_bytes(b"precious text\n" * 400)
+    shown = terminal.ask("1")
+    assert "NOT WELL: configuration: weir.db: the database is damaged; it was left as it is" in shown
+    assert f"NOT WELL: {accounts.name}: this is not a database; it was left as it is" in shown
+    assert "it was left as it is" in terminal.ask("2", ("(yes/no)", "yes"))
+    terminal.ask("4", ("(Enter: neither)?", "keep"), ("(yes/no)", "yes"))
+    assert world.agent.appliance.asked == ["reset keep"]
 
 
 def test_a_shell_takes_an_administrators_password(world: World, terminal: Terminal) -> None:

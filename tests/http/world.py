@@ -43,6 +43,7 @@ class Agent(FakeAgent):
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None
+        self.store: dict[str, Any] = {"ok": True, "reason": None}
         self._server = AgentServer(
             socket,
             {
@@ -70,6 +71,7 @@ class Agent(FakeAgent):
     def _status(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         return {
             "version": "test",
+            "store": self.store,
             "revision": self.revision,
             "state": "ok",
             "kernel": "6.12-test",

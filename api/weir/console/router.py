@@ -65,6 +65,7 @@ class Router:
             wrong.append(str(data.get("message")))
         if not interfaces and not wrong:
             wrong.append("no network port was found: the kernel has no driver for one")
+        needs_setup = self._unclaimed(wrong)
         return View(
             version=str(status.get("version", "?")),
             addresses=tuple(
@@ -74,7 +75,7 @@ class Router:
             if updates.get("available")
             else "none",
             wrong=tuple(dict.fromkeys(wrong)),
-            needs_setup=self._unclaimed(wrong),
+            needs_setup=needs_setup,
         )
 
     def slots(self) -> list[Json]:
@@ -94,12 +95,12 @@ class Router:
             self._appliance(accounts).power_off(AT_CONSOLE)
 
     def factory_reset(self, mode: Literal["keep", "wipe"]) -> None:
-        """Also without accounts: a damaged data partition has none, and this is its cure."""
-        if accounts_path(self._database).exists():
+        """Also without accounts: a damaged data partition or file has none, and this is its cure."""
+        if self._accounts_are_damaged():
+            self._agent.call("factory_reset", {"mode": mode}, timeout_s=150.0)
+        else:
             with self._accounts() as accounts:
                 self._appliance(accounts).factory_reset(AT_CONSOLE, mode)
-        else:
-            self._agent.call("factory_reset", {"mode": mode}, timeout_s=150.0)
 
     def reset_password(self) -> str:
         """A one-time password of `admin`, who is an enabled administrator afterwards."""
@@ -130,6 +131,13 @@ class Router:
                 return True
             finally:
                 auth.sign_out(who)
+
+    def _accounts_are_damaged(self) -> bool:
+        try:
+            with self._accounts():
+                return False
+        except Unavailable:
+            return True
 
     def _try(self, method: str, wrong: list[str]) -> Json:
         try:
