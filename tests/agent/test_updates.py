@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +16,9 @@ import pytest
 from tests.agent.bundles import Bundler, missing_tools
 from tests.agent.polling import until
 from weir.adapters.rauc import Rauc, Slot, Slots, problem_of
+from weir.agent import updates
 from weir.agent.updates import Updates
-from weir.model.problem import ApplyFailed, Conflict, Invalid, NotFound, Problem, Unsupported
+from weir.model.problem import ApplyFailed, Conflict, Invalid, NotFound, Problem, Unavailable, Unsupported
 from weir.wire.server import Peer
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason=f"missing: {', '.join(missing_tools())}")
@@ -167,6 +170,27 @@ def test_a_link_and_a_pipe_in_place_of_the_upload_are_refused(agent: Agent, tmp_
     assert list(agent.folder.iterdir()) == []
 
 
+def test_a_full_data_partition_is_said_and_leaves_nothing(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        usage = shutil.disk_usage("/")._replace(free=99)
+        patch.setattr(updates.shutil, "disk_usage", lambda _path: usage)
+        with pytest.raises(Unavailable) as before:
+            agent.install(bytes(100))
+    assert before.value.code == "disk-full"
+
+    def fill_up(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(updates.shutil, "copyfileobj", fill_up)
+    with pytest.raises(Unavailable, match="no room") as meanwhile:
+        agent.install(bytes(100))
+    assert meanwhile.value.code == "disk-full"
+    assert list(agent.folder.iterdir()) == []
+    assert agent.job()["state"] == "idle"
+
+
 def test_the_slot_for_the_next_start_is_chosen_among_those_that_hold_a_system(agent: Agent) -> None:
     with pytest.raises(Conflict, match="holds no system"):
         agent.call("update_choose", slot="B")
@@ -191,6 +215,7 @@ def test_where_there_are_no_slots_nothing_is_installed_and_nothing_restarted(tmp
     [
         ("Failed to write: No space left on device", "disk-full"),
         ("LastError: Failed updating slot system.1: failed to verify checksum", "bundle-corrupt"),
+        ("Size of image (524288001) does not fit to slot size 2097152", "slot-too-small"),
         ("something nobody has seen before", "update-failed"),
         ("", "update-failed"),
     ],

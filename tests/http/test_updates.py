@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from typing import Any
 
@@ -69,6 +71,19 @@ def test_a_full_disk_is_said_before_anything_is_written(
     monkeypatch.setattr(updates.shutil, "disk_usage", lambda _path: usage)
     refused = send(api, BUNDLE)
     assert (refused.status_code, refused.json["code"]) == (503, "disk-full")
+    assert left_over(world) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, "disk-full"), (errno.EIO, "upload")])
+def test_a_disk_that_fails_while_the_bundle_comes_is_said(
+    world: World, api: Client, monkeypatch: pytest.MonkeyPatch, number: int, code: str
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(updates, "_copy", fail)
+    refused = send(api, BUNDLE)
+    assert (refused.status_code, refused.json["code"]) == (503, code)
     assert left_over(world) == []
 
 

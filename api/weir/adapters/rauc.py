@@ -50,6 +50,12 @@ _REASONS: tuple[tuple[re.Pattern[str], type[Problem], str, str], ...] = (
         "the bundle's content is not what was signed",
     ),
     (
+        re.compile(r"[Ss]ize of image .* slot size"),
+        ApplyFailed,
+        "slot-too-small",
+        "the slot on this router's disk is too small for this system",
+    ),
+    (
         re.compile(r"[Nn]o space left"),
         Unavailable,
         "disk-full",

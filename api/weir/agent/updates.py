@@ -8,6 +8,7 @@ the running system is not touched by it.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -176,10 +177,12 @@ class Updates:
                         f"a bundle is a file of at most {MAX_BUNDLE_BYTES >> 20} MiB", code="bundle-too-large"
                     )
                 if found.st_size > shutil.disk_usage(self._folder).free:
-                    raise Unavailable("there is no room for the bundle", code="disk-full")
+                    raise _no_room()
                 with _private(target) as writer:
                     shutil.copyfileobj(reader, writer, 1 << 20)
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise _no_room() from error
             raise Unavailable(f"the upload cannot be read: {error.strerror}", code="upload") from error
         return target
 
@@ -208,6 +211,10 @@ class Updates:
 def _private(path: Path) -> IO[bytes]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def _no_room() -> Unavailable:
+    return Unavailable("there is no room for the bundle on the data partition", code="disk-full")
 
 
 def _busy() -> Conflict:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import secrets
@@ -47,7 +48,7 @@ class UpdateService:
         """Receive a bundle and let the agent check it; it is installed in the background.
 
         `length` is what was announced. Raises `Invalid` (`bundle-...`), `Conflict` (`update-running`),
-        `Unavailable` (`disk-full`), `Unsupported` (`no-slots`).
+        `Unavailable` (`disk-full`, `upload`), `Unsupported` (`no-slots`).
         """
         if not self._turn.acquire(blocking=False):
             raise Conflict("another bundle is being uploaded", code="update-running")
@@ -89,7 +90,7 @@ class UpdateService:
             for left in self._inbox.glob("*.raucb"):  # of a process that was killed
                 left.unlink(missing_ok=True)
             if shutil.disk_usage(self._inbox).free < length + SPARE_BYTES:
-                raise Unavailable("there is no room for the bundle on the data partition", code="disk-full")
+                raise _no_room()
             name = secrets.token_hex(16)
             path = self._inbox / f"{name}.raucb"
             try:
@@ -101,8 +102,14 @@ class UpdateService:
                 path.unlink(missing_ok=True)
                 raise
         except OSError as error:
-            raise Unavailable(f"the bundle cannot be stored: {error.strerror}", code="disk-full") from error
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise _no_room() from error
+            raise Unavailable(f"the bundle cannot be stored: {error.strerror}", code="upload") from error
         return name
+
+
+def _no_room() -> Unavailable:
+    return Unavailable("there is no room for the bundle on the data partition", code="disk-full")
 
 
 def _copy(body: IO[bytes], file: IO[bytes], length: int) -> int:
