@@ -71,7 +71,7 @@ kernel: $(STAMPS)/debian $(STAMPS)/kernel ## Build the virtual machine's variant
 test-kernel: build vm-image kernel ## Check the product kernel: its patches, its defaults, and the tests of tests/vm on it
 	@$(PYTHON) -m tests.run kernel
 
-image: webui ## Build the appliance's image (BUILDROOT_DIR= and BR2_DL_DIR= for local copies)
+image: webui $(STAMPS)/image ## Build the appliance's image (BUILDROOT_DIR= and BR2_DL_DIR= for local copies)
 	@board/image/build appliance
 
 image-check: $(STAMPS)/venv ## Check the external tree, defconfigs and kernel fragments without a download
@@ -96,6 +96,10 @@ $(STAMPS)/debian: lab/setup/packages.txt lab/setup/debian.sh lab/setup/node.sh
 
 $(STAMPS)/kernel: $(STAMPS)/debian board/kernel/packages.txt
 	@lab/setup/debian.sh board/kernel/packages.txt
+	@touch $@
+
+$(STAMPS)/image: $(STAMPS)/debian board/image/packages.txt
+	@lab/setup/debian.sh board/image/packages.txt
 	@touch $@
 
 $(STAMPS)/venv: $(STAMPS)/debian api/requirements-dev.lock api/pyproject.toml lab/setup/venv.sh

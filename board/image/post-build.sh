@@ -29,3 +29,9 @@ install -D -m 0644 "${WEIR_KEYRING:-$root/build/keys/keyring.pem}" "$target/etc/
 
 # Tuning is data that the agent reads (docs/adr/0053).
 install -D -m 0644 "$root/board/tuning.toml" "$target/usr/share/weir/tuning.toml"
+
+# Buildroot puts GRUB's folders into the system, but not its boot sector among the images: the sector goes there, and of the
+# rest the router needs grub-editenv only.
+sector=$target/usr/lib/grub/i386-pc/boot.img
+[ ! -e "$sector" ] || install -D -m 0644 "$sector" "$BINARIES_DIR/boot.img"
+rm -rf "$target/usr/lib/grub"

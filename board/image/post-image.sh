@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Buildroot calls this with the images folder: disk image with block map, QEMU disk, update bundle, checksums.
+# Buildroot calls this with the images folder: disk image with block map (for flashing; on a stick it is the live system that
+# weir-install copies from), QEMU disk, update bundle.
 
 set -euo pipefail
 
@@ -10,39 +11,52 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$root/build/images
 version=$(cat "$root/VERSION" 2>/dev/null || echo 0.1.0)
+name=weir-$variant-$version
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The boot partition: GRUB for EFI, the menu, and an environment in which slot A is good and slot B is not there yet.
-mkdir -p "$work/root" "$images/grub-files/grub"
-cp -a "$images/efi-part/EFI" "$images/grub-files/"
-cp "$here/grub.cfg" "$images/grub-files/grub/grub.cfg"
-rm -f "$images/grub-files/grub/grubenv"
-grub-editenv "$images/grub-files/grub/grubenv" create
-grub-editenv "$images/grub-files/grub/grubenv" set ORDER="A B" A_OK=1 A_TRY=0 B_OK=1 B_TRY=0
+# The boot partition: GRUB for EFI, the menu, and an environment in which both slots are good (genimage.cfg fills both).
+boot_partition() {
+	rm -rf "$images/grub-files"
+	mkdir -p "$images/grub-files/grub"
+	cp -a "$images/efi-part/EFI" "$images/grub-files/"
+	cp "$here/grub.cfg" "$images/grub-files/grub/grub.cfg"
+	grub-editenv "$images/grub-files/grub/grubenv" create
+	grub-editenv "$images/grub-files/grub/grubenv" set ORDER="A B" A_OK=1 A_TRY=0 B_OK=1 B_TRY=0
+}
 
 # The kernel of a slot, in a squashfs that GRUB can read.
-rm -f "$images/kernel.squashfs"
-mkdir "$work/kernel"
-cp "$images/bzImage" "$work/kernel/"
-mksquashfs "$work/kernel" "$images/kernel.squashfs" -comp gzip -noappend -all-root -quiet -no-progress \
-	-mkfs-time 0 -all-time 0
-"$here/bios_boot.py" "$images/boot.img" "$images/grub.img" 4096 "$images/bios-boot.img" "$images/bios-core.img"
+kernel() {
+	rm -f "$images/kernel.squashfs"
+	mkdir "$work/kernel"
+	cp "$images/bzImage" "$work/kernel/"
+	mksquashfs "$work/kernel" "$images/kernel.squashfs" -comp gzip -noappend -all-root -quiet -no-progress \
+		-mkfs-time 0 -all-time 0
+}
 
-genimage --rootpath "$work/root" --tmppath "$work/tmp" --inputpath "$images" --outputpath "$images" \
-	--config "$here/genimage.cfg"
-
-mkdir -p "$out" "$work/bundle"
-cp "$images/rootfs.squashfs" "$images/kernel.squashfs" "$work/bundle/"
-sed "s/@VERSION@/$version/" "$here/manifest.raucm.in" >"$work/bundle/manifest.raucm"
-rm -f "$out/weir-$version.raucb"
-rauc bundle --cert="${WEIR_SIGNING_CERT:-$root/build/keys/signer.pem}" \
-	--key="${WEIR_SIGNING_KEY:-$root/build/keys/signer.key}" "$work/bundle" "$out/weir-$version.raucb"
-
-name=weir-$variant-$version
-bmaptool create -o "$out/$name.img.bmap" "$images/weir.img"
-xz -T0 -6 -c "$images/weir.img" >"$out/$name.img.xz"
-if command -v qemu-img >/dev/null; then
+disk() {
+	"$here/bios_boot.py" "$images/boot.img" "$images/grub.img" 4096 "$images/bios-boot.img" "$images/bios-core.img"
+	mkdir -p "$work/root"
+	genimage --rootpath "$work/root" --tmppath "$work/tmp" --inputpath "$images" --outputpath "$images" \
+		--config "$here/genimage.cfg"
+	bmaptool create -o "$out/$name.img.bmap" "$images/weir.img"
+	xz -T0 -6 -c "$images/weir.img" >"$out/$name.img.xz"
 	qemu-img convert -c -O qcow2 "$images/weir.img" "$out/$name.qcow2"
-fi
-(cd "$out" && sha256sum -- *"$version"* >SHA256SUMS)
+	# As large as a small real disk: the data partition grows into it at the first start.
+	qemu-img resize -q "$out/$name.qcow2" 4G
+}
+
+bundle() {
+	mkdir -p "$work/bundle"
+	cp "$images/rootfs.squashfs" "$images/kernel.squashfs" "$work/bundle/"
+	sed "s/@VERSION@/$version/" "$here/manifest.raucm.in" >"$work/bundle/manifest.raucm"
+	rm -f "$out/weir-$version.raucb"
+	rauc bundle --cert="${WEIR_SIGNING_CERT:-$root/build/keys/signer.pem}" \
+		--key="${WEIR_SIGNING_KEY:-$root/build/keys/signer.key}" "$work/bundle" "$out/weir-$version.raucb"
+}
+
+mkdir -p "$out"
+boot_partition
+kernel
+disk
+bundle

@@ -9,6 +9,7 @@ WEIR_API_SITE = $(WEIR_ROOT)/api
 WEIR_API_SITE_METHOD = local
 WEIR_API_SETUP_TYPE = setuptools
 WEIR_API_LICENSE = Apache-2.0
+WEIR_API_LICENSE_FILES = LICENSE
 
 # The agent runs as root, the API as a user of its own that owns the database.
 define WEIR_API_USERS
@@ -21,5 +22,11 @@ define WEIR_API_INSTALL_INIT_SYSTEMD
 			$(TARGET_DIR)/usr/lib/systemd/system/$(notdir $(unit))
 	)
 endef
+
+# The texts of the licences stand beside the sources, not below them.
+define WEIR_API_COPY_LICENSES
+	cp -a $(WEIR_ROOT)/LICENSE $(WEIR_ROOT)/LICENSES $(@D)/
+endef
+WEIR_API_POST_RSYNC_HOOKS += WEIR_API_COPY_LICENSES
 
 $(eval $(python-package))

@@ -53,6 +53,14 @@ def test_grub_rauc_and_the_disk_agree_on_slots() -> None:
     assert re.findall(r"^compatible=(.*)$", rauc + manifest, re.MULTILINE) == ["weir-x86_64"] * 2
 
 
+def test_an_update_fits_beside_the_configuration_on_a_disk_that_cannot_grow() -> None:
+    """The bundle lies there twice for a while (docs/adr/0056): 90 MB of system and 15 of kernel at most."""
+    disk = (IMAGE / "genimage.cfg").read_text(encoding="utf-8")
+    data = re.search(r"^image data\.ext4 \{.*?^\tsize = (\d+)M$", disk, re.MULTILINE | re.DOTALL)
+    assert data is not None
+    assert int(data[1]) * 0.9 > 2 * (90 + 15) + 64
+
+
 def test_grub_understands_its_files() -> None:
     checker = shutil.which("grub-script-check")
     if checker is None:

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `make image` leaves behind, by the real scripts and tools on a system of a few bytes."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGE = ROOT / "board/image"
+GRUB = Path("/usr/lib/grub/i386-pc/boot.img")
+TOOLS = (
+    *("genimage", "bmaptool", "qemu-img", "rauc", "mksquashfs", "grub-editenv", "grub-mkimage", "sfdisk"),
+    *("mcopy", "mkfs.vfat", "mke2fs", "openssl"),
+)
+PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
+missing = [tool for tool in TOOLS if shutil.which(tool, path=PATH) is None]
+pytestmark = pytest.mark.skipif(
+    bool(missing) or not GRUB.exists(), reason=f"board/image/packages.txt: missing {missing}"
+)
+SMALLER = (("size = 512M", "size = 8M"), ("size = 32M", "size = 1M"), ("size = 64M", "size = 2M"))
+
+
+def run(*command: str | Path, **environment: str) -> str:
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": PATH, **environment},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of images after post-build.sh and post-image.sh, on what Buildroot would have left."""
+    root = tmp_path_factory.mktemp("repository")
+    shutil.copytree(ROOT / "board", root / "board", symlinks=True)
+    layout = (IMAGE / "genimage.cfg").read_text(encoding="utf-8")
+    for old, new in SMALLER:
+        assert old in layout
+        layout = layout.replace(old, new)
+    (root / "board/image/genimage.cfg").write_text(layout, encoding="utf-8")
+    images, target = root / "images", root / "target"
+    (images / "efi-part/EFI/BOOT").mkdir(parents=True)
+    (images / "efi-part/EFI/BOOT/bootx64.efi").write_bytes(b"EFI")
+    (images / "bzImage").write_bytes(b"kernel" * 1000)
+    run(
+        "grub-mkimage",
+        "-O",
+        "i386-pc",
+        "-p",
+        "/grub",
+        "-o",
+        images / "grub.img",
+        "biosdisk",
+        "part_gpt",
+        "fat",
+    )
+    (target / "usr/lib/grub/i386-pc").mkdir(parents=True)
+    shutil.copy(GRUB, target / "usr/lib/grub/i386-pc/boot.img")
+    (target / "etc").mkdir()
+    run(root / "board/image/post-build.sh", target, "qemu", BINARIES_DIR=str(images))
+    run("mksquashfs", target, images / "rootfs.squashfs", "-quiet", "-no-progress")
+    run(root / "board/image/post-image.sh", images, "qemu", BINARIES_DIR=str(images))
+    return root / "build/images"
+
+
+def test_the_disk_for_flashing_has_the_slots_and_a_map_of_its_blocks(made: Path) -> None:
+    disk = made / "disk.img"
+    disk.write_bytes(lzma.decompress((made / "weir-qemu-0.1.0.img.xz").read_bytes()))
+    table = json.loads(run("sfdisk", "--json", disk))["partitiontable"]["partitions"]
+    names = [part["name"] for part in table]
+    assert names == ["bios", "boot", "kernel-A", "system-A", "kernel-B", "system-B", "data"]
+    start = {part["name"]: part["start"] * 512 for part in table}
+    plain = disk.read_bytes()
+    system = (made.parents[1] / "images/rootfs.squashfs").read_bytes()
+    for slot in "AB":
+        assert plain[start[f"system-{slot}"] :].startswith(system)
+    assert plain[start["bios"] :].startswith((made.parents[1] / "images/bios-core.img").read_bytes())
+    block_map = (made / "weir-qemu-0.1.0.img.bmap").read_text(encoding="utf-8")
+    size = re.search(r"<ImageSize>\s*(\d+)\s*</ImageSize>", block_map)
+    assert size is not None
+    assert int(size[1]) == len(plain)
+
+
+def test_qemu_gets_the_same_disk(made: Path) -> None:
+    """With as much room behind it as a small real disk has, which the data partition takes."""
+    disk = made / "weir-qemu-0.1.0.qcow2"
+    assert json.loads(run("qemu-img", "info", "--output=json", disk))["virtual-size"] == 4 << 30
+    plain = lzma.decompress((made / "weir-qemu-0.1.0.img.xz").read_bytes())
+    run("qemu-img", "resize", "--shrink", disk, str(len(plain)))
+    run("qemu-img", "convert", "-O", "raw", disk, made / "again.img")
+    assert (made / "again.img").read_bytes() == plain
+
+
+def test_the_bundle_is_accepted_with_the_key_that_the_system_has_and_no_other(made: Path) -> None:
+    keyring, bundle = made.parents[1] / "target/etc/rauc/keyring.pem", made / "weir-0.1.0.raucb"
+    assert "weir-x86_64" in run("rauc", "info", "--keyring", keyring, bundle)
+    run(IMAGE / "keys.sh", made.parent / "others")
+    with pytest.raises(AssertionError, match="signature verification failed"):
+        run("rauc", "info", "--keyring", made.parent / "others/keyring.pem", bundle)
+
+
+def test_the_system_keeps_none_of_the_boot_loaders_folders(made: Path) -> None:
+    target = made.parents[1] / "target"
+    assert not (target / "usr/lib/grub").exists()
+    assert (made.parents[1] / "images/boot.img").read_bytes() == GRUB.read_bytes()
