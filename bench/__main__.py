@@ -28,6 +28,7 @@ def main() -> None:
     if unknown:
         sys.exit(f"bench: there is no group {unknown[0]}; there are {', '.join(GROUPS)}")
     begun_s = time.monotonic()
+    signal.signal(signal.SIGTERM, interrupt)
     for name in wanted:
         measure(name)
     found = {name: rows.read(OUT / f"{name}.json") for name in GROUPS if (OUT / f"{name}.json").exists()}
@@ -68,6 +69,11 @@ def measure(name: str) -> None:
     took_s = time.monotonic() - begun_s
     print(f"bench: {name} took {took_s:.0f} s", flush=True)
     document.note(Measured(name, f"{at:%Y-%m-%d %H:%M}", round(took_s), round(load, 1)))
+
+
+def interrupt(*_: object) -> None:
+    """A bench that is ended ends its group as well."""
+    raise KeyboardInterrupt
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:

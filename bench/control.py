@@ -16,7 +16,7 @@ from bench.rows import Row
 from tests.router import Router, running_router
 
 ROUNDS = 5
-MANY_UNTIL_S = 330
+MANY_UNTIL_S = 300
 """No import begins later than so many seconds after the group."""
 
 

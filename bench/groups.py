@@ -102,7 +102,7 @@ GROUPS: dict[str, Group] = {
         in_virtual_machine,
         960,
         [f"rate-error-edt-{mbit}" for mbit in rates.UDP_MBIT["edt"]]
-        + [f"tcp-goodput-edt-{mbit}" for mbit in rates.TCP_MBIT],
+        + [f"tcp-goodput-edt-{mbit}" for mbit in rates.TCP_MBIT["edt"]],
     ),
 }
 
