@@ -32,12 +32,16 @@ class Machine(Rauc):
     def __init__(self, config: Path) -> None:
         super().__init__(config)
         self.go_on = threading.Event()
+        self.installing = False
         self.failure: Problem | None = None
         self.installed: list[bytes] = []
         self.marked: list[tuple[str, str]] = []
 
     def status(self) -> Slots:
+        """As RAUC's service on an image: silent while it installs."""
         self.require()
+        if self.installing:
+            raise Unavailable("RAUC: already processing a different method", code="rauc")
         slots = (Slot("A", True, True, "0.1.0", None), Slot("B", False, False, None, None))
         return Slots("weir-x86_64", "A", "A", slots)
 
@@ -45,8 +49,10 @@ class Machine(Rauc):
         self.marked.append((what, slot))
 
     def install(self, bundle: Path, progress: Callable[[int, str], None]) -> None:
+        self.installing = True
         progress(40, "Copying image to system.1")
         assert self.go_on.wait(30)
+        self.installing = False
         if self.failure is not None:
             raise self.failure
         self.installed.append(bundle.read_bytes())
@@ -98,12 +104,17 @@ def test_a_good_bundle_is_copied_checked_and_installed_with_progress(agent: Agen
     begun = agent.install(data)
     assert (begun["job"]["state"], begun["job"]["version"]) == ("installing", "0.3.0")
     until("progress", lambda: agent.job()["percent"] == 40)
+    watched = agent.call("updates")
+    assert (watched["available"], watched["booted"]) == (True, "A")
+    assert [slot["name"] for slot in watched["slots"]] == ["A", "B"]
     # What the API changes or removes now has no effect.
     (agent.inbox / f"{UPLOAD}.raucb").write_bytes(b"another")
     with pytest.raises(Conflict):
         agent.call("update_install", upload=UPLOAD)
     with pytest.raises(Conflict):
         agent.call("restart")
+    with pytest.raises(Conflict):
+        agent.call("update_choose", slot="A")
     agent.rauc.go_on.set()
     until("the end", lambda: agent.job()["state"] == "installed")
     assert agent.rauc.installed == [data]

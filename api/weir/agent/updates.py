@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from weir.adapters.rauc import Rauc
+from weir.adapters.rauc import Rauc, Slots
 from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
 from weir.store.clock import wall_ms
 from weir.store.owner import acting_as, owner_to_be
@@ -59,6 +59,8 @@ class Updates:
         self._restart_machine = restart
         self._lock = threading.Lock()
         self._job = Job()
+        self._before: Slots | None = None
+        """The slots when the installation began: RAUC's service answers nobody while it installs."""
 
     def table(self) -> Mapping[str, Handler]:
         return {
@@ -76,8 +78,9 @@ class Updates:
     def _status(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         with self._lock:
             job = asdict(self._job)
+            before = self._before if self._job.state == "installing" else None
         try:
-            found = self._rauc.status()
+            found = before or self._rauc.status()
         except Problem as problem:
             return {"available": False, "reason": problem.message, "slots": [], "job": job}
         return {
@@ -94,6 +97,7 @@ class Updates:
         self._rauc.require()
         self._begin()
         try:
+            self._remember(self._rauc.status())
             bundle = self._take(params.get("upload"))
             version = self._check(bundle)
         except BaseException:
@@ -107,6 +111,7 @@ class Updates:
 
     def _choose(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         """The slot that the next start takes."""
+        self._refuse_while_installing()
         found = self._rauc.status()
         name = params.get("slot")
         chosen = next((slot for slot in found.slots if slot.name == name), None)
@@ -114,28 +119,33 @@ class Updates:
             raise NotFound(f"there is no slot {str(name)[:20]!r}", code="no-such-slot", path="slot")
         if not chosen.booted and not chosen.good and chosen.version is None:
             raise Conflict(f"slot {chosen.name} holds no system that could start", code="slot-empty")
-        with self._lock:
-            if self._job.state == "installing":
-                raise _busy()
         self._rauc.mark("active", "booted" if chosen.booted else "other")
         return self._status(params, peer)
 
     def _restart(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         """Only where there are slots: elsewhere the machine is somebody's workstation."""
+        self._refuse_while_installing()
         if self._rauc.status().booted is None:
             raise Conflict("this system was not started from a slot", code="no-slots")
-        with self._lock:
-            if self._job.state == "installing":
-                raise _busy()
         log.warning("restarting, as asked by uid %d", peer.uid)
         self._restart_machine()
         return {"restarting": True}
+
+    def _refuse_while_installing(self) -> None:
+        with self._lock:
+            if self._job.state == "installing":
+                raise _busy()
+
+    def _remember(self, slots: Slots) -> None:
+        with self._lock:
+            self._before = slots
 
     def _begin(self) -> None:
         with self._lock:
             if self._job.state == "installing":
                 raise _busy()
             self._job = Job("installing", 0, "Checking the bundle", started_at_ms=wall_ms())
+            self._before = None
 
     def _end(self, state: Literal["idle", "installed", "failed"], problem: Problem | None = None) -> None:
         with self._lock:
