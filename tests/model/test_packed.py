@@ -32,7 +32,7 @@ def facts(document: Document, names: Iterable[str]) -> dict[str, Any]:
     return {
         "objects": {(item.kind, item.id): item for item in document},
         "children": {queue_id: set(document.children_of(queue_id)) for queue_id in ids},
-        "parents": [queue_id for queue_id in ids if queue_id in document.children],
+        "parents": {queue_id for queue_id in ids if queue_id in document.children},
         "names": {name: set(document.queue_ids_by_name.of(name)) for name in names},
         "guarantees": {i: document.guaranteed_below_bps(i) for i in ids if i is not None},
         "positions": {queue_id: document.next_position(queue_id) for queue_id in ids},
