@@ -24,7 +24,7 @@ LIMIT_BYTES = 50 * 1024
 
 SPEC = struct.Struct("<IIQQQIBBBx")
 ROW = struct.Struct("<8xQ8xQIIIBBB")
-ROW_SIZE = 128
+ROW_SIZE = 80
 
 
 def quantise(time_ns: int) -> int:

@@ -25,7 +25,7 @@
 #include <linux/types.h>
 
 /* A change that an older program or loader cannot live with: new maps are needed. */
-#define WEIR_ABI 3
+#define WEIR_ABI 4
 
 #define WEIR_TICK_SHIFT 4 /* ticks = ns << 4 */
 #define WEIR_TIME_SHIFT 8 /* times in weir_line are in 2^8 ticks = 16 ns: 68 s in 32 bits */
@@ -168,7 +168,6 @@ struct weir_subqueues {
 	__u32 reserved2;
 	__u64 evicted; /* idle sub-queues that gave way to another */
 	__u64 shared_packets; /* packets that found no place */
-	__u64 reserved3[6];
 };
 
 /*
