@@ -36,6 +36,7 @@ def run(image: Path, port: int) -> int:
         raise LabError(f"port {port} is taken; choose another one with PORT=")
     disk = unpacked(image)
     log = plan.BUILD / "vm" / "image-console.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
     here = sys.stdin.isatty()
     print(f"booting {image.name}; its processors are emulated, so give it a minute or two")
     print(f"  https://127.0.0.1:{port} leads to the router, whose certificate is its own")

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import io
 import lzma
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,23 @@ def test_the_first_port_is_the_lan_and_the_disk_is_left_as_it_is(tmp_path: Path)
     )
     assert any("hostfwd=tcp:127.0.0.1:8443-192.168.88.1:443" in word for word in words)
     assert any("snapshot=on" in word for word in words)
+
+
+def test_the_console_has_a_file_when_nobody_is_at_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "qemu-system-x86_64"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\nfor word; do case $word in file:*) echo menu >"${word#file:}" ;; esac; done\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    monkeypatch.setattr(plan, "BUILD", tmp_path / "build")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    assert appliance.run(image(tmp_path, "weir-0.2.0.qcow2", 0), port) == 0
+    assert (tmp_path / "build/vm/image-console.log").read_text() == "menu\n"
