@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = ROOT / "board" / "image"
+BOOT_CHOICE = ROOT / "board/overlay/usr/libexec/weir/boot-choice"
 TOOLS = ("rauc", "mksquashfs", "openssl", "grub-editenv")
 
 
@@ -62,11 +63,14 @@ class Bundler:
         return bundle
 
     def config(self, **devices: Path) -> Path:
-        """The product's system.conf with this test's keyring, and files for devices and environment."""
+        """The product's system.conf with this test's keyring, and files for devices.
+
+        GRUB's environment is where `WEIR_BOOT_FOLDER` says.
+        """
         text = (ROOT / "board/overlay/etc/rauc/system.conf").read_text(encoding="utf-8")
         text = text.replace("/etc/rauc/keyring.pem", str(self.keyring))
         text = text.replace("/data/rauc/central.status", str(self.folder / "central.status"))
-        text = text.replace("/boot/grub/grub/grubenv", str(self.folder / "grubenv"))
+        text = text.replace("/usr/libexec/weir/boot-choice", str(BOOT_CHOICE))
         for partition, path in devices.items():
             device = f"/dev/weir/{partition.replace('_', '-')}"
             assert f"device={device}\n" in text, f"system.conf has no slot on {device}"

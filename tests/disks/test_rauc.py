@@ -8,15 +8,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.agent.bundles import Bundler, missing_tools
-from tests.agent.polling import until
+from tests.agent.updating import UpdatingMachine
 from weir.adapters.rauc import Rauc
-from weir.agent.updates import Updates
-from weir.wire.server import Peer
 
 pytestmark = [
     pytest.mark.skipif(
@@ -26,67 +23,30 @@ pytestmark = [
 ]
 PARTITIONS = ("system_A", "kernel_A", "system_B", "kernel_B")
 SLOT_BYTES = 2 << 20
-BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
- "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><type>system</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow own="*"/><allow send_destination="*"/><allow receive_sender="*"/>
-<allow user="*"/></policy></busconfig>
-"""
 
 
-class Image:
+class Image(UpdatingMachine):
     """A machine that runs from slot A, as far as RAUC and GRUB's environment can tell."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.bundler = Bundler(folder)
         self.slots = {name: _device(folder / name) for name in PARTITIONS}
-        self.environment_file = folder / "grubenv"
-        self._grub("create")
-        self._grub("set", "ORDER=A B", "A_OK=1", "A_TRY=1", "B_OK=0", "B_TRY=0")
+        self.environment_files = [folder / "grubenv", folder / "grubenv.copy"]
+        for file in self.environment_files:
+            _grub(file, "create")
+            _grub(file, "set", "ORDER=A B", "A_OK=1", "A_TRY=1", "B_OK=0", "B_TRY=0")
         self.config = self.bundler.config(**self.slots)
-        bus = folder / "bus"
-        (folder / "bus.conf").write_text(BUS.format(path=bus))
-        os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={bus}"
-        self._start(
-            stack, ["dbus-daemon", "--nofork", f"--config-file={folder / 'bus.conf'}"], folder / "bus.log"
-        )
-        until("the bus", bus.exists)
-        service = ["rauc", f"--conf={self.config}", "--override-boot-slot=A", "service"]
-        self._start(stack, service, folder / "service.log")
-        self.log = folder / "service.log"
-        inbox = folder / "uploads"
-        inbox.mkdir()
-        self.inbox = inbox
-        self.updates = Updates(Rauc(self.config), inbox, folder / "own", lambda: None)
-        until("RAUC's service", lambda: self.call("updates")["available"])
-
-    def _start(self, stack: ExitStack, command: list[str], log: Path) -> None:
-        process = stack.enter_context(
-            subprocess.Popen(
-                command, stdout=log.open("wb"), stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-            )
-        )
-        stack.callback(process.kill)
-
-    def _grub(self, *words: str) -> str:
-        command = ["grub-editenv", str(self.environment_file), *words]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        super().__init__(stack, self.config, folder, data=folder, boot=folder)
 
     def grub(self) -> dict[str, str]:
-        return dict(line.split("=", 1) for line in self._grub("list").splitlines())
+        first, second = (_grub(file, "list") for file in self.environment_files)
+        assert first == second
+        return dict(line.split("=", 1) for line in first.splitlines())
 
-    def call(self, method: str, **params: Any) -> Any:
-        return self.updates.table()[method](params, Peer(1, 1, 0, 0))
 
-    def install(self, bundle: bytes) -> Any:
-        name = "0" * 32
-        (self.inbox / f"{name}.raucb").write_bytes(bundle)
-        self.call("update_install", upload=name)
-        return until("the end", lambda: self._ended())
-
-    def _ended(self) -> Any:
-        job = self.call("updates")["job"]
-        return job if job["state"] != "installing" else None
+def _grub(environment: Path, *words: str) -> str:
+    command = ["grub-editenv", str(environment), *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def _device(backing: Path) -> Path:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small disk with the image's layout and the real GRUB files, and the boots of it in QEMU.
 
-The kernel is any: it says on the console what it was told, and that is all these tests need: which slot GRUB
-chose, and what it wrote into its environment before.
+The kernel is one of our own that says on the console what it was told, and that is all these tests need:
+which slot GRUB chose, and what it wrote into its environment before.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = ROOT / "board" / "image"
-TOOLS = ("grub-mkimage", "grub-editenv", "mcopy", "mkfs.vfat", "mksquashfs", "sfdisk", "qemu-system-x86_64")
+KERNEL = Path(__file__).with_name("telling_kernel.s")
+TOOLS = (
+    "grub-mkimage", "grub-editenv", "mcopy", "mkfs.vfat", "mksquashfs", "sfdisk", "qemu-system-x86_64",
+    "as", "objcopy",
+)  # fmt: skip
 GRUB_BIOS = Path("/usr/lib/grub/i386-pc")
 SECTOR = 512
 MEBIBYTE = 2**20
 BIOS_AT, BOOT_AT, BOOT_SIZE, KERNEL_SIZE, SYSTEM_SIZE = (
-    2 * MEBIBYTE, 3 * MEBIBYTE, 16 * MEBIBYTE, 24 * MEBIBYTE, MEBIBYTE,
+    2 * MEBIBYTE, 3 * MEBIBYTE, 16 * MEBIBYTE, MEBIBYTE, 4 * MEBIBYTE,
 )  # fmt: skip
 CHOSEN = re.compile(rb"ommand line: BOOT_IMAGE=\(hd0,(\w+)\)\S* root=PARTUUID=(\S+) .*rauc\.slot=([AB]) ")
 
@@ -44,9 +48,9 @@ def run(*command: str | Path) -> None:
 
 
 class SlotDisk:
-    """`folder` holds the disk and the boot partition's files; `kernel` is copied into both slots."""
+    """`folder` holds the disk and the boot partition's files; both slots have the kernel."""
 
-    def __init__(self, folder: Path, kernel: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.disk = folder / "disk.img"
         self.kernel = self.system = ""
         """Of the last boot: the partition that the kernel came from, and its root by its GUID."""
@@ -55,7 +59,8 @@ class SlotDisk:
         self._make_boot_partition()
         kernels = folder / "kernel"
         kernels.mkdir()
-        shutil.copy(kernel, kernels / "bzImage")
+        run("as", "--32", KERNEL, "-o", folder / "kernel.o")
+        run("objcopy", "-O", "binary", "-j", ".text", folder / "kernel.o", kernels / "bzImage")
         run(
             "mksquashfs",
             kernels,
@@ -79,7 +84,8 @@ class SlotDisk:
         quick = self._folder / "grub.cfg"
         quick.write_text(menu.replace(" quiet ", " ").replace("timeout=2", "timeout=0"))
         run("mcopy", "-i", self._boot, quick, "::grub/grub.cfg")
-        run("mcopy", "-i", self._boot, environment, "::grub/grubenv")
+        for name in ("grubenv", "grubenv.copy"):
+            run("mcopy", "-i", self._boot, environment, f"::grub/{name}")
 
     def _assemble(self) -> None:
         core, boot = self._folder / "core.img", GRUB_BIOS / "boot.img"
@@ -124,21 +130,20 @@ class SlotDisk:
                     disk.seek(start)
                     disk.write((self._folder / "kernel.squashfs").read_bytes())
 
-    def spoil(self, slot: str) -> None:
-        """As if the power went while the kernel of a slot was written."""
-        at = BOOT_AT + BOOT_SIZE + (0 if slot == "A" else KERNEL_SIZE + SYSTEM_SIZE)
-        with self.disk.open("r+b") as disk:
-            disk.seek(at)
-            disk.write(bytes(MEBIBYTE))
-
     @property
     def _boot_option(self) -> str:
         return f"{self.disk}@@{BOOT_AT}"
 
-    def environment(self) -> dict[str, str]:
+    def damage(self, name: str, content: bytes) -> None:
+        """What a power cut or a bad sector leaves of an environment file."""
+        copy = self._folder / "damaged"
+        copy.write_bytes(content)
+        run("mcopy", "-o", "-i", self._boot_option, copy, f"::grub/{name}")
+
+    def environment(self, name: str = "grubenv") -> dict[str, str]:
         copy = self._folder / "grubenv.read"
         copy.unlink(missing_ok=True)
-        run("mcopy", "-n", "-i", self._boot_option, "::grub/grubenv", copy)
+        run("mcopy", "-n", "-i", self._boot_option, f"::grub/{name}", copy)
         listed = subprocess.run(
             ["grub-editenv", copy, "list"], check=True, capture_output=True, text=True
         ).stdout
@@ -153,12 +158,12 @@ class SlotDisk:
         )
         return shown.stdout.strip().lower()
 
-    def set_environment(self, **values: str) -> None:
-        """What RAUC does when it installs into a slot or marks one good."""
-        self.environment()
+    def set_environment(self, name: str = "grubenv", **values: str) -> None:
+        """What an installation into a slot does, or marking one good."""
+        self.environment(name)
         copy = self._folder / "grubenv.read"
         run("grub-editenv", copy, "set", *(f"{key}={value}" for key, value in values.items()))
-        run("mcopy", "-o", "-i", self._boot_option, copy, "::grub/grubenv")
+        run("mcopy", "-o", "-i", self._boot_option, copy, f"::grub/{name}")
 
     def boot(self, timeout_s: float = 300) -> str:
         """Power on, and off again when the kernel says what it was told. Returns the slot, or ""."""

@@ -9,19 +9,15 @@ import pytest
 
 from tests.image.slot_disk import SlotDisk, missing_tools
 
-ROOT = Path(__file__).resolve().parents[2]
-KERNELS = sorted((ROOT / "build/vm/kernel/boot").glob("vmlinuz-*"))
-
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(bool(missing_tools()), reason=f"missing: {', '.join(missing_tools())}"),
-    pytest.mark.skipif(not KERNELS, reason="there is no kernel in build/vm; `make vm-image` fetches one"),
 ]
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> SlotDisk:
-    return SlotDisk(tmp_path, KERNELS[-1])
+    return SlotDisk(tmp_path)
 
 
 def test_a_slot_that_never_gets_healthy_is_left_after_three_boots(disk: SlotDisk) -> None:
@@ -46,3 +42,17 @@ def test_with_no_good_slot_left_both_are_tried_again(disk: SlotDisk) -> None:
     disk.set_environment(A_OK="0", B_OK="0")
     assert disk.boot() == "A"
     assert disk.environment()["A_OK"] == "1"
+
+
+@pytest.mark.parametrize("damage", [b"", bytes(1024)])
+def test_a_damaged_environment_is_read_and_counted_in_its_copy(disk: SlotDisk, damage: bytes) -> None:
+    disk.set_environment("grubenv.copy", ORDER="B A", A_OK="0", B_TRY="1")
+    disk.damage("grubenv", damage)
+    assert disk.boot() == "B"
+    assert disk.environment("grubenv.copy")["B_TRY"] == "2"
+
+
+def test_with_both_environments_damaged_the_router_starts(disk: SlotDisk) -> None:
+    for name in ("grubenv", "grubenv.copy"):
+        disk.damage(name, b"")
+    assert disk.boot() == "A"
