@@ -196,6 +196,11 @@ def test_a_line_that_is_gone_ends_it(terminal: Terminal) -> None:
     assert terminal.process.wait(timeout=WITHIN_S) is not None
 
 
+def test_the_installer_is_started_and_one_that_is_missing_is_said(terminal: Terminal) -> None:
+    said = terminal.ask("8")
+    assert "Not done: /usr/sbin/weir-install" in said or "weir-install: " in said
+
+
 def test_odd_input_is_answered_and_an_interrupt_leads_back(terminal: Terminal) -> None:
     assert "no such choice" in terminal.ask("99")
     assert "no such choice" in terminal.ask("\x1b[A; reboot")

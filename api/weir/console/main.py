@@ -26,7 +26,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.CRITICAL)
     agent = AgentClient(options.socket, timeout_s=AGENT_TIMEOUT_S, connections=1)
     router = Router(options.database, agent)
-    menu = Menu(Keyboard(), router, options.certificate, lambda: shell(options.shell))
+    menu = Menu(
+        Keyboard(),
+        router,
+        options.certificate,
+        lambda: shell(options.shell),
+        lambda: install(options.installer),
+    )
     try:
         menu.run()
     except EOFError:
@@ -42,6 +48,13 @@ def shell(program: str) -> None:
     subprocess.run([program, "--norc", "-i"], env=environment, check=False)
 
 
+def install(program: str) -> None:
+    try:
+        subprocess.run([program], check=False)
+    except OSError as error:
+        print(f"Not done: {program}: {error.strerror}")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="weir-console", description="Weir's menu for monitor and serial line."
@@ -51,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--database", type=Path, default=Path("/var/lib/weir/weir.db"), help="the configuration")
     add("--certificate", type=Path, default=Path("/run/weir-tls/weir.pem"), help="of the web interface")
     add("--shell", default="/bin/bash", help="what administrators get")
+    add("--installer", default="/usr/sbin/weir-install", help="what puts the system onto another disk")
     return parser
 
 

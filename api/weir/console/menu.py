@@ -22,14 +22,20 @@ CHOICES = (
     ("5", "Restart"),
     ("6", "Power off"),
     ("7", "Shell (administrators)"),
+    ("8", "Install this system onto another disk"),
 )
 
 
 class Menu:
-    """`shell` starts one for somebody who was admitted."""
+    """`shell` starts one for somebody who was admitted; `install` asks itself before it erases anything."""
 
     def __init__(
-        self, keyboard: Keyboard, router: Router, certificate: Path, shell: Callable[[], None]
+        self,
+        keyboard: Keyboard,
+        router: Router,
+        certificate: Path,
+        shell: Callable[[], None],
+        install: Callable[[], None],
     ) -> None:
         self._ask = keyboard.ask
         self._router = router
@@ -43,6 +49,7 @@ class Menu:
             "5": self._restart,
             "6": self._power_off,
             "7": self._open_shell,
+            "8": install,
         }
 
     def run(self) -> NoReturn:
