@@ -38,10 +38,12 @@ test("a RouterOS export is reviewed line by line before it is committed", async 
 
 test("a rate bar moves with the traffic", async ({ page }) => {
   await signIn(page, "/queues?sort=-rate_download");
-  const bars = page.getByTestId("rate-download");
-  await expect.poll(async () => (await bars.allTextContents()).some((text) => /^[1-9]/.test(text)), { timeout: 30_000 }).toBe(true);
-  const before = (await bars.allTextContents()).join();
-  await expect.poll(async () => (await bars.allTextContents()).join(), { timeout: 15_000 }).not.toBe(before);
+  const rates = () => page.getByTestId("rate-download").evaluateAll((cells) => cells.map((cell) => cell.ariaLabel ?? ""));
+  const picture = async () => (await page.getByTestId("rate-download").first().screenshot()).toString("base64");
+  await expect.poll(async () => (await rates()).some((rate) => /^[1-9]/.test(rate)), { timeout: 30_000 }).toBe(true);
+  const [before, seen] = [(await rates()).join(), await picture()];
+  await expect.poll(async () => (await rates()).join(), { timeout: 15_000 }).not.toBe(before);
+  await expect.poll(picture, { timeout: 15_000 }).not.toBe(seen);
 });
 
 test("a limit is changed in its cell, committed with a timer, and kept", async ({ page }) => {

@@ -26,7 +26,7 @@ async function settled(page) {
   await page.evaluate(() => document.fonts.ready.then(() => undefined));
   const hasNumber = () => {
     const cells = [...document.querySelectorAll("[data-testid^=rate-]")];
-    return cells.length === 0 || cells.some((cell) => /\d/.test(cell.textContent ?? ""));
+    return cells.length === 0 || cells.some((cell) => /\d/.test(cell.ariaLabel ?? cell.textContent ?? ""));
   };
   await page.waitForFunction(hasNumber, undefined, { timeout: LIVE_WITHIN_MS }).catch(() => undefined);
   await page.waitForTimeout(SETTLE_MS);

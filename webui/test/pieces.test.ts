@@ -9,7 +9,7 @@ import { parseFactor } from "@/pages/queues/BulkDrawer";
 import { bulkChanges, NO_EDIT, scaledRate } from "@/pages/queues/bulk";
 import { parseRatePair } from "@/pages/queues/InlineLimits";
 import { nextSort } from "@/pages/queues/TableHead";
-import { loadLevel } from "@/table/RateBar";
+import { levelOf } from "@/table/RateBar";
 import { agoText, bytesText, delayText, sentence, spanText } from "@/ui/format";
 import { tellingFields, valueText } from "@/ui/fieldText";
 import { mockQueue, NO_TOTAL } from "./mock/state";
@@ -66,7 +66,7 @@ describe("small pieces", () => {
     expect(parseRatePair("1/2/3").ok).toBe(false);
   });
   it("turn yellow above half and red above three quarters", () => {
-    expect([0.5, 0.51, 0.75, 0.76].map(loadLevel)).toEqual(["ok", "warn", "warn", "bad"]);
+    expect([0.5, 0.51, 0.75, 0.76].map(levelOf)).toEqual(["ok", "warn", "warn", "bad"]);
   });
   it("sort falling, rising, not", () => {
     expect(nextSort("rate_download", undefined)).toBe("-rate_download");

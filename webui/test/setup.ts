@@ -25,5 +25,7 @@ vi.mock("@/ui/Graph", () => ({ Graph: ({ label }: { label: string }) => createEl
 vi.stubGlobal("ResizeObserver", NoObserver);
 vi.stubGlobal("IntersectionObserver", NoObserver);
 window.matchMedia = (query: string) => Object.assign(new EventTarget(), { matches: false, media: query, onchange: null }) as unknown as MediaQueryList;
+HTMLCanvasElement.prototype.getContext = () => null;
+Object.defineProperty(document, "fonts", { value: new EventTarget() });
 window.scrollTo = () => {};
 Element.prototype.scrollIntoView = () => {};

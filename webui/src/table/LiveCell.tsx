@@ -18,13 +18,14 @@ export type LiveText = (stats: QueueStats) => string;
 
 /** What is nothing is printed paler, so that the rest is found at a glance. */
 const NOTHING = /^(0( %| B)?( \/ 0( B)?)?|–)$/;
+export const isNothing = (shown: string): boolean => NOTHING.test(shown);
 
 /** Touches the document only where something changed: hundreds of cells are written each second. */
 function write(cell: HTMLElement, shown: string): void {
   const text = cell.firstChild;
   if (!text || text.nodeValue === shown) return;
   text.nodeValue = shown;
-  const zero = String(NOTHING.test(shown));
+  const zero = String(isNothing(shown));
   if (cell.dataset["zero"] !== zero) cell.dataset["zero"] = zero;
 }
 

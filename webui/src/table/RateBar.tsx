@@ -5,8 +5,10 @@ import classes from "./RateBar.module.css";
 
 export type Direction = "upload" | "download";
 
+export type Level = "none" | "ok" | "warn" | "bad";
+
 /** Green up to 50 % of the limit, yellow up to 75 %, red above: what Winbox users know. */
-export const loadLevel = (ratio: number): "ok" | "warn" | "bad" => (ratio > 0.75 ? "bad" : ratio > 0.5 ? "warn" : "ok");
+export const levelOf = (ratio: number): Level => (ratio > 0.75 ? "bad" : ratio > 0.5 ? "warn" : ratio > 0 ? "ok" : "none");
 
 /** The fill is a background, not an element: a transform for each bar would make the browser layer the page anew each second. */
 const filledBy = (ratio: number): string => `${(ratio * 100).toFixed(1)}% 100%`;
@@ -19,11 +21,12 @@ export function paintBar(bar: HTMLElement, rateBps: number | null, limitBps: num
   if (words && words.nodeValue !== text) words.nodeValue = text;
   const filled = filledBy(ratio);
   if (bar.style.backgroundSize !== filled) bar.style.backgroundSize = filled;
-  const level = ratio === 0 ? "none" : loadLevel(ratio);
+  const level = levelOf(ratio);
   if (bar.dataset["level"] !== level) bar.dataset["level"] = level;
 }
 
-const shareText = (rateBps: number | null, limitBps: number): string => (limitBps > 0 && rateBps !== null ? `${Math.round((rateBps / limitBps) * 100)} % of ${shortRate(limitBps)}bit/s` : "");
+/** `62 % of 20Mbit/s`, or nothing where there is no limit. */
+export const shareText = (rateBps: number | null, limitBps: number): string => (limitBps > 0 && rateBps !== null ? `${Math.round((rateBps / limitBps) * 100)} % of ${shortRate(limitBps)}bit/s` : "");
 
 export type Subscribe = (listener: (rateBps: number | null) => void) => () => void;
 
@@ -56,7 +59,7 @@ export function RateBar({ direction, limitBps, subscribe }: RateBarProps) {
 export function StaticBar({ rateBps, limitBps, label }: { rateBps: number; limitBps: number; label?: string }) {
   const ratio = limitBps > 0 ? Math.min(1, rateBps / limitBps) : 0;
   return (
-    <div className={classes.bar} data-level={ratio === 0 ? "none" : loadLevel(ratio)} style={{ backgroundSize: filledBy(ratio) }}>
+    <div className={classes.bar} data-level={levelOf(ratio)} style={{ backgroundSize: filledBy(ratio) }}>
       {label ?? shortRate(rateBps)}
     </div>
   );

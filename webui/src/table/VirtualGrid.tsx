@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
+import { memo, useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode, type RefObject } from "react";
+import type { Span } from "./LivePainter";
 import classes from "./VirtualGrid.module.css";
 
 interface VirtualGridProps {
@@ -22,6 +23,10 @@ interface VirtualGridProps {
   isSelected: (index: number) => boolean;
   /** A new function says that rows may look different: while it stays, rows that only move are left alone. */
   renderRow: (index: number) => ReactNode;
+  /** Called with where each column stands, whenever that has changed. */
+  onSpans?: (spans: readonly Span[]) => void;
+  /** Lies above the rows and scrolls with them. */
+  layer?: ReactNode;
   cards?: boolean;
   dimmed?: boolean;
 }
@@ -48,10 +53,28 @@ const GridRow = memo(function GridRow({ index, top, height, selected, cursor, on
   );
 });
 
+/** Reads the places of the columns from the head, after the browser has laid it out. */
+function useSpans(head: RefObject<HTMLDivElement | null>, template: string, report: VirtualGridProps["onSpans"]): void {
+  useLayoutEffect(() => {
+    const row = head.current;
+    if (!row || !report) return;
+    const read = () => {
+      const { left } = row.getBoundingClientRect();
+      report(Array.from(row.children, (cell) => cell.getBoundingClientRect()).map((box) => ({ left: box.left - left, width: box.width })));
+    };
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(row);
+    return () => observer.disconnect();
+  }, [head, template, report]);
+}
+
 /** A grid that holds only the rows on the screen, with a fixed head and a keyboard cursor. */
 export function VirtualGrid(props: VirtualGridProps) {
   const { label, rowCount, rowHeight, columnCount, template, head, cursor, onCursor, onRange, cards } = props;
   const scroller = useRef<HTMLDivElement>(null);
+  const headRow = useRef<HTMLDivElement>(null);
+  useSpans(headRow, template, cards ? undefined : props.onSpans);
   const virtual = useVirtualizer({ count: rowCount, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: OVERSCAN, useFlushSync: false });
   const items = virtual.getVirtualItems();
   // A row that leaves at one end gives its elements to the one that comes in at the other.
@@ -95,7 +118,7 @@ export function VirtualGrid(props: VirtualGridProps) {
       onPointerLeave={() => props.onPointer?.(false)}
     >
       <div role="rowgroup" className={classes.headGroup}>
-        <div role="row" aria-rowindex={1} className={classes.head}>
+        <div ref={headRow} role="row" aria-rowindex={1} className={classes.head}>
           {head}
         </div>
       </div>
@@ -103,6 +126,7 @@ export function VirtualGrid(props: VirtualGridProps) {
         {items.map((item) => (
           <GridRow key={item.index % pool} index={item.index} top={item.start} height={item.size} selected={props.isSelected(item.index)} cursor={item.index === cursor} onCursor={onCursor} renderRow={props.renderRow} />
         ))}
+        {props.layer}
       </div>
     </div>
   );

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import classes from "./Graph.module.css";
+import { resolvedColour } from "./colour";
 import { exactRate, shortRate } from "./rates";
 
 export interface GraphData {
@@ -23,18 +24,6 @@ interface GraphProps {
   spanS?: number;
   /** Without the line of numbers under the cursor, where the numbers stand elsewhere. */
   bare?: boolean;
-}
-
-const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-/** Custom properties hold `light-dark(a, b)`; a canvas needs the colour itself. */
-function resolved(name: string): string {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const value = getComputedStyle(probe).color;
-  probe.remove();
-  return value || colour(name);
 }
 
 /** The limits as dashed lines, and what is above a limit shaded: that is a burst. */
@@ -122,9 +111,9 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false }
   useEffect(() => {
     const host = box.current;
     if (!host) return;
-    const colours = { upload: resolved("--up"), download: resolved("--down") };
-    const grid = { stroke: resolved("--line"), width: 1 };
-    const axis = { stroke: resolved("--dim"), grid, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
+    const colours = { upload: resolvedColour("--up"), download: resolvedColour("--down") };
+    const grid = { stroke: resolvedColour("--line"), width: 1 };
+    const axis = { stroke: resolvedColour("--dim"), grid, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
     const rate = (_: uPlot, value: number | null) => (value === null ? "–" : shortRate(value));
     const made = new uPlot(
       {
@@ -141,9 +130,9 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false }
           { value: (_plot, value: number | null) => (value === null ? "–" : new Date(value * 1000).toLocaleTimeString("en-GB")), label: "time" },
           { label: "↑ upload", stroke: colours.upload, width: 1.5, value: rate, points: { show: false } },
           { label: "↓ download", stroke: colours.download, width: 1.5, value: rate, points: { show: false } },
-          { label: "drops/s", stroke: resolved("--bad"), show: true, scale: "drops", paths: () => null, points: { show: false }, value: (_plot, value: number | null) => (value ? value.toFixed(1) : "0") },
+          { label: "drops/s", stroke: resolvedColour("--bad"), show: true, scale: "drops", paths: () => null, points: { show: false }, value: (_plot, value: number | null) => (value ? value.toFixed(1) : "0") },
         ],
-        plugins: [limitsPlugin(() => newest.current.limits, colours), dropsPlugin(resolved("--bad"))],
+        plugins: [limitsPlugin(() => newest.current.limits, colours), dropsPlugin(resolvedColour("--bad"))],
       },
       toData(newest.current.data),
       host,

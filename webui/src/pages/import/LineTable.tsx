@@ -52,8 +52,8 @@ export function LineTable({ report, fate, q, cards }: { report: string; fate: Fa
       <>
         <span role="gridcell" className="num dim">{place(line)}</span>
         <span role="gridcell">{fateCell}</span>
-        <span role="gridcell" title={line.reason ?? undefined}>{line.reason ?? <span className="dim">{line.object_id ? `as ${line.object_id}` : ""}</span>}</span>
-        <span role="gridcell" className="mono" title={line.source}>{line.source}</span>
+        <span role="gridcell" data-long title={line.reason ?? undefined}>{line.reason ?? <span className="dim">{line.object_id ? `as ${line.object_id}` : ""}</span>}</span>
+        <span role="gridcell" data-long className="mono" title={line.source}>{line.source}</span>
       </>
     );
   };

@@ -5,11 +5,13 @@ import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import type { Queue } from "@/api/types";
 import { LiveRate } from "@/table/LiveCell";
+import { LiveCells, LiveLayer } from "@/table/LiveCells";
+import { LivePainter, type Span } from "@/table/LivePainter";
 import { Arrow } from "@/ui/blocks";
 import { VirtualGrid } from "@/table/VirtualGrid";
 import { targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
-import { chosenColumns, QueueName, type CellContext, type QueueColumn } from "./columns";
+import { chosenColumns, QueueName, type CellContext, type QueueColumn, type StaticColumn } from "./columns";
 import classes from "./Queues.module.css";
 import type { QueueRow, Rows } from "./rows";
 import { TableHead } from "./TableHead";
@@ -35,11 +37,27 @@ interface QueueTableProps {
   cards: boolean;
 }
 
+/** Until it is known how wide the cell is, every text may be too long for it. */
+const isLong = (column: StaticColumn, row: QueueRow, span: Span | undefined): boolean | undefined => (column.long?.(row, span?.width ?? 0) ? true : undefined);
+
+/** The columns that are drawn, and where they stand. */
+function useMeasured(columns: readonly QueueColumn[]) {
+  const [painter] = useState(() => new LivePainter());
+  const [spans, setSpans] = useState<readonly Span[]>([]);
+  const firstMeasured = columns.findIndex((column) => "live" in column);
+  const measured = useMemo(() => columns.flatMap((column) => ("live" in column ? [column.live] : [])), [columns]);
+  // The first span is the check box's.
+  const liveSpans = useMemo(() => (firstMeasured < 0 ? [] : spans.slice(firstMeasured + 1, firstMeasured + 1 + measured.length)), [spans, firstMeasured, measured]);
+  const onSpans = useCallback((next: readonly Span[]) => setSpans((before) => (JSON.stringify(before) === JSON.stringify(next) ? before : next)), []);
+  return { measured, firstMeasured, painter, spans, liveSpans, onSpans };
+}
+
 export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold, cards }: QueueTableProps) {
   const navigate = useNavigate();
   const [cursor, setCursor] = useState(-1);
   const [editing, setEditing] = useState<string | null>(null);
   const columns = useMemo(() => chosenColumns(search.cols), [search.cols]);
+  const { measured, firstMeasured, painter, spans, liveSpans, onSpans } = useMeasured(columns);
   const at = rows.get(cursor);
   // Nothing moves under the hand that types.
   useEffect(() => onHold(editing !== null), [editing, onHold]);
@@ -73,15 +91,19 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
       return (
         <>
           <span role="gridcell">{check}</span>
-          {columns.map((column) => (
-            <span key={column.id} role="gridcell" className={column.numeric ? "num" : undefined} onDoubleClick={column.id === "limits" ? undefined : () => onSearch({ edit: row.queue.id })}>
-              {column.render(row, context)}
-            </span>
-          ))}
+          {columns.map((column, at) =>
+            "live" in column ? (
+              at === firstMeasured ? <LiveCells key="live" index={index} queueId={row.queue.id} limitBps={row.queue.max_limit_bps} columns={measured} painter={painter} /> : null
+            ) : (
+              <span key={column.id} role="gridcell" className={column.numeric ? "num" : undefined} data-long={isLong(column, row, spans[at + 1])} onDoubleClick={column.id === "limits" ? undefined : () => onSearch({ edit: row.queue.id })}>
+                {column.render(row, context)}
+              </span>
+            ),
+          )}
         </>
       );
     },
-    [get, has, toggle, cards, columns, editing, edit, onToggle, onSearch],
+    [get, has, toggle, cards, columns, measured, firstMeasured, painter, spans, editing, edit, onToggle, onSearch],
   );
   return (
     <div className={classes.table}>
@@ -99,6 +121,8 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
         onPointer={(inside) => onHold(inside || editing !== null)}
         isSelected={(index) => selection.has(rows.get(index)?.queue.id ?? "")}
         renderRow={renderRow}
+        onSpans={onSpans}
+        layer={cards ? null : <LiveLayer painter={painter} spans={liveSpans} rowPx={ROW_PX} />}
         cards={cards}
         dimmed={rows.stale}
         onKey={(event) => {

@@ -3,10 +3,12 @@ import { IconAlertTriangle, IconChevronDown, IconChevronRight } from "@tabler/ic
 import { useRouter } from "@tanstack/react-router";
 import type { MouseEvent, ReactNode } from "react";
 import type { QueueSort } from "@/api/queries";
-import { delayOf, dropsOf, fastShareOf, LiveRate, LiveValue, worstDelayOf } from "@/table/LiveCell";
+import { delayOf, dropsOf, fastShareOf, worstDelayOf } from "@/table/LiveCell";
+import type { LiveColumn } from "@/table/LiveCells";
 import { Tag } from "@/ui/blocks";
 import { targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
+import { isWider, type Face } from "@/ui/textWidth";
 import { InlineLimits } from "./InlineLimits";
 import classes from "./Queues.module.css";
 import type { QueueRow } from "./rows";
@@ -17,7 +19,7 @@ export interface CellContext {
   onEdit: (id: string | null) => void;
 }
 
-export interface QueueColumn {
+interface ColumnHead {
   id: string;
   title: string;
   width: string;
@@ -25,8 +27,20 @@ export interface QueueColumn {
   sorts?: readonly { key: QueueSort; label: string; mark?: ReactNode; tone?: string }[];
   numeric?: boolean;
   tone?: string;
-  render: (row: QueueRow, context: CellContext) => ReactNode;
 }
+
+export interface StaticColumn extends ColumnHead {
+  render: (row: QueueRow, context: CellContext) => ReactNode;
+  /** Whether the row's text needs more than the cell has; then its end is cut off. */
+  long?: (row: QueueRow, widthPx: number) => boolean;
+}
+
+/** Measurements; these columns are neighbours. */
+interface MeasuredColumn extends ColumnHead {
+  live: LiveColumn;
+}
+
+export type QueueColumn = StaticColumn | MeasuredColumn;
 
 const INDENT_PX = 14;
 /** A child without a sign to unfold it stands where its parent's name stands, and a little further in. */
@@ -83,27 +97,41 @@ export function Limits({ row, context }: { row: QueueRow; context: CellContext }
   );
 }
 
+const targetsOf = ({ queue }: QueueRow): string => queue.target.map(targetText).join(" ") || (queue.dst ? `to ${queue.dst}` : "–");
+const parentOf = ({ queue }: QueueRow): string => queue.path.at(-1)?.name ?? queue.parent ?? "–";
+const typeOf = ({ queue }: QueueRow): string => (queue.queue_type.upload === queue.queue_type.download ? queue.queue_type.upload : `${queue.queue_type.upload} / ${queue.queue_type.download}`);
+const limitsOf = ({ queue }: QueueRow): string => `${limitText(queue.max_limit_bps.upload)}   ${limitText(queue.max_limit_bps.download)}`;
+
+const longer =
+  (text: (row: QueueRow) => string, face: Face = "plain") =>
+  (row: QueueRow, widthPx: number): boolean =>
+    isWider(text(row), face, widthPx);
+
+/** Whatever stands beside the name may not push it out of its cell. */
+const nameIsLong = (row: QueueRow, widthPx: number): boolean =>
+  row.depth > 0 || row.expanded !== null || row.staged !== null || row.queue.child_count > 0 || row.queue.disabled || row.queue.warnings.length > 0 || isWider(row.queue.name, "strong", widthPx);
+
 export const COLUMNS: readonly QueueColumn[] = [
-  { id: "name", title: "Name", width: "minmax(170px, 2.2fr)", sorts: [{ key: "name", label: "name" }], render: (row, context) => <QueueName row={row} onToggle={context.onToggle} /> },
-  { id: "target", title: "Target", width: "minmax(140px, 2fr)", render: ({ queue }) => <span className="mono" title={queue.target.join("\n")}>{queue.target.map(targetText).join(" ") || (queue.dst ? `to ${queue.dst}` : "–")}</span> },
+  { id: "name", title: "Name", width: "minmax(170px, 2.2fr)", sorts: [{ key: "name", label: "name" }], long: nameIsLong, render: (row, context) => <QueueName row={row} onToggle={context.onToggle} /> },
+  { id: "target", title: "Target", width: "minmax(140px, 2fr)", long: longer(targetsOf, "mono"), render: (row) => <span className="mono" title={row.queue.target.join("\n")}>{targetsOf(row)}</span> },
   {
-    id: "limits", title: "Limit", width: "136px", numeric: true,
+    id: "limits", title: "Limit", width: "136px", numeric: true, long: longer(limitsOf),
     sorts: [{ key: "max_limit_upload", label: "upload limit", mark: "↑", tone: "up" }, { key: "max_limit_download", label: "download limit", mark: "↓", tone: "down" }],
     render: (row, context) => <Limits row={row} context={context} />,
   },
-  { id: "rate_upload", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_upload", label: "upload rate", mark: "↑", tone: "up" }], render: ({ queue }) => <LiveRate queueId={queue.id} direction="upload" limitBps={queue.max_limit_bps.upload} /> },
-  { id: "rate_download", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_download", label: "download rate", mark: "↓", tone: "down" }], render: ({ queue }) => <LiveRate queueId={queue.id} direction="download" limitBps={queue.max_limit_bps.download} /> },
-  { id: "delay", title: "Delay", width: "62px", numeric: true, render: ({ queue }) => <LiveValue queueId={queue.id} text={delayOf} /> },
-  { id: "worst", title: "Longest", width: "66px", numeric: true, render: ({ queue }) => <LiveValue queueId={queue.id} text={worstDelayOf} /> },
-  { id: "drops", title: "Drops/s", width: "66px", numeric: true, sorts: [{ key: "drops", label: "drops per second" }], render: ({ queue }) => <LiveValue queueId={queue.id} text={dropsOf} /> },
-  { id: "fast", title: "Fast", width: "54px", numeric: true, render: ({ queue }) => <LiveValue queueId={queue.id} text={fastShareOf} /> },
-  { id: "comment", title: "Comment", width: "minmax(80px, 1.2fr)", render: ({ queue }) => <span className="dim" title={queue.comment}>{queue.comment}</span> },
-  { id: "parent", title: "Parent", width: "minmax(90px, 1fr)", render: ({ queue }) => <span>{queue.path.at(-1)?.name ?? queue.parent ?? "–"}</span> },
+  { id: "rate_upload", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_upload", label: "upload rate", mark: "↑", tone: "up" }], live: { rate: "upload" } },
+  { id: "rate_download", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_download", label: "download rate", mark: "↓", tone: "down" }], live: { rate: "download" } },
+  { id: "delay", title: "Delay", width: "62px", numeric: true, live: { text: delayOf } },
+  { id: "worst", title: "Longest", width: "66px", numeric: true, live: { text: worstDelayOf } },
+  { id: "drops", title: "Drops/s", width: "66px", numeric: true, sorts: [{ key: "drops", label: "drops per second" }], live: { text: dropsOf } },
+  { id: "fast", title: "Fast", width: "54px", numeric: true, live: { text: fastShareOf } },
+  { id: "comment", title: "Comment", width: "minmax(80px, 1.2fr)", long: longer(({ queue }) => queue.comment), render: ({ queue }) => <span className="dim" title={queue.comment || undefined}>{queue.comment}</span> },
+  { id: "parent", title: "Parent", width: "minmax(90px, 1fr)", long: longer(parentOf), render: parentOf },
   { id: "guarantee", title: "Guarantee", width: "110px", numeric: true, render: ({ queue }) => `${limitText(queue.limit_at_bps.upload)} / ${limitText(queue.limit_at_bps.download)}` },
   { id: "priority", title: "Priority", width: "70px", numeric: true, render: ({ queue }) => `${queue.priority.upload} / ${queue.priority.download}` },
-  { id: "type", title: "Type", width: "minmax(110px, 1fr)", render: ({ queue }) => (queue.queue_type.upload === queue.queue_type.download ? queue.queue_type.upload : `${queue.queue_type.upload} / ${queue.queue_type.download}`) },
+  { id: "type", title: "Type", width: "minmax(110px, 1fr)", long: longer(typeOf), render: typeOf },
   { id: "position", title: "Position", width: "80px", numeric: true, sorts: [{ key: "position", label: "position" }], render: ({ queue }) => queue.position },
-  { id: "id", title: "Id", width: "80px", sorts: [{ key: "id", label: "id" }], render: ({ queue }) => <span className="mono">{queue.id}</span> },
+  { id: "id", title: "Id", width: "80px", sorts: [{ key: "id", label: "id" }], long: longer(({ queue }) => queue.id, "mono"), render: ({ queue }) => <span className="mono">{queue.id}</span> },
 ];
 
 export const DEFAULT_COLUMNS = ["name", "target", "limits", "rate_upload", "rate_download", "delay", "drops", "fast", "comment"];

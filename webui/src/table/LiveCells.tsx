@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useComputedColorScheme } from "@mantine/core";
+import { useEffect, useLayoutEffect, useRef } from "react";
+import { live } from "@/api/live";
+import type { Pair, QueueStats } from "@/api/types";
+import { resolvedColour } from "@/ui/colour";
+import { shortRate } from "@/ui/rates";
+import { isNothing, type LiveText } from "./LiveCell";
+import classes from "./LiveCells.module.css";
+import type { LivePainter, Palette, Shown, Span } from "./LivePainter";
+import { levelOf, shareText, type Direction } from "./RateBar";
+
+/** A column of measurements: a rate as a bar against its limit, or a text. */
+export type LiveColumn = { rate: Direction } | { text: LiveText };
+
+function shownOf(column: LiveColumn, stats: QueueStats | null, limitBps: Pair<number>): Shown {
+  if ("text" in column) {
+    const text = stats ? column.text(stats) : "–";
+    return { text, nothing: isNothing(text), fill: null, level: "none" };
+  }
+  const rateBps = stats?.live ? stats.rate_bps[column.rate] : null;
+  const limit = limitBps[column.rate];
+  const fill = rateBps !== null && limit > 0 ? Math.min(1, rateBps / limit) : 0;
+  return { text: rateBps === null ? "–" : shortRate(rateBps), nothing: false, fill, level: levelOf(fill) };
+}
+
+interface LiveCellsProps {
+  index: number;
+  queueId: string;
+  limitBps: Pair<number>;
+  /** Neighbours, in their order. */
+  columns: readonly LiveColumn[];
+  painter: LivePainter;
+}
+
+/**
+ * The live cells of a row. What is seen is drawn by the painter; the cells carry it as their names, for who does not see.
+ * An effect before the frame is shown: a row that was scrolled in has its numbers at once.
+ */
+export function LiveCells({ index, queueId, limitBps, columns, painter }: LiveCellsProps) {
+  const cells = useRef<(HTMLSpanElement | null)[]>([]);
+  const { upload, download } = limitBps;
+  useLayoutEffect(() => {
+    const names: string[] = [];
+    const stop = live.watch(queueId, (stats) => {
+      const shown = columns.map((column) => shownOf(column, stats, { upload, download }));
+      shown.forEach(({ text }, at) => {
+        if (names[at] !== text) cells.current[at]?.setAttribute("aria-label", text);
+        names[at] = text;
+      });
+      painter.draw(index, shown);
+    });
+    return () => {
+      stop();
+      painter.clear(index);
+    };
+  }, [index, queueId, upload, download, columns, painter]);
+  return columns.map((column, at) => (
+    <span
+      key={at}
+      ref={(cell) => void (cells.current[at] = cell)}
+      role="gridcell"
+      aria-label="–"
+      className={"rate" in column ? classes.track : undefined}
+      data-testid={"rate" in column ? `rate-${column.rate}` : undefined}
+      onPointerEnter={"rate" in column ? (event) => (event.currentTarget.title = titleOf(queueId, column.rate, limitBps)) : undefined}
+    />
+  ));
+}
+
+function titleOf(queueId: string, direction: Direction, limitBps: Pair<number>): string {
+  const stats = live.latest(queueId);
+  return shareText(stats?.live ? stats.rate_bps[direction] : null, limitBps[direction]);
+}
+
+const outlined = (): boolean => window.matchMedia("(forced-colors: active)").matches;
+
+function paletteNow(host: HTMLElement): Palette {
+  const { fontFamily, fontSize } = getComputedStyle(host);
+  return {
+    text: resolvedColour("--text"),
+    dim: resolvedColour("--dim"),
+    fill: { none: "transparent", ok: resolvedColour("--fill-ok"), warn: resolvedColour("--fill-warn"), bad: resolvedColour("--fill-bad") },
+    font: `${fontSize} ${fontFamily}`,
+    boldFont: `600 ${fontSize} ${fontFamily}`,
+    outlined: outlined(),
+  };
+}
+
+/** Where the painter draws: above the rows, below the pointer. */
+export function LiveLayer({ painter, spans, rowPx }: { painter: LivePainter; spans: readonly Span[]; rowPx: number }) {
+  const host = useRef<HTMLDivElement>(null);
+  const scheme = useComputedColorScheme();
+  useLayoutEffect(() => {
+    painter.attach(host.current);
+    return () => painter.attach(null);
+  }, [painter]);
+  useLayoutEffect(() => {
+    if (host.current) painter.layOut({ spans, rowPx, palette: paletteNow(host.current) });
+  }, [painter, spans, rowPx, scheme]);
+  useEffect(() => {
+    const again = () => {
+      if (host.current) painter.layOut({ spans, rowPx, palette: paletteNow(host.current) });
+    };
+    const another = [window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`), window.matchMedia("(forced-colors: active)"), document.fonts];
+    const events = ["change", "change", "loadingdone"] as const;
+    another.forEach((target, at) => target.addEventListener(events[at] ?? "change", again));
+    return () => another.forEach((target, at) => target.removeEventListener(events[at] ?? "change", again));
+  }, [painter, spans, rowPx]);
+  return <div ref={host} className={classes.layer} aria-hidden="true" />;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+import { act, render, screen, waitFor } from "@testing-library/react";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { live } from "@/api/live";
+import type { QueueStats } from "@/api/types";
+import { dropsOf } from "@/table/LiveCell";
+import { LiveCells } from "@/table/LiveCells";
+import { LivePainter, type Palette, type Shown } from "@/table/LivePainter";
+import { statsOf } from "./mock/live";
+import { FakeEventSource, mockRouter } from "./render";
+
+const palette: Palette = { text: "black", dim: "grey", fill: { none: "none", ok: "green", warn: "yellow", bad: "red" }, font: "13px x", boldFont: "600 13px x", outlined: false };
+const SPANS = [{ left: 600, width: 100 }, { left: 710, width: 60 }];
+const ROW_PX = 26;
+const rate = (text: string, fill: number): Shown => ({ text, nothing: false, fill, level: fill > 0.75 ? "bad" : "ok" });
+const plain = (text: string): Shown => ({ text, nothing: false, fill: null, level: "none" });
+
+/** A canvas that writes down what it was told; jsdom has none. */
+let said: string[] = [];
+const pen = () => ({
+  fillStyle: "",
+  fillText(text: string) {
+    said.push(text);
+  },
+  fillRect(left: number, _top: number, width: number) {
+    said.push(`${this.fillStyle} ${left}+${width}`);
+  },
+  clearRect() {}, resetTransform() {}, setTransform() {},
+  measureText: () => ({ width: 10, fontBoundingBoxAscent: 10, fontBoundingBoxDescent: 3 }),
+});
+const drawn = (): string[] => said.splice(0);
+
+beforeEach(() => {
+  said = [];
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(pen as never);
+});
+
+describe("the painter of live columns", () => {
+  const make = () => {
+    const host = document.createElement("div");
+    const painter = new LivePainter();
+    painter.attach(host);
+    return { host, painter, canvases: () => Array.from(host.querySelectorAll("canvas")).filter((canvas) => !canvas.hidden) };
+  };
+
+  it("fills a bar to the rate's share of the limit, and touches only what differs", () => {
+    const { painter } = make();
+    painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
+    painter.draw(3, [rate("8M", 0.8), plain("2 ms")]);
+    expect(drawn()).toEqual(["red 0+80", "8M", "2 ms"]);
+    painter.draw(3, [rate("8M", 0.8), plain("3 ms")]);
+    expect(drawn()).toEqual(["3 ms"]);
+  });
+
+  it("draws what came before the columns were known, and again where they moved", () => {
+    const { painter } = make();
+    painter.draw(0, [rate("1M", 0.1), plain("0")]);
+    expect(drawn()).toEqual([]);
+    for (const width of [100, 50]) {
+      painter.layOut({ spans: [{ left: 600, width }, SPANS[1]!], rowPx: ROW_PX, palette });
+      expect(drawn()).toEqual([`green 0+${width / 10}`, "1M", "0"]);
+    }
+  });
+
+  it("gives the canvas of rows that left to rows that come", () => {
+    const { host, painter, canvases } = make();
+    painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
+    for (const index of [0, 1]) painter.draw(index, [rate("1M", 0.1), plain("0")]);
+    painter.clear(0);
+    expect(canvases()).toHaveLength(1);
+    painter.clear(1);
+    expect(canvases()).toHaveLength(0);
+    painter.draw(1_600, [rate("1M", 0.1), plain("0")]);
+    expect(canvases().map((canvas) => canvas.style.top)).toEqual([`${1_600 * ROW_PX}px`]);
+    expect(host.querySelectorAll("canvas")).toHaveLength(1);
+  });
+});
+
+describe("a row's live cells", () => {
+  const router = mockRouter();
+
+  it("are called by what is drawn in them, for who cannot see it", async () => {
+    const queue = [...router.state.queues.values()][0]!;
+    const painter = new LivePainter();
+    render(
+      <div role="row">
+        <LiveCells index={0} queueId={queue.id} limitBps={queue.max_limit_bps} columns={[{ rate: "download" }, { text: dropsOf }]} painter={painter} />
+      </div>,
+    );
+    live.start();
+    await waitFor(() => expect(FakeEventSource.last?.url).toContain(queue.id));
+    const stats = { ...statsOf(queue, 0), live: true, rate_bps: { upload: 0, download: 4_560_000 }, drops_ps: { upload: 1, download: 2 } };
+    const send = (item: QueueStats) => act(() => FakeEventSource.last?.send("queues", { at: 1, stale_since: null, stale_reason: null, items: [item] }));
+    const names = () => screen.getAllByRole("gridcell").map((cell) => cell.ariaLabel);
+    send(stats);
+    expect(names()).toEqual(["4.56M", "3.0"]);
+    send({ ...stats, live: false });
+    expect(names()).toEqual(["–", "–"]);
+    live.stop();
+  });
+});
