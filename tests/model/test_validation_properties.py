@@ -66,7 +66,9 @@ def test_incremental_findings_are_those_of_the_whole_document(
     assert found <= everything
     for kind in KINDS:
         assert flagged.ids(kind) == {item.id for item in everything if item.kind == kind}
-        for object_id in document.of_kind(kind):
+        ids = list(document.of_kind(kind))
+        assert set(flagged.among(kind, ids)) == flagged.ids(kind)
+        for object_id in ids:
             own = Counter(item for item in everything if (item.kind, item.id) == (kind, object_id))
             assert Counter(findings_of(document, kind, object_id)) == own
     errors = [item for item in everything.elements() if item.severity == "error"]

@@ -114,6 +114,8 @@ class PrefixClaims:
 
     def freeze(self) -> None:
         """Into arrays; what changes from now on lies over them."""
+        if all(packed >= _END_OF_DOMAIN_0 for packed in self._claims):
+            return
         pairs = ((packed, self._find(packed)) for packed in self if packed < _END_OF_DOMAIN_0)
         frozen = FrozenPrefixes((packed, found) for packed, found in pairs if found is not None)
         self._claims = {packed: found for packed, found in self._claims.items() if packed >= _END_OF_DOMAIN_0}

@@ -20,12 +20,13 @@ from weir.model.objects import (
     Firewall,
     Interface,
     Kind,
+    Queue,
     QueueType,
     StaticRoute,
     Tuning,
 )
 from weir.model.problem import Finding, Invalid
-from weir.model.queue_codec import queue_json, read_queue
+from weir.model.queue_codec import queue_json, queue_stored_json, read_queue
 from weir.model.reader import Reader, shown
 
 _ID_FORM = {
@@ -91,6 +92,8 @@ def to_json(item: ConfigObject) -> Json:
 
 def to_stored_json(item: ConfigObject) -> Json:
     """As `to_json` without the fields that hold their default: what a database row needs."""
+    if isinstance(item, Queue):
+        return queue_stored_json(item)
     full, plain = to_json(item), _plain_json(item.kind)
     return {name: value for name, value in full.items() if name == "id" or plain.get(name, full) != value}
 
@@ -259,7 +262,7 @@ _plain: dict[Kind, Json] = {}
 def _plain_json(kind: Kind) -> Json:
     """The defaults of a kind; required fields are left out."""
     if kind not in _plain:
-        required: Json = {"queue": {"name": "x"}, "queue-type": {"type": "pfifo"}}.get(kind, {})  # type: ignore[assignment]
+        required: Json = {"type": "pfifo"} if kind == "queue-type" else {}
         if kind == "static-route":
             required = {"destination": "0.0.0.0/0"}
         item = from_json(kind, {**required, "id": "tuning" if kind == "tuning" else "firewall"})

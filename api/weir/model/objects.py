@@ -8,7 +8,7 @@ Semantics follow RouterOS v7 simple queues (public manual: queues, queue-burst, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -16,9 +16,8 @@ Kind = Literal["queue", "queue-type", "interface", "static-route", "firewall", "
 KINDS: tuple[Kind, ...] = ("queue-type", "interface", "static-route", "firewall", "tuning", "queue")
 
 
-@dataclass(frozen=True, slots=True)
-class Pair(Generic[T]):
-    """One value per direction, as seen by the target."""
+class Pair(NamedTuple, Generic[T]):
+    """One value per direction, as seen by the target. A tuple: what queues share is found by its hash."""
 
     upload: T
     download: T

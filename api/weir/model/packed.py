@@ -55,8 +55,9 @@ class QueueKit:
     def queue(self, queue_id: str, values: tuple[Any, ...]) -> Queue:
         """The queue that `values` was made of."""
         name, target, parent, position, comment, number = values
-        shared = dict(zip(_SHARED_FIELDS, self.tariffs[number], strict=True))
-        return Queue(queue_id, name, target, parent=parent, position=position, comment=comment, **shared)
+        dst, *shared, disabled = self.tariffs[number]
+        fields = (queue_id, name, target, dst, parent, position, *shared, comment, disabled)
+        return Queue(*fields)
 
     def copy(self) -> QueueKit:
         twin = QueueKit()
@@ -116,6 +117,8 @@ class QueueTable(MutableMapping[str, Queue]):
 
     def pack(self) -> None:
         """Make rows of all objects, now and from now on."""
+        if self.is_packed:
+            return
         for queue_id, row in self._rows.items():
             if isinstance(row, Queue):
                 self._rows[queue_id] = self._row(row)

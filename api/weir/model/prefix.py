@@ -8,6 +8,7 @@ thousand prefixes, so the model keeps canonical text and parses it to a `Prefix`
 from __future__ import annotations
 
 import socket
+from functools import lru_cache
 from typing import NamedTuple
 
 from weir.model.problem import Invalid
@@ -36,8 +37,12 @@ class Prefix(NamedTuple):
         return self.value >> shift == other.value >> shift
 
 
+@lru_cache(maxsize=256)
 def parse_prefix(text: str) -> Prefix:
-    """Read `address[/length]`. Raises `Invalid` that names the text; host bits must be zero."""
+    """Read `address[/length]`. Raises `Invalid` that names the text; host bits must be zero.
+
+    Remembered for a while: several rules ask for the same queue's one after the other.
+    """
     address, slash, length_text = text.partition("/")
     family = 6 if ":" in address else 4
     try:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from weir.model import limits
 from weir.model.address import parse_target
@@ -30,29 +32,9 @@ _type_pairs: dict[tuple[str, str], Pair[str]] = {("default-small", "default-smal
 
 def read_queue(reader: Reader) -> Queue:
     reader.refuse_unknown(_QUEUE_FIELDS)
-    rate = limits.MAX_RATE_BPS
-    return Queue(
-        id=reader.id,
-        name=_read_name(reader),
-        target=reader.list_of("target", limits.MAX_TARGETS, parse_target),
-        dst=read_one(reader, "dst", parse_target),
-        parent=_read_parent(reader),
-        position=reader.integer("position", 0, 0, limits.MAX_POSITION),
-        max_limit_bps=reader.integers_each_way("max_limit_bps", ZERO, 0, rate),
-        limit_at_bps=reader.integers_each_way("limit_at_bps", ZERO, 0, rate),
-        burst_limit_bps=reader.integers_each_way("burst_limit_bps", ZERO, 0, rate),
-        burst_threshold_bps=reader.integers_each_way("burst_threshold_bps", ZERO, 0, rate),
-        burst_time_ms=reader.integers_each_way("burst_time_ms", ZERO, 0, limits.MAX_BURST_TIME_MS),
-        priority=reader.integers_each_way("priority", DEFAULT_PRIORITY, 1, 8),
-        queue_type=_read_queue_types(reader),
-        bucket_size_ms=reader.integers_each_way(
-            "bucket_size_ms", DEFAULT_BUCKET, 0, limits.MAX_BUCKET_SIZE_MS
-        ),
-        time=_read_time(reader),
-        total=_read_total(reader),
-        comment=read_note(reader, "comment"),
-        disabled=reader.flag("disabled", False),
-    )
+    name = _read_name(reader)
+    given = {field: read(reader) for field, read in _OPTIONAL.items() if field in reader.data}
+    return Queue(reader.id, name, **given)
 
 
 def _read_name(reader: Reader) -> str:
@@ -151,8 +133,42 @@ def _read_total(reader: Reader) -> Total:
     return NO_TOTAL if total == NO_TOTAL else total
 
 
+def _each_way(field: str, default: Pair[int], low: int, high: int) -> Callable[[Reader], Pair[int]]:
+    return lambda reader: reader.integers_each_way(field, default, low, high)
+
+
+_OPTIONAL: Mapping[str, Callable[[Reader], Any]] = {
+    "target": lambda reader: reader.list_of("target", limits.MAX_TARGETS, parse_target),
+    "dst": lambda reader: read_one(reader, "dst", parse_target),
+    "parent": _read_parent,
+    "position": lambda reader: reader.integer("position", 0, 0, limits.MAX_POSITION),
+    "max_limit_bps": _each_way("max_limit_bps", ZERO, 0, limits.MAX_RATE_BPS),
+    "limit_at_bps": _each_way("limit_at_bps", ZERO, 0, limits.MAX_RATE_BPS),
+    "burst_limit_bps": _each_way("burst_limit_bps", ZERO, 0, limits.MAX_RATE_BPS),
+    "burst_threshold_bps": _each_way("burst_threshold_bps", ZERO, 0, limits.MAX_RATE_BPS),
+    "burst_time_ms": _each_way("burst_time_ms", ZERO, 0, limits.MAX_BURST_TIME_MS),
+    "priority": _each_way("priority", DEFAULT_PRIORITY, 1, 8),
+    "queue_type": _read_queue_types,
+    "bucket_size_ms": _each_way("bucket_size_ms", DEFAULT_BUCKET, 0, limits.MAX_BUCKET_SIZE_MS),
+    "time": _read_time,
+    "total": _read_total,
+    "comment": lambda reader: read_note(reader, "comment"),
+    "disabled": lambda reader: reader.flag("disabled", False),
+}
+"""What a queue may leave out; most of a stored one's fields are not there."""
+
+
+def queue_stored_json(item: Queue) -> Json:
+    """As `queue_json` without the fields that hold their default."""
+    found: Json = {"id": item.id, "name": item.name}
+    for field, default, write in _STORED:
+        value = getattr(item, field)
+        if value is not default and value != default:
+            found[field] = write(value)
+    return found
+
+
 def queue_json(item: Queue) -> Json:
-    time, total = item.time, item.total
     return {
         "id": item.id,
         "name": item.name,
@@ -168,9 +184,8 @@ def queue_json(item: Queue) -> Json:
         "priority": _pair_json(item.priority),
         "queue_type": _pair_json(item.queue_type),
         "bucket_size_ms": _pair_json(item.bucket_size_ms),
-        "time": time
-        and {"start": _clock(time.start_min), "end": _clock(time.end_min), "days": list(time.days)},
-        "total": {name: getattr(total, name) for name in Total.__slots__},
+        "time": _time_json(item.time),
+        "total": _total_json(item.total),
         "comment": item.comment,
         "disabled": item.disabled,
     }
@@ -178,3 +193,31 @@ def queue_json(item: Queue) -> Json:
 
 def _pair_json(pair: Pair[int] | Pair[str]) -> Json:
     return {"upload": pair.upload, "download": pair.download}
+
+
+def _time_json(time: TimeWindow | None) -> Json | None:
+    if time is None:
+        return None
+    return {"start": _clock(time.start_min), "end": _clock(time.end_min), "days": list(time.days)}
+
+
+def _total_json(total: Total) -> Json:
+    return {name: getattr(total, name) for name in Total.__slots__}
+
+
+def _same(value: object) -> object:
+    return value
+
+
+_WRITERS: Mapping[str, Callable[[Any], object]] = {
+    "target": list,
+    **dict.fromkeys(("dst", "parent", "position", "comment", "disabled"), _same),
+    "time": _time_json,
+    "total": _total_json,
+}
+_DEFAULTS = Queue("defaults", "defaults")
+_STORED = tuple(
+    (field, getattr(_DEFAULTS, field), _WRITERS.get(field, _pair_json))
+    for field in Queue.__slots__
+    if field not in ("id", "name")
+)

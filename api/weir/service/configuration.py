@@ -82,6 +82,11 @@ class ConfigService:
         return self._running.findings(kind, object_id)
 
     @requires("config.read")
+    def findings_by_id(self, _by: Principal, kind: Kind, ids: Sequence[str]) -> dict[str, list[Finding]]:
+        """As `findings`, of a page of objects."""
+        return self._running.findings_by_id(kind, ids)
+
+    @requires("config.read")
     def warned_ids(self, _by: Principal, kind: Kind = "queue") -> list[str]:
         """The objects about which validation has something to say."""
         return sorted(self._running.flagged_ids(kind))

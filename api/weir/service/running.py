@@ -12,7 +12,7 @@ from weir.memory import give_back_memory, give_back_soon
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Finding, Invalid
-from weir.model.rules import FlaggedObjects, findings_of, is_much, validate, validate_many
+from weir.model.rules import FlaggedObjects, findings_by_id, findings_of, is_much, validate, validate_many
 from weir.store import ConfigStore
 
 MANY = 2000
@@ -102,6 +102,12 @@ class Running:
     def findings(self, kind: Kind, object_id: str) -> tuple[Finding, ...]:
         with self.document() as document:
             return tuple(findings_of(document, kind, object_id))
+
+    def findings_by_id(self, kind: Kind, ids: Sequence[str]) -> dict[str, list[Finding]]:
+        """The findings of each; where it is known which objects have any, no rule looks at the others."""
+        with self.document() as document:
+            flagged = ids if self._flagged is None else self._flagged.among(kind, ids)
+            return {**{object_id: [] for object_id in ids}, **findings_by_id(document, kind, flagged)}
 
     def flagged_ids(self, kind: Kind) -> frozenset[str]:
         """Ids of the objects with findings; the first call, and one after many changes, looks at all."""

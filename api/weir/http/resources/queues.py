@@ -28,7 +28,6 @@ from weir.model.document import Document
 from weir.model.enforcement import enforcement_of
 from weir.model.objects import Queue
 from weir.model.problem import Invalid
-from weir.model.rules import findings_by_id
 from weir.service import Listing, Stored
 
 area = ConfigArea("queues", "Simple queues: who, how fast up and down, under which parent.")
@@ -38,7 +37,7 @@ QUEUE = "/queues/<string(maxlength=63):queue_id>"
 def queue_rows(found: Sequence[Stored]) -> list[dict[str, Any]]:
     """Queues with what is read-only: ancestors, children, what is in force, and findings."""
     with service().config.document(me()) as document:
-        findings = findings_by_id(document, "queue", [stored.id for stored in found])
+        findings = service().config.findings_by_id(me(), "queue", [stored.id for stored in found])
         return [
             {
                 **object_json(stored),

@@ -62,11 +62,12 @@ def findings_of(document: Document, kind: Kind, object_id: str) -> list[Finding]
 
 def findings_by_id(document: Document, kind: Kind, ids: Iterable[str]) -> dict[str, list[Finding]]:
     """`findings_of` each; what several of them need is worked out once."""
-    view = View(document)
+    view, objects = View(document), document.of_kind(kind)
     rules = [rule for rule in RULES if rule.kind == kind]
+    items = {object_id: objects.get(object_id) for object_id in ids}
     return {
-        object_id: [found for rule in rules for found in _check(view, rule, (object_id,))]
-        for object_id in ids
+        object_id: [] if item is None else [found for rule in rules for found in rule.check(view, item)]
+        for object_id, item in items.items()
     }
 
 
@@ -149,6 +150,11 @@ class FlaggedObjects:
     def ids(self, kind: Kind) -> set[str]:
         """The objects of a kind that at least one rule has something to say about."""
         return set().union(*(self._ids[rule.name] for rule in RULES if rule.kind == kind))
+
+    def among(self, kind: Kind, ids: Iterable[str]) -> list[str]:
+        """Those of the ids that `ids` holds."""
+        flagged = [found for rule in RULES if rule.kind == kind and (found := self._ids[rule.name])]
+        return [object_id for object_id in ids if any(object_id in found for found in flagged)]
 
     def _look(self, view: View, rule: Rule, ids: Iterable[str]) -> None:
         flagged = self._ids[rule.name]
