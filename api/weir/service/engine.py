@@ -5,7 +5,8 @@
     take the store's write lock
         catch up, check what was expected, validate
         write the revision                     still invisible to everybody else
-        agent: apply                           a refusal or a timeout rolls the store back
+        agent: apply                           a refusal or a timeout rolls the store back;
+                                               thousands of changes are applied while they are written
     COMMIT                                     from here on the revision is the truth
     agent: settle                              without it the agent goes by the store when it wakes up
 
@@ -22,8 +23,10 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from weir.model.document import Change
@@ -37,7 +40,7 @@ from weir.model.problem import (
 )
 from weir.service.audit import AuditService, entry_of
 from weir.service.packed_edits import PackedEdits
-from weir.service.running import Running, Trial, require_valid
+from weir.service.running import MANY, Running, Trial, require_valid
 from weir.service.values import ABSENT, ANYTHING, Committed, Confirmation, Edit, Principal
 from weir.store import ConfigStore, Pending, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
@@ -171,24 +174,42 @@ class Engine:
             request.also(transaction)
         if not changes and not request.answers_pending:
             return _Written(base, base, trial, {}, None)
-        revision = transaction.append(
-            kind=request.kind,
-            author=by.username,
-            source=by.source,
-            message=request.message,
-            changes=changes,
-            restores=request.restores,
-        )
-        confirm = _arm(by, request.confirm_within_s, base, revision, transaction)
-        timing.mark("write")
-        applied = link.call(
+        revision = base + 1
+        with self._applying(link, base, revision, changes) as applied:
+            transaction.append(
+                kind=request.kind,
+                author=by.username,
+                source=by.source,
+                message=request.message,
+                changes=changes,
+                restores=request.restores,
+            )
+            confirm = _arm(by, request.confirm_within_s, base, revision, transaction)
+            timing.mark("write")
+            answer = applied()
+        timing.mark("apply")
+        return _Written(base, revision, trial, answer, confirm)
+
+    @contextmanager
+    def _applying(
+        self, link: AgentConnection, base: int, revision: int, changes: Sequence[Change]
+    ) -> Iterator[Callable[[], dict[str, Any]]]:
+        """The agent's answer to the changes. It works on thousands while they are written, for seconds.
+
+        Should writing fail, the agent finds its connection closed and goes by the store, as ever.
+        """
+        ask = partial(
+            link.call,
             "apply",
             {"base": base, "revision": revision},
             lines=("changes", _EncodedChanges(changes)),
             timeout_s=APPLY_TIMEOUT_S + APPLY_TIMEOUT_PER_CHANGE_S * len(changes),
         )
-        timing.mark("apply")
-        return _Written(base, revision, trial, applied, confirm)
+        if len(changes) <= MANY:
+            yield ask
+            return
+        with ThreadPoolExecutor(1, thread_name_prefix="apply") as helper:
+            yield helper.submit(ask).result
 
     def changes_of(self, edits: Sequence[Edit], transaction: WriteTransaction) -> Sequence[Change]:
         """What the edits come down to at the head; edits that change nothing are left out.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
 
 from weir.model.objects import ConfigObject, Queue
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix
@@ -31,21 +30,21 @@ def target_keys(item: ConfigObject | None) -> set[bytes]:
     return {key_of(parse_prefix(text)) for text in item.target if looks_like_prefix(text)}
 
 
-def change_targets(
-    connection: sqlite3.Connection, pairs: Iterable[tuple[str, ConfigObject | None, ConfigObject | None]]
-) -> None:
-    """Bring the index from the old to the new objects; untouched prefixes cost no write."""
-    removed: list[tuple[bytes, str]] = []
-    added: list[tuple[bytes, str]] = []
-    for object_id, old, new in pairs:
+class TargetMoves:
+    """What changes do to the index; untouched prefixes cost no write."""
+
+    def __init__(self) -> None:
+        self._removed: list[tuple[bytes, str]] = []
+        self._added: list[tuple[bytes, str]] = []
+
+    def note(self, object_id: str, old: ConfigObject | None, new: ConfigObject | None) -> None:
+        """One object's change."""
         before, after = target_keys(old), target_keys(new)
-        removed.extend((key, object_id) for key in before - after)
-        added.extend((key, object_id) for key in after - before)
-    connection.executemany("DELETE FROM target_now WHERE prefix = ? AND id = ?", removed)
-    connection.executemany("INSERT INTO target_now (prefix, id) VALUES (?, ?)", _sorted(added))
+        self._removed.extend((key, object_id) for key in before - after)
+        self._added.extend((key, object_id) for key in after - before)
 
-
-def _sorted(rows: list[tuple[bytes, str]]) -> Iterator[tuple[bytes, str]]:
-    """In key order, a bulk insert appends to the tree instead of splitting it everywhere."""
-    rows.sort()
-    return iter(rows)
+    def write(self, connection: sqlite3.Connection) -> None:
+        """In key order: a bulk insert then appends to the tree instead of splitting it everywhere."""
+        self._added.sort()
+        connection.executemany("DELETE FROM target_now WHERE prefix = ? AND id = ?", self._removed)
+        connection.executemany("INSERT INTO target_now (prefix, id) VALUES (?, ?)", self._added)

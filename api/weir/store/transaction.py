@@ -11,7 +11,7 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict
 from weir.store import reading, retention
 from weir.store.clock import wall_ms
-from weir.store.prefixes import change_targets
+from weir.store.prefixes import TargetMoves
 from weir.store.rows import Pending, RevisionKind, Stored, columns, encode
 
 INSERT_REVISION = (
@@ -74,13 +74,17 @@ class WriteTransaction:
                 "n": len(changes),
             },
         )
-        ended = [(number, change.kind, change.id) for change in changes if change.old is not None]
+        ended, targets = [], TargetMoves()
+        for change in changes:
+            if change.old is not None:
+                ended.append((number, change.kind, change.id))
+            targets.note(change.id, change.old, change.new)
         if self.connection.executemany(END_VERSION, ended).rowcount not in (len(ended), -1):
             raise Conflict("the store does not hold what was to be changed", code="base-mismatch")
         self.connection.executemany(
             INSERT_VERSION, (_row(change.new, number) for change in changes if change.new is not None)
         )
-        change_targets(self.connection, ((change.id, change.old, change.new) for change in changes))
+        targets.write(self.connection)
         self.head = number
         retention.prune(self.connection, number)
         return number
