@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from "react";
 import { refreshConfig, revisionDiffQuery, type PendingHere } from "@/api/queries";
 import { useConfirm, useRevert } from "@/api/writes";
 import { countsText } from "@/ui/DiffView";
+import { useFocusBack } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import { say } from "@/ui/toast";
 import classes from "./PendingBar.module.css";
@@ -43,6 +44,12 @@ function Held({ pending }: { pending: PendingHere }) {
   );
 }
 
+/** The bar goes away with its buttons. */
+function FocusBack() {
+  useFocusBack();
+  return null;
+}
+
 export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
   const left = useCountdown(pending);
   const keep = useConfirm();
@@ -65,6 +72,7 @@ export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
   if (!pending) return null;
   return (
     <section className={`${classes.bar} ${classes.confirm}`} aria-label="Confirmation">
+      <FocusBack />
       <IconClockExclamation size={18} className="warn" aria-hidden="true" />
       <span className={classes.clock} role="timer" aria-label={`${Math.ceil(left)} seconds left`}>
         {clock(left)}

@@ -4,6 +4,7 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 import { live, useFreshness } from "@/api/live";
 import { refreshConfig } from "@/api/queries";
+import { rememberFocus } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import classes from "./Frame.module.css";
 import { KeyboardHelp } from "./KeyboardHelp";
@@ -63,6 +64,7 @@ function SignedInFrame() {
   const navigate = useNavigate();
   const freshness = useFreshness();
   useConfigEvents();
+  useEffect(() => (main.current ? rememberFocus(main.current) : undefined), []);
   useKeys([
     { keys: "ctrl+k", label: "Search everything", run: () => setSearch(true) },
     { keys: "/", label: "Search", run: () => setSearch(true) },

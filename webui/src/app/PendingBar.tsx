@@ -6,6 +6,7 @@ import { useState } from "react";
 import { candidateQuery, KIND_WORD, pendingQuery } from "@/api/queries";
 import type { Candidate, Kind } from "@/api/types";
 import { useDiscard } from "@/api/writes";
+import { useFocusBack } from "@/ui/focus";
 import { plural } from "@/ui/format";
 import { AskOnce } from "./AskOnce";
 import { CommitDialog } from "./CommitDialog";
@@ -38,6 +39,7 @@ export function PendingBar() {
 
 function StagedBar({ candidate, blocked, onDialog }: { candidate: Candidate; blocked: boolean; onDialog: (dialog: Dialog) => void }) {
   const discard = useDiscard();
+  useFocusBack();
   const [asking, setAsking] = useState(false);
   return (
     <section className={classes.bar} aria-label="Pending changes">

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, type RouterHistory } from "@tanstack/react-router";
+import { pageMoved } from "@/ui/focus";
 import { ErrorScreen, NotFoundScreen } from "./ErrorScreen";
 import { Frame } from "./Frame";
 import * as search from "./search";
@@ -30,7 +31,13 @@ const account = createRoute({ getParentRoute: () => frame, path: "/account", com
 const routeTree = root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, tuning, backup, update, diagnostics, about, account])]);
 
 /** Tests give a history in memory; the browser has its own. */
-export const makeRouter = (memory?: RouterHistory) => createRouter({ routeTree, history: memory, defaultPreload: "intent", defaultErrorComponent: ErrorScreen, scrollRestoration: true });
+export function makeRouter(memory?: RouterHistory) {
+  const router = createRouter({ routeTree, history: memory, defaultPreload: "intent", defaultErrorComponent: ErrorScreen, scrollRestoration: true });
+  router.subscribe("onBeforeLoad", ({ fromLocation, pathChanged }) => {
+    if (fromLocation && pathChanged) pageMoved();
+  });
+  return router;
+}
 
 declare module "@tanstack/react-router" {
   interface Register {

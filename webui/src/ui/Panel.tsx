@@ -2,6 +2,7 @@
 import { ActionIcon } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
 import { useEffect, useId, useRef, type ReactNode } from "react";
+import { useFocusBack } from "./focus";
 import classes from "./Panel.module.css";
 
 interface PanelProps {
@@ -20,6 +21,7 @@ interface PanelProps {
 export function Panel({ title, onClose, children, footer, onSubmit }: PanelProps) {
   const root = useRef<HTMLElement>(null);
   const titleId = useId();
+  useFocusBack();
 
   useEffect(() => {
     const before = document.activeElement;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { IconAlertTriangle, IconCircleCheck, IconCircleX, IconInfoCircle } from "@tabler/icons-react";
-import { useEffect, type ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 import classes from "./blocks.module.css";
+import { useHeadingFocus } from "./focus";
 
 interface PageProps {
   title: string;
@@ -13,6 +14,17 @@ interface PageProps {
   children: ReactNode;
 }
 
+/** The page's name; it can be given the focus, but Tab passes it by. */
+export function Heading({ children }: { children: ReactNode }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useHeadingFocus(heading);
+  return (
+    <h1 ref={heading} tabIndex={-1}>
+      {children}
+    </h1>
+  );
+}
+
 export function Page({ title, heading, actions, fill, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Weir`;
@@ -20,7 +32,7 @@ export function Page({ title, heading, actions, fill, children }: PageProps) {
   return (
     <div className={fill ? `${classes.page} ${classes.fill}` : classes.page}>
       <div className={classes.head}>
-        <h1>{heading ?? title}</h1>
+        <Heading>{heading ?? title}</Heading>
         {actions}
       </div>
       {children}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useNavigate } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import type { Queue } from "@/api/types";
@@ -61,7 +61,12 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
   const at = rows.get(cursor);
   // Nothing moves under the hand that types.
   useEffect(() => onHold(editing !== null), [editing, onHold]);
-  const step = (by: number) => setCursor(Math.max(0, Math.min(rows.count - 1, cursor + by)));
+  const table = useRef<HTMLDivElement>(null);
+  // A reader is told of the row only while the table has the focus.
+  const step = (by: number) => {
+    setCursor(Math.max(0, Math.min(rows.count - 1, cursor + by)));
+    table.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
+  };
   const isOpen = (row: QueueRow) => row.staged !== "add";
   useKeys([
     { keys: "j", label: "Next row", run: () => step(1) },
@@ -106,7 +111,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     [get, has, toggle, cards, columns, measured, firstMeasured, painter, spans, editing, edit, onToggle, onSearch],
   );
   return (
-    <div className={classes.table}>
+    <div ref={table} className={classes.table}>
       <VirtualGrid
         label="Queues"
         rowCount={rows.count}

@@ -4,6 +4,7 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { IconColumns3, IconPlus, IconSearch, IconX } from "@tabler/icons-react";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { QueuesSearch } from "@/app/search";
+import { Heading } from "@/ui/blocks";
 import { COLUMNS, chosenColumns, DEFAULT_COLUMNS } from "./columns";
 import classes from "./Queues.module.css";
 
@@ -88,7 +89,7 @@ const stateOf = (search: QueuesSearch): string => (search.warnings ? "warnings" 
 export function Toolbar({ search, onSearch, cards, status }: ToolbarProps) {
   return (
     <div className={classes.toolbar}>
-      <h1>Queues</h1>
+      <Heading>Queues</Heading>
       <QueryField search={search} onSearch={onSearch} />
       <NativeSelect
         aria-label="Which queues"

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useEffect, type RefObject } from "react";
+
+/** Where the focus goes when what had it is gone: never to nowhere, where the keys of a reader begin anew at the top. */
+let last: HTMLElement | null = null;
+let moved = false;
+
+const isLost = (): boolean => document.activeElement === null || document.activeElement === document.body;
+
+/** Remembers what had the focus on the page, dialogs aside; they go away. */
+export function rememberFocus(main: HTMLElement): () => void {
+  const note = ({ target }: FocusEvent) => {
+    if (target instanceof HTMLElement && target !== main && !target.closest("[role=dialog]")) last = target;
+  };
+  main.addEventListener("focusin", note);
+  return () => main.removeEventListener("focusin", note);
+}
+
+/** Back to where it came from; if that is gone too, to the table, or to the heading. */
+export function restoreFocus(): void {
+  if (!isLost() || document.querySelector("[aria-modal=true]")) return;
+  const main = document.querySelector("main");
+  const target = (last?.isConnected ? last : null) ?? main?.querySelector<HTMLElement>("[role=grid]") ?? main?.querySelector<HTMLElement>("h1");
+  target?.focus({ preventScroll: true });
+}
+
+/** Mantine gives the focus back 10 ms after a dialog has closed; what it finds gone is looked after then. */
+const AFTER_DIALOG_MS = 30;
+
+/** For what may vanish with the focus in it: drawers, and the bars at the bottom. */
+export const useFocusBack = (): void => useEffect(() => () => void window.setTimeout(restoreFocus, AFTER_DIALOG_MS), []);
+
+/** Another page stands where the last one did: after a link, after the sign-in. */
+export function pageMoved(): void {
+  moved = true;
+}
+
+/** The heading of a page that was come to takes the focus that the page before it had; at the first load the top keeps it. */
+export function useHeadingFocus(heading: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    if (moved && isLost() && !document.querySelector("[aria-modal=true]")) heading.current?.focus({ preventScroll: true });
+  }, [heading]);
+}
