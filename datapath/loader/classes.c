@@ -76,13 +76,38 @@ static void line_store(struct weir *weir, uint32_t index, const struct weir_clas
 	weir_publish(&line->parent, spec->parent_slot ? spec->parent_slot * 2 + direction : 0);
 }
 
+/* Backlogs are not mapped (nobody reads them all): many are cleared by one call of the kernel. */
+#define BACKLOGS 256
+
+struct backlogs {
+	uint32_t index[BACKLOGS];
+	uint32_t count;
+};
+
+static int backlogs_clear(struct weir *weir, struct backlogs *backlogs)
+{
+	static const struct weir_backlog none[BACKLOGS];
+	uint32_t count = backlogs->count;
+
+	backlogs->count = 0;
+	if (!count ||
+	    !bpf_map_update_batch(weir->map_fd[WEIR_MAP_WAITS], backlogs->index, none, &count, NULL))
+		return 0;
+	return weir_fail(errno, "backlogs cannot be cleared: %s", strerror(errno));
+}
+
+static int backlog_clear(struct weir *weir, struct backlogs *backlogs, uint32_t index)
+{
+	backlogs->index[backlogs->count++] = index;
+	return backlogs->count == BACKLOGS ? backlogs_clear(weir, backlogs) : 0;
+}
+
 /* What is prepaid for the class that goes is not for the next one: that has another age. */
 static void line_clear(struct weir *weir, uint32_t index)
 {
 	struct weir_detail *detail = &weir_details(weir)[index];
 	struct weir_line *line = &weir_lines(weir)[index];
 	uint32_t age = ((line->flags & WEIR_LINE_AGE) + (1 << WEIR_LINE_AGE_SHIFT)) & WEIR_LINE_AGE;
-	const struct weir_backlog none = {};
 
 	weir_publish(&line->flags, line->flags & ~WEIR_LINE_LIVE);
 	weir_publish(&detail->key, 0);
@@ -90,8 +115,24 @@ static void line_clear(struct weir *weir, uint32_t index)
 	weir_subqueues_clear(weir, index);
 	memset(line, 0, sizeof(*line));
 	memset(detail, 0, sizeof(*detail));
-	bpf_map_update_elem(weir->map_fd[WEIR_MAP_WAITS], &index, &none, BPF_ANY);
 	weir_publish(&line->flags, age);
+}
+
+/* Lines that change hands are empty before the first new class is in one. */
+static int clear_replaced(struct weir *weir, const struct weir_class_spec *specs, uint32_t count)
+{
+	struct backlogs backlogs = { .count = 0 };
+	int error = 0;
+
+	for (uint32_t i = 0; i < count && !error; i++) {
+		for (uint32_t index = specs[i].slot * 2; index < specs[i].slot * 2 + 2 && !error; index++) {
+			if (weir_details(weir)[index].key == specs[i].key)
+				continue;
+			line_clear(weir, index);
+			error = backlog_clear(weir, &backlogs, index);
+		}
+	}
+	return error ?: backlogs_clear(weir, &backlogs);
 }
 
 int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, uint32_t count)
@@ -100,6 +141,7 @@ int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, u
 
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = check_class(weir, &specs[i]);
+	error = error ?: clear_replaced(weir, specs, count);
 	if (error)
 		return error;
 	for (uint32_t i = 0; i < count; i++) {
@@ -108,8 +150,6 @@ int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, u
 			struct weir_detail *detail = &weir_details(weir)[index];
 			struct weir_line *line = &weir_lines(weir)[index];
 
-			if (detail->key != specs[i].key)
-				line_clear(weir, index);
 			line_store(weir, index, &specs[i], direction);
 			weir_publish(&detail->key, specs[i].key);
 			weir_publish(&line->flags, line->flags | WEIR_LINE_LIVE);
@@ -166,5 +206,5 @@ int weir_class_clear(struct weir *weir, uint32_t slot)
 		return weir_fail(EINVAL, "there is no class slot %u", slot);
 	line_clear(weir, slot * 2);
 	line_clear(weir, slot * 2 + 1);
-	return 0;
+	return backlogs_clear(weir, &(struct backlogs){ { slot * 2, slot * 2 + 1 }, 2 });
 }

@@ -12,6 +12,7 @@ import pytest
 from tests.datapath import packets as p
 from tests.datapath.bpf_run import DROP, NEXT
 from tests.datapath.loaded import DOWNLOAD, SECOND_NS, Loaded
+from weir.adapters.datapath_records import ClassRecord, LineRecord
 
 SLOT = 5
 CUSTOMER, INTERNET = "10.64.1.5", "198.51.100.1"
@@ -164,3 +165,20 @@ def test_delays_are_kept_as_they_are_now_and_as_the_worst(router: Loaded) -> Non
     router.egress(flow(12))
     backlog = router.backlog(SLOT, DOWNLOAD)
     assert max(backlog.worst_us, backlog.worst_before_us) == pytest.approx(40_000, rel=0.1)
+
+
+@pytest.mark.parametrize("classes", [1, 300])
+def test_a_class_in_the_place_of_others_begins_without_their_backlog(router: Loaded, classes: int) -> None:
+    slots = range(SLOT, SLOT + classes)
+    for slot in slots:
+        router.set_chance(slot, DOWNLOAD, 0.5)
+    line = LineRecord(RATE_BPS, 0, SECOND_NS // 20)
+    fresh = [(slot, ClassRecord(1000 + slot, 0, line, line)) for slot in slots]
+    router.datapath.write_classes(fresh)
+    assert {router.backlog(slot, DOWNLOAD).chance for slot in slots} == {0}
+    router.set_chance(SLOT, DOWNLOAD, 0.5)
+    router.datapath.write_classes(fresh)
+    assert router.backlog(SLOT, DOWNLOAD).chance > 0
+    for slot in slots:
+        router.datapath.clear_class(slot)
+    assert router.backlog(SLOT, DOWNLOAD).chance == 0
