@@ -36,8 +36,8 @@ GATES = {"insn-paced": ("edt", "mq-fq"), "insn-fast": ("fast", "wire")}
 """Ratio -> what is divided by what."""
 
 WHAT = {
-    "noqueue": "the kernel's forwarding, no qdisc",
-    "mq-fq": "the same, mq with fq leaves",
+    "noqueue": "the kernel's forwarding, no qdisc, frames as from a driver",
+    "mq-fq": "the kernel's forwarding, mq with fq leaves",
     "edt": "three levels of clocks on mq with fq leaves",
     "htb-fq-codel": "HTB with three levels and an fq_codel leaf, class by BPF",
     "cake": "CAKE, one queue",
