@@ -171,3 +171,13 @@ def test_a_disk_in_use_is_refused(disks: Disks, tmp_path: Path) -> None:
             assert "is in use" in disks.refusal(disk)
         finally:
             run("umount", tmp_path / "point")
+
+
+def test_a_disk_that_fails_while_it_is_written_is_said(disks: Disks, tmp_path: Path) -> None:
+    target = disks.disk("target", 600)
+    (tmp_path / "mkfs.ext4").write_text("#!/bin/bash\nexit 1\n")
+    (tmp_path / "mkfs.ext4").chmod(0o755)
+    done = disks.install(target, target, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 1
+    assert "NOT FINISHED" in done.stderr
+    assert "is installed" not in done.stdout
