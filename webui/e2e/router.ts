@@ -90,7 +90,7 @@ export async function openRow(page: Page, name: string): Promise<Locator> {
 }
 
 /** Addresses that bring up every page, and a form of each kind. */
-export const EVERY_PAGE = ["/", "/queues", "/queues?view=tree", "/queues?edit=new", "/queue-types", "/queue-types?edit=new", "/import", "/interfaces", "/routes?edit=new", "/firewall", "/history", "/users", "/users?tab=tokens", "/users?tab=audit", "/tuning", "/tuning?edit=neighbours-v4-first", "/backup", "/update", "/diagnostics", "/about", "/account"];
+export const EVERY_PAGE = ["/", "/queues", "/queues?view=tree", "/queues?edit=new", "/queue-types", "/queue-types?edit=new", "/import", "/interfaces", "/routes?edit=new", "/firewall", "/history", "/users", "/users?tab=tokens", "/users?tab=audit", "/tuning", "/tuning?edit=neighbours-v4-first", "/backup", "/update", "/maintenance", "/diagnostics", "/about", "/account"];
 
 /** Waits until nothing loads. */
 export const settled = async (page: Page): Promise<void> => {

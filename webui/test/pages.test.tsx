@@ -79,7 +79,7 @@ describe("a commit with a timer", () => {
 });
 
 describe("every page", () => {
-  it.each([["/", "Overview"], ["/queue-types", "Queue types"], ["/interfaces", "Interfaces"], ["/routes", "Routes"], ["/firewall", "Firewall"], ["/history", "History"], ["/tuning", "Tuning"], ["/backup", "Backup"], ["/users", "Users and tokens"], ["/users?tab=tokens", "Users and tokens"], ["/diagnostics", "Diagnostics"], ["/about", "About"], ["/account", "Account"], ["/import?report=rep1&fate=warning", "Import"], ["/nowhere", "No such page"]])("%s opens", async (path, title) => {
+  it.each([["/", "Overview"], ["/queue-types", "Queue types"], ["/interfaces", "Interfaces"], ["/routes", "Routes"], ["/firewall", "Firewall"], ["/history", "History"], ["/tuning", "Tuning"], ["/backup", "Backup"], ["/maintenance", "Maintenance"], ["/users", "Users and tokens"], ["/users?tab=tokens", "Users and tokens"], ["/diagnostics", "Diagnostics"], ["/about", "About"], ["/account", "Account"], ["/import?report=rep1&fate=warning", "Import"], ["/nowhere", "No such page"]])("%s opens", async (path, title) => {
     renderAt(path);
     expect(await screen.findByRole("heading", { level: 1, name: title })).toBeInstanceOf(HTMLElement);
     expect(screen.queryByText("This page failed")).toBeNull();

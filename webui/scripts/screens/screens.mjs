@@ -34,6 +34,7 @@ const pages = {
   tuning: { at: "/tuning" },
   backup: { at: "/backup" },
   update: { at: "/update" },
+  maintenance: { at: "/maintenance" },
   diagnostics: { at: "/diagnostics" },
   about: { at: "/about" },
   account: { at: "/account" },

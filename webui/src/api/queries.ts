@@ -138,6 +138,8 @@ export const revisionDiffQuery = (from: number, to: number) =>
 /** Asked each second while a bundle is being installed. */
 export const updatesQuery = queryOptions({ queryKey: ["updates"], queryFn: () => need(api.GET("/api/v1/system/update")), refetchInterval: (query) => (query.state.data?.job.state === "installing" ? 1_000 : 15_000) });
 
+export const timeZoneQuery = queryOptions({ queryKey: ["time-zone"], queryFn: () => need(api.GET("/api/v1/system/time-zone")) });
+
 export const usersQuery = queryOptions({ queryKey: ["accounts", "users"], queryFn: () => need(api.GET("/api/v1/users", { params: { query: { limit: 1000 } } })) });
 export const tokensQuery = queryOptions({ queryKey: ["accounts", "tokens"], queryFn: () => need(api.GET("/api/v1/tokens", { params: { query: { limit: 1000 } } })) });
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { IconActivity, IconAdjustments, IconDeviceFloppy, IconFileImport, IconFlame, IconGauge, IconHistory, IconInfoCircle, IconPlugConnected, IconRoute, IconRefresh, IconStack2, IconTool, IconUsers, type Icon } from "@tabler/icons-react";
+import { IconActivity, IconAdjustments, IconDeviceFloppy, IconFileImport, IconFlame, IconGauge, IconHistory, IconInfoCircle, IconPlugConnected, IconPower, IconRoute, IconRefresh, IconStack2, IconTool, IconUsers, type Icon } from "@tabler/icons-react";
 
 export interface NavItem {
-  to: "/" | "/queues" | "/queue-types" | "/import" | "/interfaces" | "/routes" | "/firewall" | "/history" | "/users" | "/tuning" | "/backup" | "/update" | "/diagnostics" | "/about";
+  to: "/" | "/queues" | "/queue-types" | "/import" | "/interfaces" | "/routes" | "/firewall" | "/history" | "/users" | "/tuning" | "/backup" | "/update" | "/maintenance" | "/diagnostics" | "/about";
   label: string;
   icon: Icon;
   keys: string;
@@ -34,6 +34,7 @@ export const NAV: readonly { title: string | null; items: readonly NavItem[] }[]
       { to: "/tuning", label: "Tuning", icon: IconTool, keys: "g n" },
       { to: "/backup", label: "Backup", icon: IconDeviceFloppy, keys: "g b" },
       { to: "/update", label: "Update", icon: IconRefresh, keys: "g p" },
+      { to: "/maintenance", label: "Maintenance", icon: IconPower, keys: "g c" },
       { to: "/diagnostics", label: "Diagnostics", icon: IconActivity, keys: "g d" },
       { to: "/about", label: "About", icon: IconInfoCircle, keys: "g a" },
     ],

@@ -24,11 +24,12 @@ const users = createRoute({ getParentRoute: () => frame, path: "/users", validat
 const tuning = createRoute({ getParentRoute: () => frame, path: "/tuning", validateSearch: search.tuning, component: lazyRouteComponent(() => import("@/pages/tuning/TuningPage")) });
 const backup = createRoute({ getParentRoute: () => frame, path: "/backup", component: lazyRouteComponent(() => import("@/pages/BackupPage")) });
 const update = createRoute({ getParentRoute: () => frame, path: "/update", component: lazyRouteComponent(() => import("@/pages/UpdatePage")) });
+const maintenance = createRoute({ getParentRoute: () => frame, path: "/maintenance", component: lazyRouteComponent(() => import("@/pages/MaintenancePage")) });
 const diagnostics = createRoute({ getParentRoute: () => frame, path: "/diagnostics", component: lazyRouteComponent(() => import("@/pages/DiagnosticsPage")) });
 const about = createRoute({ getParentRoute: () => frame, path: "/about", component: lazyRouteComponent(() => import("@/pages/AboutPage")) });
 const account = createRoute({ getParentRoute: () => frame, path: "/account", component: lazyRouteComponent(() => import("@/pages/AccountPage")) });
 
-const routeTree = root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, tuning, backup, update, diagnostics, about, account])]);
+const routeTree = root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, tuning, backup, update, maintenance, diagnostics, about, account])]);
 
 /** Tests give a history in memory; the browser has its own. */
 export function makeRouter(memory?: RouterHistory) {

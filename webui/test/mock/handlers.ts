@@ -3,7 +3,7 @@ import { http, HttpResponse, type HttpHandler } from "msw";
 import type { Change, Queue, System } from "@/api/types";
 import { interfaceStats, statsOf, systemStats } from "./live";
 import { networkHandlers } from "./network";
-import { setupHandlers } from "./setup";
+import { machineHandlers, setupHandlers } from "./setup";
 import { commit, head, pendingNow, revert, stagedChanges, type MockState } from "./state";
 
 const API = "*/api/v1";
@@ -184,4 +184,4 @@ function events(state: MockState, ids: readonly string[], signal: AbortSignal): 
   });
 }
 
-export const handlers = (state: MockState): HttpHandler[] => [...auth(state), ...queues(state), ...changes(state), ...networkHandlers(state), ...system(state)];
+export const handlers = (state: MockState): HttpHandler[] => [...auth(state), ...queues(state), ...changes(state), ...networkHandlers(state), ...machineHandlers(state), ...system(state)];

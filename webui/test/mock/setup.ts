@@ -11,6 +11,24 @@ export const FRESH: Setup = {
   ports: [{ id: "enp1s0", mac: "02:00:00:00:00:01", carrier: true, speed_bps: 1e9 }, { id: "enp2s0", mac: "02:00:00:00:00:02", carrier: false, speed_bps: null }],
 };
 
+/** What is done to the machine itself; `state.machine` tells what was asked of it. */
+export function machineHandlers(state: MockState): HttpHandler[] {
+  const asked = (what: string, answer: object) => {
+    state.machine.push(what);
+    return HttpResponse.json(answer, { status: 202 });
+  };
+  return [
+    http.get(`${API}/system/time-zone`, () => HttpResponse.json({ name: state.timeZone })),
+    http.put(`${API}/system/time-zone`, async ({ request }) => {
+      state.timeZone = ((await request.json()) as { name: string }).name;
+      return HttpResponse.json({ name: state.timeZone });
+    }),
+    http.post(`${API}/system/restart`, () => asked("restart", { restarting: true })),
+    http.post(`${API}/system/power-off`, () => asked("power-off", { powering_off: true })),
+    http.post(`${API}/system/factory-reset`, async ({ request }) => asked(`reset ${((await request.json()) as { mode: string }).mode}`, { restarting: true })),
+  ];
+}
+
 /** A router that waits for its first account while `state.fresh` is set. */
 export function setupHandlers(state: MockState): HttpHandler[] {
   return [

@@ -19,6 +19,9 @@ export interface MockState {
   refuse: Finding[];
   /** The timer of the last restore of a backup, in seconds. */
   restored: string | null;
+  timeZone: string;
+  /** What was asked of the machine itself, in order. */
+  machine: string[];
 }
 
 const both = <T>(value: T) => ({ upload: value, download: value });
@@ -59,7 +62,7 @@ export function mockQueues(count: number): Map<string, Queue> {
 
 export function newState(count = 24): MockState {
   return {
-    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, staleSince: null, refuse: [], restored: null,
+    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, staleSince: null, refuse: [], restored: null, timeZone: "UTC", machine: [],
     revisions: [{ revision: 1, kind: "commit", created_at: new Date(Date.now() - 3_600_000).toISOString(), author: "admin", message: "First configuration", change_count: count, state: "running", restores: null }],
   };
 }

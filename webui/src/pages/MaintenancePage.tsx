@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, NativeSelect, Radio, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, need } from "@/api/client";
+import { asProblem } from "@/api/problem";
+import { meQuery, queryClient, systemQuery, timeZoneQuery } from "@/api/queries";
+import { AskOnce } from "@/app/AskOnce";
+import { Note, Page, Section, Skeleton } from "@/ui/blocks";
+import { say } from "@/ui/toast";
+
+/** What is done to the machine itself; none of it is in a revision. */
+export default function MaintenancePage() {
+  const me = useQuery(meQuery).data;
+  const admin = me?.scope === "admin";
+  return (
+    <Page title="Maintenance">
+      {me && !admin ? <Note severity="notice">Only an administrator changes what is here.</Note> : null}
+      <TimeZone may={admin} />
+      {admin ? <Power /> : null}
+      {admin ? <FactoryReset /> : null}
+    </Page>
+  );
+}
+
+const zonesWith = (now: string): string[] => [...new Set([now, "UTC", ...Intl.supportedValuesOf("timeZone")])];
+
+function TimeZone({ may }: { may: boolean }) {
+  const query = useQuery(timeZoneQuery);
+  const [chosen, setChosen] = useState<string | null>(null);
+  const choose = useMutation({
+    mutationFn: (name: string) => need(api.PUT("/api/v1/system/time-zone", { body: { name } })),
+    onSuccess: (answer) => {
+      queryClient.setQueryData(timeZoneQuery.queryKey, answer);
+      setChosen(null);
+      say("ok", `The time zone is ${answer.name}.`);
+    },
+    meta: { inline: true },
+  });
+  const now = query.data?.name;
+  return (
+    <Section title="Time zone">
+      {query.isError ? <Note severity="error">{asProblem(query.error).message}</Note> : null}
+      {now === undefined ? query.isPending ? <Skeleton lines={2} /> : null : (
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (chosen) choose.mutate(chosen);
+          }}
+        >
+          <NativeSelect label="Schedules of queues follow it" description="It belongs to the machine: it is in force at once, in no revision and in no backup." data={zonesWith(now)} value={chosen ?? now} disabled={!may} onChange={(event) => setChosen(event.currentTarget.value)} />
+          {choose.error ? <Note severity="error" live>{asProblem(choose.error).message} Nothing was changed.</Note> : null}
+          <div className="row">
+            <Button type="submit" variant="filled" disabled={!may || chosen === null || chosen === now} loading={choose.isPending}>
+              Change the time zone
+            </Button>
+          </div>
+        </form>
+      )}
+    </Section>
+  );
+}
+
+const POWER = {
+  restart: { title: "Restart the router?", action: "Restart", path: "/api/v1/system/restart", what: "Nothing is forwarded until it is up again. The configuration stays as it is.", said: "The router restarts. This page comes back by itself." },
+  off: { title: "Switch the router off?", action: "Switch off", path: "/api/v1/system/power-off", what: "Nothing is forwarded, and nothing here brings it back: somebody has to press its button.", said: "The router switches itself off." },
+} as const;
+
+function Power() {
+  const [asking, setAsking] = useState<keyof typeof POWER | null>(null);
+  const run = useMutation({ mutationFn: (what: keyof typeof POWER) => need(api.POST(POWER[what].path)), onSuccess: (_answer, what) => say("notice", POWER[what].said), meta: { inline: true } });
+  return (
+    <Section title="Power">
+      <div className="stack">
+        <p className="dim">Both end all traffic through this router.</p>
+        {run.error ? <Note severity="error" live>{asProblem(run.error).message}</Note> : null}
+        <div className="row">
+          <Button onClick={() => setAsking("restart")}>Restart</Button>
+          <Button onClick={() => setAsking("off")}>Switch off</Button>
+        </div>
+      </div>
+      {asking ? (
+        <AskOnce title={POWER[asking].title} action={POWER[asking].action} busy={run.isPending} onClose={() => setAsking(null)} onDo={() => run.mutate(asking, { onSettled: () => setAsking(null) })}>
+          {POWER[asking].what}
+        </AskOnce>
+      ) : null}
+    </Section>
+  );
+}
+
+type Mode = "keep" | "wipe";
+
+/** The one thing that history does not take back, so the router's name has to be typed. */
+function FactoryReset() {
+  const host = useQuery(systemQuery).data?.hostname ?? "weir";
+  const [mode, setMode] = useState<Mode>("keep");
+  const [typed, setTyped] = useState("");
+  const reset = useMutation({ mutationFn: () => need(api.POST("/api/v1/system/factory-reset", { body: { mode } })), onSuccess: () => say("notice", "The router restarts as a new one. It answers at the address of a new router, not at this one."), meta: { inline: true } });
+  return (
+    <Section title="Factory reset">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (typed === host) reset.mutate();
+        }}
+      >
+        <p className="dim">The router restarts as a new one: no queues, no accounts, the address of a new router. Take a backup first, if you are not sure.</p>
+        <Radio.Group label="What happens to what it holds" value={mode} onChange={(value) => setMode(value)}>
+          <div className="stack-tight">
+            <Radio size="xs" value="keep" label="Put aside: configuration and accounts stay on its data partition, logs stay" />
+            <Radio size="xs" value="wipe" label="Wipe: everything goes, logs and history too" />
+          </div>
+        </Radio.Group>
+        <TextInput label={`Type the router's name, ${host}, to go on`} value={typed} autoComplete="off" spellCheck={false} onChange={(event) => setTyped(event.currentTarget.value)} />
+        {reset.error ? <Note severity="error" live>{asProblem(reset.error).message} Nothing was changed.</Note> : null}
+        <div className="row">
+          <Button type="submit" variant="filled" color="red" disabled={typed !== host} loading={reset.isPending}>
+            {mode === "wipe" ? "Wipe it and restart as new" : "Restart as new"}
+          </Button>
+        </div>
+      </form>
+    </Section>
+  );
+}
