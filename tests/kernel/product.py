@@ -17,9 +17,14 @@ needs_kernel = pytest.mark.skipif(not KERNEL.exists(), reason="no kernel was bui
 
 
 def ask(module: str, *words: str, options: tuple[str, ...] = ()) -> Any:
-    """What `tests.kernel.guest.MODULE` prints in a guest of its own. `options` are those of lab/vm/run."""
-    command = [str(ROOT / "lab/vm/run"), "--kernel", str(KERNEL), "--timeout", "600", *options]
-    command += [sys.executable, "-m", f"tests.kernel.guest.{module}", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    """What `tests.kernel.guest.MODULE` prints as its last line in a guest of its own."""
+    said = printed(sys.executable, "-m", f"tests.kernel.guest.{module}", *words, options=options)
+    return json.loads(said.splitlines()[-1])
+
+
+def printed(*command: str, options: tuple[str, ...] = ()) -> str:
+    """What a command prints in a guest of its own. `options` are those of lab/vm/run."""
+    runner = [str(ROOT / "lab/vm/run"), "--kernel", str(KERNEL), "--timeout", "600", *options]
+    done = subprocess.run([*runner, *command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout
