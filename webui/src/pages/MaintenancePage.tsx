@@ -108,7 +108,7 @@ function FactoryReset() {
       >
         <p className="dim">The router restarts as a new one: no queues, no accounts, the address of a new router. Take a backup first, if you are not sure.</p>
         <Radio.Group label="What happens to what it holds" value={mode} onChange={(value) => setMode(value)}>
-          <div className="stack-tight">
+          <div className="stack">
             <Radio size="xs" value="keep" label="Put aside: configuration and accounts stay on its data partition, logs stay" />
             <Radio size="xs" value="wipe" label="Wipe: everything goes, logs and history too" />
           </div>
