@@ -16,6 +16,8 @@ from tests.kernel.product import ask, needs_kernel, printed
 pytestmark = needs_kernel
 COUNTED = ("--count-instructions",)
 MANY = 16_384
+BUCKETS = 65_536
+"""What the product's configuration asks for: a quarter of it made chains of four, 1.29 times as long."""
 TABLE = "/proc/sys/net/ipv4/tcp_listen_hash_entries"
 
 
@@ -36,7 +38,7 @@ def default() -> tuple[int, dict[int, Any]]:
 
 
 def test_the_table_has_the_size_that_the_product_asks_for(default: tuple[int, dict[int, Any]]) -> None:
-    assert default[0] == MANY
+    assert default[0] == BUCKETS
 
 
 @pytest.mark.parametrize("which", ["open_ns", "closed_ns"])
