@@ -23,7 +23,7 @@ boot_partition() {
 	cp "$here/grub.cfg" "$images/grub-files/grub/grub.cfg"
 	grub-editenv "$images/grub-files/grub/grubenv" create
 	grub-editenv "$images/grub-files/grub/grubenv" set ORDER="A B" A_OK=1 A_TRY=0 B_OK=1 B_TRY=0
-cp "$images/grub-files/grub/grubenv" "$images/grub-files/grub/grubenv.copy"
+	cp "$images/grub-files/grub/grubenv" "$images/grub-files/grub/grubenv.copy"
 }
 
 # The kernel of a slot, in a squashfs that GRUB can read.
