@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.http.world import Client, World
+from weir.model.bundle import MAX_BUNDLE_BYTES
 from weir.model.problem import Invalid
 from weir.service import updates
 
@@ -53,7 +54,7 @@ def test_what_the_agent_refuses_is_said_and_nothing_stays(world: World, api: Cli
 def test_an_empty_body_and_one_that_is_too_long_are_refused(api: Client) -> None:
     empty = send(api, b"")
     assert (empty.status_code, empty.json["code"]) == (422, "no-file")
-    too_long = send(api, b"x", environ_overrides=announced(updates.MAX_BUNDLE_BYTES + 1))
+    too_long = send(api, b"x", environ_overrides=announced(MAX_BUNDLE_BYTES + 1))
     assert too_long.status_code == 413
 
 

@@ -8,7 +8,6 @@ the running system is not touched by it.
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import re
@@ -21,14 +20,14 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from weir.adapters.rauc import Rauc, Slots
-from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
+from weir.model.bundle import MAX_BUNDLE_BYTES, no_room, not_kept
+from weir.model.problem import Conflict, Invalid, NotFound, Problem
 from weir.store.clock import wall_ms
 from weir.store.owner import acting_as, owner_to_be
 from weir.wire.server import Handler, Peer
 
 log = logging.getLogger(__name__)
 
-MAX_BUNDLE_BYTES = 512 << 20
 OLDEST_VERSION = "0.1.0"
 """The first release whose configuration database this one's can be handed back to."""
 _UPLOAD = re.compile(r"[0-9a-f]{32}")
@@ -187,13 +186,11 @@ class Updates:
                         f"a bundle is a file of at most {MAX_BUNDLE_BYTES >> 20} MiB", code="bundle-too-large"
                     )
                 if found.st_size > shutil.disk_usage(self._folder).free:
-                    raise _no_room()
+                    raise no_room()
                 with _private(target) as writer:
                     shutil.copyfileobj(reader, writer, 1 << 20)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise _no_room() from error
-            raise Unavailable(f"the upload cannot be read: {error.strerror}", code="upload") from error
+            raise not_kept(error, "the upload cannot be read") from error
         return target
 
     def _check(self, bundle: Path) -> str:
@@ -221,10 +218,6 @@ class Updates:
 def _private(path: Path) -> IO[bytes]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
-
-
-def _no_room() -> Unavailable:
-    return Unavailable("there is no room for the bundle on the data partition", code="disk-full")
 
 
 def _busy() -> Conflict:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import secrets
@@ -12,7 +11,8 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
-from weir.model.problem import Conflict, Invalid, Unavailable
+from weir.model.bundle import MAX_BUNDLE_BYTES, no_room, not_kept
+from weir.model.problem import Conflict, Invalid
 from weir.service.audit import AuditService, entry_of
 from weir.service.permissions import requires
 from weir.service.values import Principal
@@ -20,7 +20,6 @@ from weir.wire.client import AgentClient
 
 log = logging.getLogger(__name__)
 
-MAX_BUNDLE_BYTES = 512 << 20
 SPARE_BYTES = 16 << 20
 """What an upload leaves free on the partition of the configuration."""
 TAKE_TIMEOUT_S = 180.0
@@ -90,7 +89,7 @@ class UpdateService:
             for left in self._inbox.glob("*.raucb"):  # of a process that was killed
                 left.unlink(missing_ok=True)
             if shutil.disk_usage(self._inbox).free < length + SPARE_BYTES:
-                raise _no_room()
+                raise no_room()
             name = secrets.token_hex(16)
             path = self._inbox / f"{name}.raucb"
             try:
@@ -102,14 +101,8 @@ class UpdateService:
                 path.unlink(missing_ok=True)
                 raise
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise _no_room() from error
-            raise Unavailable(f"the bundle cannot be stored: {error.strerror}", code="upload") from error
+            raise not_kept(error, "the bundle cannot be stored") from error
         return name
-
-
-def _no_room() -> Unavailable:
-    return Unavailable("there is no room for the bundle on the data partition", code="disk-full")
 
 
 def _copy(body: IO[bytes], file: IO[bytes], length: int) -> int:

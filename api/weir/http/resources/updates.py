@@ -11,7 +11,7 @@ from weir.http.context import me, service
 from weir.http.endpoint import ADMIN, READ, Area, answer
 from weir.http.rendering import moment
 from weir.http.schemas import updates
-from weir.service.updates import MAX_BUNDLE_BYTES
+from weir.model.bundle import MAX_BUNDLE_BYTES
 
 area = Area("updates", "Updates of the system: two slots, signed bundles, and the way back.")
 BINARY = {"type": "string", "format": "binary"}
