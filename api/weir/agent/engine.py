@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from weir.agent.differences import differences, merged
 from weir.agent.drift import DriftLog
 from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
 from weir.agent.sharing import Sharing
@@ -265,8 +266,6 @@ class Engine:
                 plan = update(self.compiled, after, changes, self._now_local())
             finally:
                 self._take_back(after, changes)
-                if len(changes) > MANY_CHANGES:
-                    give_back_soon()
             return {
                 "steps": steps_json(plan),
                 "counts": plan.counts()._asdict(),
@@ -290,8 +289,6 @@ class Engine:
             timing = self._execute(plan, strict)
         except BaseException:
             self._take_back(after, changes)
-            if len(changes) > MANY_CHANGES:
-                give_back_soon()
             self.state = self.drift.state
             raise
         self.document = after
@@ -314,6 +311,8 @@ class Engine:
         """The document as before `_document_after`."""
         if after is self.document:
             self.document.revert(changes)
+        if len(changes) > MANY_CHANGES:
+            give_back_soon()
 
     def _execute(self, plan: Plan, strict: bool) -> Timing | None:
         """None when not everything could be done (lenient only): the parts must then be compared whole."""
@@ -390,25 +389,3 @@ def steps_json(plan: Plan) -> list[dict[str, str]]:
         {"backend": step.backend, "action": step.action, "what": f"{step.what} {step.text}"}
         for step in islice(plan.steps(), MAX_STEPS)
     ]
-
-
-def merged(changes: Iterable[Change]) -> list[Change]:
-    """One change per object, from the first `old` to the last `new`; those that cancel out vanish."""
-    by_object: dict[tuple[str, str], Change] = {}
-    for change in changes:
-        first = by_object.pop((change.kind, change.id), None)
-        old = change.old if first is None else first.old
-        if old != change.new:
-            by_object[change.kind, change.id] = Change(change.kind, change.id, old, change.new)
-    return list(by_object.values())
-
-
-def differences(before: Document, after: Document) -> list[Change]:
-    """What turns one document into another."""
-    changes = [
-        Change(item.kind, item.id, old, item)
-        for item in after
-        if (old := before.get(item.kind, item.id)) != item
-    ]
-    gone = (item for item in before if after.get(item.kind, item.id) is None)
-    return [*(Change(item.kind, item.id, item, None) for item in gone), *changes]
