@@ -47,6 +47,11 @@ def run(*command: str | Path) -> None:
     subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
 
 
+def make_core(core: Path, *words: str | Path) -> None:
+    """GRUB's part for a BIOS, of the configuration and modules that `words` name."""
+    run("grub-mkimage", "-O", "i386-pc", "-p", "/grub", "-o", core, *words)
+
+
 class SlotDisk:
     """`folder` holds the disk and the boot partition's files; both slots have the kernel."""
 
@@ -89,18 +94,7 @@ class SlotDisk:
 
     def _assemble(self) -> None:
         core, boot = self._folder / "core.img", GRUB_BIOS / "boot.img"
-        run(
-            "grub-mkimage",
-            "-O",
-            "i386-pc",
-            "-p",
-            "/grub",
-            "-c",
-            IMAGE / "grub-start.cfg",
-            "-o",
-            core,
-            *modules(),
-        )
+        make_core(core, "-c", IMAGE / "grub-start.cfg", *modules())
         new_boot, new_core = self._folder / "bios-boot.img", self._folder / "bios-core.img"
         run(sys.executable, IMAGE / "bios_boot.py", boot, core, str(BIOS_AT // SECTOR), new_boot, new_core)
         parts = [("bios", BIOS_AT, MEBIBYTE), ("boot", BOOT_AT, BOOT_SIZE)]

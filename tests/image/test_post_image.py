@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.image.slot_disk import make_core
+
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = ROOT / "board/image"
 GRUB = Path("/usr/lib/grub/i386-pc/boot.img")
@@ -54,18 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (images / "efi-part/EFI/BOOT").mkdir(parents=True)
     (images / "efi-part/EFI/BOOT/bootx64.efi").write_bytes(b"EFI")
     (images / "bzImage").write_bytes(b"kernel" * 1000)
-    run(
-        "grub-mkimage",
-        "-O",
-        "i386-pc",
-        "-p",
-        "/grub",
-        "-o",
-        images / "grub.img",
-        "biosdisk",
-        "part_gpt",
-        "fat",
-    )
+    make_core(images / "grub.img", "biosdisk", "part_gpt", "fat")
     (target / "usr/lib/grub/i386-pc").mkdir(parents=True)
     shutil.copy(GRUB, target / "usr/lib/grub/i386-pc/boot.img")
     (target / "etc").mkdir()
