@@ -5,7 +5,7 @@ import { useState } from "react";
 import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
 import { meQuery, queryClient, systemQuery, timeZoneQuery } from "@/api/queries";
-import { AskOnce } from "@/app/AskOnce";
+import { AskPower, type PowerAction } from "@/app/AskPower";
 import { Note, Page, Section, Skeleton } from "@/ui/blocks";
 import { say } from "@/ui/toast";
 
@@ -62,29 +62,18 @@ function TimeZone({ may }: { may: boolean }) {
   );
 }
 
-const POWER = {
-  restart: { title: "Restart the router?", action: "Restart", path: "/api/v1/system/restart", what: "Nothing is forwarded until it is up again. The configuration stays as it is.", said: "The router restarts. This page comes back by itself." },
-  off: { title: "Switch the router off?", action: "Switch off", path: "/api/v1/system/power-off", what: "Nothing is forwarded, and nothing here brings it back: somebody has to press its button.", said: "The router switches itself off." },
-} as const;
-
 function Power() {
-  const [asking, setAsking] = useState<keyof typeof POWER | null>(null);
-  const run = useMutation({ mutationFn: (what: keyof typeof POWER) => need(api.POST(POWER[what].path)), onSuccess: (_answer, what) => say("notice", POWER[what].said), meta: { inline: true } });
+  const [asking, setAsking] = useState<PowerAction | null>(null);
   return (
     <Section title="Power">
       <div className="stack">
         <p className="dim">Both end all traffic through this router.</p>
-        {run.error ? <Note severity="error" live>{asProblem(run.error).message}</Note> : null}
         <div className="row">
           <Button onClick={() => setAsking("restart")}>Restart</Button>
           <Button onClick={() => setAsking("off")}>Switch off</Button>
         </div>
       </div>
-      {asking ? (
-        <AskOnce title={POWER[asking].title} action={POWER[asking].action} busy={run.isPending} onClose={() => setAsking(null)} onDo={() => run.mutate(asking, { onSettled: () => setAsking(null) })}>
-          {POWER[asking].what}
-        </AskOnce>
-      ) : null}
+      {asking ? <AskPower action={asking} onClose={() => setAsking(null)} /> : null}
     </Section>
   );
 }

@@ -6,11 +6,10 @@ import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
 import { meQuery, queryClient, updatesQuery } from "@/api/queries";
 import type { Slot, Updates } from "@/api/types";
-import { AskOnce } from "@/app/AskOnce";
+import { AskPower } from "@/app/AskPower";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { bytesText, stampText } from "@/ui/format";
-import { say } from "@/ui/toast";
 
 const keep = (answer: Updates): void => {
   queryClient.setQueryData(updatesQuery.queryKey, answer);
@@ -101,15 +100,10 @@ function Install({ busy }: { busy: boolean }) {
 
 function Restart() {
   const [asking, setAsking] = useState(false);
-  const restart = useMutation({ mutationFn: () => need(api.POST("/api/v1/system/restart")), onSuccess: () => say("notice", "The router restarts. This page comes back by itself.") });
   return (
     <>
       <Button onClick={() => setAsking(true)}>Restart</Button>
-      {asking ? (
-        <AskOnce title="Restart the router?" action="Restart" busy={restart.isPending} onClose={() => setAsking(false)} onDo={() => restart.mutate(undefined, { onSettled: () => setAsking(false) })}>
-          Nothing is forwarded until it is up again.
-        </AskOnce>
-      ) : null}
+      {asking ? <AskPower action="restart" onClose={() => setAsking(false)} /> : null}
     </>
   );
 }
