@@ -49,7 +49,7 @@ format: deps ## Put Python and C sources into the one format
 	@build/venv/bin/ruff format --quiet api lab bench tests && build/venv/bin/ruff check --quiet --fix api lab bench tests
 	@find datapath bench -name '*.[ch]' -not -path '*/build/*' | xargs --no-run-if-empty clang-format -i
 
-test: build vm-image ## Every check there is, in namespaces, in the virtual machine and in the browser
+test: build vm-image ## Every check but test-kernel's: in namespaces, in the virtual machine and in the browser
 	@$(PYTHON) -m tests.run all
 
 test-quick: build ## The checks that need no lab and no virtual machine
@@ -68,7 +68,7 @@ screenshots: build ## Every page, light and dark, wide and narrow, few and many 
 kernel: $(STAMPS)/debian $(STAMPS)/kernel ## Build the virtual machine's variant of the product kernel from Debian's packaged source
 	@board/kernel/kernel build vm
 
-test-kernel: build vm-image kernel ## Check the product kernel: its patches, its defaults, and the tests of tests/vm on it
+test-kernel: build vm-image kernel ## Build and check the product kernel: its patches and defaults, and on it tests/vm and the disk's slots and updates
 	@$(PYTHON) -m tests.run kernel
 
 image: webui $(STAMPS)/image ## Build the appliance's image (BUILDROOT_DIR= and BR2_DL_DIR= for local copies)
