@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a command in a virtual machine with Linux 6.12, seeing this machine's files read-only under an overlay.
+
+    lab/vm/run [options] COMMAND...
+
+The command runs as root in the project's folder; its output appears here and its exit status is this
+program's. What it writes is gone afterwards, except below build/vm/runs/<pid> ($WEIR_RUN in the guest).
+Guest processors are emulated: good for function and for rates to about 100 Mbit/s, not for speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from lab import plan, process, router
+
+VM = plan.BUILD / "vm"
+GUEST_ADDRESS = "10.0.2.15"
+DIED_EARLY = 125
+TIMED_OUT = 124
+
+
+def main() -> None:
+    arguments = _arguments()
+    for needed in ("kernel", "initramfs.gz"):
+        if not (VM / needed).exists():
+            sys.exit("lab/vm/run: the virtual machine is not ready; `make vm-image` makes it so")
+    if arguments.kernel is not None and not arguments.kernel.exists():
+        sys.exit(f"lab/vm/run: there is no kernel {arguments.kernel}; `make kernel` builds one")
+    if shutil.which("qemu-system-x86_64") is None:
+        sys.exit("lab/vm/run: qemu-system-x86_64 is missing; `make vm-image` installs it")
+    if arguments.port is not None and not router.port_is_free("127.0.0.1", arguments.port):
+        sys.exit(f"lab/vm/run: port {arguments.port} is taken; choose another one with PORT=")
+    run = VM / "runs" / str(os.getpid())
+    shutil.rmtree(run, ignore_errors=True)
+    run.mkdir(mode=0o700, parents=True)
+    command = " ".join(shlex.quote(word) for word in arguments.command)
+    (run / "command").write_text(f"export WEIR_RUN={shlex.quote(str(run))}\n{command}\n")
+    try:
+        code = boot(run, arguments)
+        if code == DIED_EARLY:
+            print("lab/vm/run: the guest died before it was up; trying once more", file=sys.stderr)
+            code = boot(run, arguments)
+        if code == DIED_EARLY:
+            words = [
+                line
+                for log in ("qemu.log", "console.log")
+                if (run / log).exists()
+                for line in (run / log).read_text(errors="replace").splitlines()[-20:]
+            ]
+            print("\n".join(["lab/vm/run: the guest died before it was up:", *words]), file=sys.stderr)
+    finally:
+        if arguments.keep is not None:
+            shutil.copytree(run, arguments.keep, dirs_exist_ok=True)
+        shutil.rmtree(run, ignore_errors=True)
+    sys.exit(code)
+
+
+def boot(run: Path, arguments: argparse.Namespace) -> int:
+    """One life of the guest; returns the command's status, DIED_EARLY or TIMED_OUT."""
+    output_read, output_write = os.pipe()
+    status_read, status_write = os.pipe()
+    qemu = subprocess.Popen(
+        _qemu_command(run, arguments, output_write, status_write),
+        stdin=subprocess.DEVNULL,
+        stdout=(run / "qemu.log").open("wb"),
+        stderr=subprocess.STDOUT,
+        pass_fds=[output_write, status_write],
+        start_new_session=True,
+        preexec_fn=process.die_with_parent,
+    )
+    os.close(output_write)
+    os.close(status_write)
+    lines: list[str] = []
+    copier = threading.Thread(target=_copy, args=(output_read,))
+    reader = threading.Thread(target=_read_status, args=(status_read, lines))
+    copier.start()
+    reader.start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: qemu.kill())
+    timed_out = False
+    try:
+        qemu.wait(timeout=arguments.timeout)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+        qemu.kill()
+        qemu.wait()
+    copier.join()
+    reader.join()
+    if timed_out:
+        print(f"lab/vm/run: ended after {arguments.timeout} s", file=sys.stderr)
+        return TIMED_OUT
+    for line in lines:
+        if line.startswith("exit "):
+            return int(line.split()[1])
+    if qemu.returncode == -signal.SIGKILL:
+        return 130
+    return 1 if "up" in lines else DIED_EARLY
+
+
+def _qemu_command(run: Path, arguments: argparse.Namespace, output: int, status: int) -> list[str]:
+    kernel, words = _kernel(arguments.kernel)
+    line = [
+        "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable random.trust_cpu=on",
+        f"weir.project={plan.ROOT} weir.run={run}",
+        *words,
+        *arguments.append,
+    ]
+    command = ["qemu-system-x86_64", "-nodefaults", "-no-reboot", "-display", "none", "-machine", "q35"]
+    command += _processors(arguments)
+    command += ["-m", str(arguments.memory), "-kernel", str(kernel), "-initrd", str(VM / "initramfs.gz")]
+    command += ["-serial", f"file:{run / 'console.log'}", "-device", "virtio-rng-pci"]
+    command += ["-device", "virtio-serial-pci"]
+    for name, descriptor in (("output", output), ("status", status)):
+        command += ["-chardev", f"file,id={name},path=/proc/self/fd/{descriptor},append=on"]
+        command += ["-device", f"virtserialport,chardev={name},name=weir.{name}"]
+    for tag, folder, mode in (("host", "/", "readonly=on,"), ("run", str(run), "")):
+        command += ["-fsdev", f"local,id={tag},path={folder},security_model=none,{mode}multidevs=remap"]
+        command += ["-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+    if arguments.port is not None:
+        forward = f"hostfwd=tcp:127.0.0.1:{arguments.port}-{GUEST_ADDRESS}:{arguments.port}"
+        command += ["-netdev", f"user,id=net,restrict=on,{forward}", "-device", "virtio-net-pci,netdev=net"]
+        line.append(f"weir.address={GUEST_ADDRESS}")
+    for number, model in enumerate(arguments.nic):
+        command += ["-netdev", f"user,id=nic{number},restrict=on", "-device", f"{model},netdev=nic{number}"]
+    return [*command, "-append", " ".join(line)]
+
+
+def _kernel(own: Path | None) -> tuple[Path, list[str]]:
+    """The kernel to boot, and what the initramfs must know of it."""
+    if own is not None:
+        return own, []
+    release = next((VM / "kernel" / "lib" / "modules").iterdir()).name
+    return VM / "kernel" / "boot" / f"vmlinuz-{release}", [f"weir.release={release}"]
+
+
+def _processors(arguments: argparse.Namespace) -> list[str]:
+    """Emulated ones; counting instructions takes a single one whose string instructions are loops."""
+    if arguments.count_instructions:
+        counting = ["-icount", "shift=0,sleep=off", "-accel", "tcg,thread=single", "-smp", "1"]
+        return [*counting, "-cpu", f"{_cpu()},-erms,-fsrm"]
+    return ["-accel", "tcg,thread=multi", "-cpu", _cpu(), "-smp", str(arguments.cpus)]
+
+
+def _cpu() -> str:
+    """QEMU 7 emulates cmpxchg16b wrongly, and kernels crash on it."""
+    words = subprocess.run(
+        ["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    return "max,-cx16" if "version 7." in words else "max"
+
+
+def _copy(source: int) -> None:
+    with os.fdopen(source, "rb", buffering=0) as pipe:
+        while chunk := pipe.read(65536):
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+
+
+def _read_status(source: int, lines: list[str]) -> None:
+    with os.fdopen(source, "r") as pipe:
+        lines += [line.strip() for line in pipe]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="lab/vm/run", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument("--port", type=int, help="forward 127.0.0.1:PORT to the same port of the guest")
+    parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--memory", default="3G")
+    parser.add_argument("--kernel", type=Path, help="boot this kernel without modules instead of Debian's")
+    parser.add_argument("--append", action="append", default=[], help="further words of its command line")
+    parser.add_argument("--nic", action="append", default=[], help="a further network card: QEMU's model")
+    parser.add_argument(
+        "--count-instructions",
+        action="store_true",
+        help="one processor, whose clock counts instructions (1 ns each) and skips idle time",
+    )
+    parser.add_argument("--timeout", type=float, help="end the guest after so many seconds")
+    parser.add_argument(
+        "--keep", type=Path, help="copy the run folder (console.log, results) there at the end"
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    if arguments.command[:1] == ["--"]:
+        del arguments.command[0]
+    if not arguments.command:
+        parser.error("say which command to run")
+    return arguments
