@@ -180,3 +180,10 @@ def test_a_damaged_partition_is_made_anew_when_somebody_decides_so(tmp_path: Pat
         start(device, f"{SCRIPT} request wipe")
         assert "ext" in start(device, "stat -f -c %T /data")
     assert state() == "ok"
+
+
+def test_raucs_file_of_the_slots_is_there_before_rauc_and_is_kept(device: str) -> None:
+    """RAUC waits for the disk only when it replaces a file (tests/kernel/test_power_cut.py)."""
+    assert "No slot was written" in start(device, "cat /data/rauc/central.status")
+    start(device, "echo '[slot.system.1]' >/data/rauc/central.status")
+    assert start(device, "cat /data/rauc/central.status") == "[slot.system.1]\n"

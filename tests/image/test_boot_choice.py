@@ -180,3 +180,22 @@ def test_rauc_has_the_choice_made_by_it_and_heals_what_is_damaged(choice: Choice
         subprocess.run(["rauc", f"--conf={config}", "status", "mark-bad", "other"], check=True)
         assert choice.values()["B_OK"] == "0"
         assert machine.call("updates")["next"] == "A"
+
+
+@pytest.mark.skipif(bool(missing_tools()), reason=f"missing: {', '.join(missing_tools())}")
+@pytest.mark.parametrize("content", [b"", bytes(221), b"# No slot was written yet.\n"])
+def test_rauc_goes_on_with_a_file_of_the_slots_that_tells_nothing(choice: Choice, content: bytes) -> None:
+    """What a power cut leaves of the first one, and what the image puts in its place (libexec/weir/data)."""
+    folder = choice.folder
+    slots = {name: folder / name for name in ("system_A", "kernel_A", "system_B", "kernel_B")}
+    for path in slots.values():
+        path.write_bytes(b"")
+    config = Bundler(folder).config(**slots)
+    (folder / "central.status").write_bytes(content)
+    with ExitStack() as stack:
+        machine = UpdatingMachine(stack, config, folder, data=folder, boot=folder)
+        told = machine.call("updates")
+        assert {slot["name"]: slot["version"] for slot in told["slots"]} == {"A": None, "B": None}
+        Rauc(config).mark("active", "other")
+        assert machine.call("updates")["next"] == "B"
+    assert b"[slot.system.1]" in (folder / "central.status").read_bytes()
