@@ -131,7 +131,20 @@ def _qemu_command(run: Path, arguments: argparse.Namespace, output: int, status:
         line.append(f"weir.address={GUEST_ADDRESS}")
     for number, model in enumerate(arguments.nic):
         command += ["-netdev", f"user,id=nic{number},restrict=on", "-device", f"{model},netdev=nic{number}"]
+    command += _disk(arguments.disk, arguments.disk_log)
     return [*command, "-append", " ".join(line)]
+
+
+def _disk(disk: Path | None, log: Path | None) -> list[str]:
+    """/dev/vda, and each of its writes in a file as the kernel's dm-log-writes would make it."""
+    if disk is None:
+        return []
+    words = ["-blockdev", f"driver=raw,node-name=disk,file.driver=file,file.filename={disk}"]
+    if log is not None:
+        log.touch()
+        logged = f"driver=blklogwrites,node-name=logged,file=disk,log.driver=file,log.filename={log}"
+        words += ["-blockdev", logged]
+    return [*words, "-device", f"virtio-blk-pci,drive={'disk' if log is None else 'logged'}"]
 
 
 def _kernel(own: Path | None) -> tuple[Path, list[str]]:
@@ -180,6 +193,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kernel", type=Path, help="boot this kernel without modules instead of Debian's")
     parser.add_argument("--append", action="append", default=[], help="further words of its command line")
     parser.add_argument("--nic", action="append", default=[], help="a further network card: QEMU's model")
+    parser.add_argument("--disk", type=Path, help="a disk: /dev/vda is this file")
+    parser.add_argument("--disk-log", type=Path, help="write there what is written to the disk, in its order")
     parser.add_argument(
         "--count-instructions",
         action="store_true",

@@ -37,13 +37,15 @@ class Bundler:
         compatible: str = "weir-x86_64",
         signer: str = "ours",
         size: int = 50_000,
+        system: bytes | None = None,
+        kernel: bytes | None = None,
     ) -> Path:
-        """A bundle with `size` random bytes as the system and half as many as the kernel."""
+        """A bundle with `size` random bytes as the system and half as many as the kernel when not given."""
         keys = self._keys(signer)
         content = self.folder / f"content-{version}-{compatible}-{signer}"
         content.mkdir()
-        (content / "rootfs.squashfs").write_bytes(os.urandom(size))
-        (content / "kernel.squashfs").write_bytes(os.urandom(size // 2))
+        (content / "rootfs.squashfs").write_bytes(system or os.urandom(size))
+        (content / "kernel.squashfs").write_bytes(kernel or os.urandom(size // 2))
         manifest = (IMAGE / "manifest.raucm.in").read_text(encoding="utf-8")
         text = manifest.replace("@VERSION@", version).replace("weir-x86_64", compatible)
         (content / "manifest.raucm").write_text(text, encoding="utf-8")

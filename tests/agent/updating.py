@@ -24,12 +24,22 @@ BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration
 
 
 class UpdatingMachine:
-    """Runs from slot A, as far as RAUC can tell, until `stack` is closed. `folder` is for sockets and logs.
+    """Runs from `slot`, as far as RAUC can tell, until `stack` is closed. `folder` is for sockets and logs.
 
-    `data` has the uploads and the agent's own copy; `boot` has GRUB's environment.
+    `data` has the uploads and the agent's own copy; `boot` has GRUB's environment. Without a `slot` it is
+    the one that the kernel was told.
     """
 
-    def __init__(self, stack: ExitStack, config: Path, folder: Path, *, data: Path, boot: Path) -> None:
+    def __init__(
+        self,
+        stack: ExitStack,
+        config: Path,
+        folder: Path,
+        *,
+        data: Path,
+        boot: Path,
+        slot: str | None = "A",
+    ) -> None:
         bus = folder / "bus"
         (folder / "bus.conf").write_text(BUS.format(path=bus))
         own = {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={bus}", "WEIR_BOOT_FOLDER": str(boot)}
@@ -38,7 +48,8 @@ class UpdatingMachine:
         self._start(["dbus-daemon", "--nofork", f"--config-file={folder / 'bus.conf'}"], folder / "bus.log")
         until("the bus", bus.exists)
         self.log = folder / "service.log"
-        self._start(["rauc", f"--conf={config}", "--override-boot-slot=A", "service"], self.log)
+        told = [f"--override-boot-slot={slot}"] if slot else []
+        self._start(["rauc", f"--conf={config}", *told, "service"], self.log)
         self.inbox = data / "uploads"
         self.inbox.mkdir()
         self.updates = Updates(Rauc(config), self.inbox, data / "own", lambda: None)

@@ -8,6 +8,7 @@ visible in the content. Before each commit it prints `try n`, after it `done n`.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from weir.model.document import Change
@@ -32,17 +33,22 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
+def commit(store: ConfigStore, tell: Callable[[str], None]) -> None:
+    """One more revision; `tell` hears of it before and after."""
+    head, document = store.load()
+    olds = [document.get("queue", f"q{number}") for number in range(COUNT)]
+    news = [queue(number, head + 1) for number in range(COUNT)]
+    changes = [Change("queue", new.id, old, new) for old, new in zip(olds, news, strict=True)]
+    tell(f"try {head + 1}")
+    with store.write() as transaction:
+        transaction.append(kind="commit", author="writer", message=str(head + 1), changes=changes)
+    tell(f"done {head + 1}")
+
+
 def write_to_store(database: Path) -> None:
     store = ConfigStore.open(database, create=True)
     while True:
-        head, document = store.load()
-        olds = [document.get("queue", f"q{number}") for number in range(COUNT)]
-        news = [queue(number, head + 1) for number in range(COUNT)]
-        changes = [Change("queue", new.id, old, new) for old, new in zip(olds, news, strict=True)]
-        say(f"try {head + 1}")
-        with store.write() as transaction:
-            transaction.append(kind="commit", author="writer", message=str(head + 1), changes=changes)
-        say(f"done {head + 1}")
+        commit(store, say)
 
 
 def write_to_service(database: Path, socket: Path) -> None:

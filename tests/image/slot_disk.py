@@ -25,9 +25,7 @@ TOOLS = (
 GRUB_BIOS = Path("/usr/lib/grub/i386-pc")
 SECTOR = 512
 MEBIBYTE = 2**20
-BIOS_AT, BOOT_AT, BOOT_SIZE, KERNEL_SIZE, SYSTEM_SIZE = (
-    2 * MEBIBYTE, 3 * MEBIBYTE, 16 * MEBIBYTE, MEBIBYTE, 4 * MEBIBYTE,
-)  # fmt: skip
+BIOS_AT, BOOT_AT, BOOT_SIZE, SYSTEM_SIZE = 2 * MEBIBYTE, 3 * MEBIBYTE, 16 * MEBIBYTE, 4 * MEBIBYTE
 CHOSEN = re.compile(rb"ommand line: BOOT_IMAGE=\(hd0,(\w+)\)\S* root=PARTUUID=(\S+) .*rauc\.slot=([AB]) ")
 
 
@@ -47,36 +45,38 @@ def run(*command: str | Path) -> None:
     subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
 
 
+def pack(folder: Path, image: Path, compression: str) -> None:
+    run("mksquashfs", folder, image, "-comp", compression, "-noappend", "-quiet", "-no-progress")
+
+
 def make_core(core: Path, *words: str | Path) -> None:
     """GRUB's part for a BIOS, of the configuration and modules that `words` name."""
     run("grub-mkimage", "-O", "i386-pc", "-p", "/grub", "-o", core, *words)
 
 
 class SlotDisk:
-    """`folder` holds the disk and the boot partition's files; both slots have the kernel."""
+    """`folder` holds the disk and the boot partition's files; both slots have the kernel.
 
-    def __init__(self, folder: Path) -> None:
+    `kernel` is another one than that which tells, `data` the content of a data partition.
+    """
+
+    def __init__(self, folder: Path, kernel: Path | None = None, data: Path | None = None) -> None:
         self.disk = folder / "disk.img"
         self.kernel = self.system = ""
         """Of the last boot: the partition that the kernel came from, and its root by its GUID."""
+        self.log = folder / "console.log"
         self._folder = folder
         self._boot = folder / "boot.vfat"
         self._make_boot_partition()
         kernels = folder / "kernel"
         kernels.mkdir()
-        run("as", "--32", KERNEL, "-o", folder / "kernel.o")
-        run("objcopy", "-O", "binary", "-j", ".text", folder / "kernel.o", kernels / "bzImage")
-        run(
-            "mksquashfs",
-            kernels,
-            folder / "kernel.squashfs",
-            "-comp",
-            "gzip",
-            "-noappend",
-            "-quiet",
-            "-no-progress",
-        )
-        self._assemble()
+        if kernel is not None:
+            shutil.copy(kernel, kernels / "bzImage")
+        else:
+            run("as", "--32", KERNEL, "-o", folder / "kernel.o")
+            run("objcopy", "-O", "binary", "-j", ".text", folder / "kernel.o", kernels / "bzImage")
+        pack(kernels, folder / "kernel.squashfs", "gzip")
+        self._assemble(data)
 
     def _make_boot_partition(self) -> None:
         environment = self._folder / "grubenv"
@@ -92,16 +92,22 @@ class SlotDisk:
         for name in ("grubenv", "grubenv.copy"):
             run("mcopy", "-i", self._boot, environment, f"::grub/{name}")
 
-    def _assemble(self) -> None:
+    def _assemble(self, data: Path | None) -> None:
         core, boot = self._folder / "core.img", GRUB_BIOS / "boot.img"
         make_core(core, "-c", IMAGE / "grub-start.cfg", *modules())
         new_boot, new_core = self._folder / "bios-boot.img", self._folder / "bios-core.img"
         run(sys.executable, IMAGE / "bios_boot.py", boot, core, str(BIOS_AT // SECTOR), new_boot, new_core)
         parts = [("bios", BIOS_AT, MEBIBYTE), ("boot", BOOT_AT, BOOT_SIZE)]
         at = BOOT_AT + BOOT_SIZE
+        kernel_size = -(-(self._folder / "kernel.squashfs").stat().st_size // MEBIBYTE) * MEBIBYTE
         for slot in "AB":
-            parts += [(f"kernel-{slot}", at, KERNEL_SIZE), (f"system-{slot}", at + KERNEL_SIZE, SYSTEM_SIZE)]
-            at += KERNEL_SIZE + SYSTEM_SIZE
+            parts += [(f"kernel-{slot}", at, kernel_size), (f"system-{slot}", at + kernel_size, SYSTEM_SIZE)]
+            at += kernel_size + SYSTEM_SIZE
+        if data is not None:
+            parts.append(("data", at, data.stat().st_size))
+            at += data.stat().st_size
+        self.parts = {name: (start, size) for name, start, size in parts}
+        """Of each partition: where it begins and how large it is, in bytes."""
         with self.disk.open("wb") as disk:
             disk.truncate(at + MEBIBYTE)
         table = "label: gpt\n" + "".join(
@@ -123,6 +129,14 @@ class SlotDisk:
                 if name.startswith("kernel-"):
                     disk.seek(start)
                     disk.write((self._folder / "kernel.squashfs").read_bytes())
+            if data is not None:
+                disk.seek(self.parts["data"][0])
+                disk.write(data.read_bytes())
+
+    def write(self, part: str, content: bytes) -> None:
+        with self.disk.open("r+b") as disk:
+            disk.seek(self.parts[part][0])
+            disk.write(content)
 
     @property
     def _boot_option(self) -> str:
@@ -159,24 +173,32 @@ class SlotDisk:
         run("grub-editenv", copy, "set", *(f"{key}={value}" for key, value in values.items()))
         run("mcopy", "-o", "-i", self._boot_option, copy, f"::grub/{name}")
 
-    def boot(self, timeout_s: float = 300) -> str:
+    def boot(self) -> str:
         """Power on, and off again when the kernel says what it was told. Returns the slot, or ""."""
-        log = self._folder / "console.log"
-        log.unlink(missing_ok=True)
+        found = self.start(CHOSEN, "ide")
+        if found is None:
+            return ""
+        self.kernel, self.system, slot = (part.decode() for part in found.groups())
+        return slot
+
+    def start(
+        self, wanted: re.Pattern[bytes], bus: str, *options: str, timeout_s: float = 300
+    ) -> re.Match[bytes] | None:
+        """Power on, and off again when the console says what is wanted. `bus`, `options`: QEMU's words."""
+        self.log.unlink(missing_ok=True)
         command = ["qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35"]
-        command += ["-accel", "tcg", "-cpu", "max", "-m", "512", "-serial", f"file:{log}"]
-        command += ["-drive", f"file={self.disk},format=raw,if=ide"]
+        command += ["-accel", "tcg", "-cpu", "max", "-m", "512", "-serial", f"file:{self.log}"]
+        command += ["-drive", f"file={self.disk},format=raw,if={bus}", *options]
         deadline = time.monotonic() + timeout_s
         with subprocess.Popen(command, stdin=subprocess.DEVNULL) as machine:
             try:
                 while time.monotonic() < deadline:
-                    found = CHOSEN.search(log.read_bytes()) if log.exists() else None
+                    found = wanted.search(self.log.read_bytes()) if self.log.exists() else None
                     if found is not None:
-                        self.kernel, self.system, slot = (part.decode() for part in found.groups())
-                        return slot
+                        return found
                     with suppress(subprocess.TimeoutExpired):
                         machine.wait(timeout=0.2)
                         break
             finally:
                 machine.kill()
-        return ""
+        return wanted.search(self.log.read_bytes()) if self.log.exists() else None
