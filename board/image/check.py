@@ -78,6 +78,16 @@ def check_fragments() -> list[str]:
     return [] if names == shown else [f"the defconfig lists the fragments {names}, the kernel takes {shown}"]
 
 
+def check_overlay() -> list[str]:
+    """With systemd Buildroot makes links of these and stops, at the end of a whole build, at an overlay that brings one."""
+    overlay = ROOT / "board" / "overlay"
+    return [
+        f"board/overlay/{name} is a link to another folder in the image: programs belong to usr/bin"
+        for name in ("bin", "sbin", "lib", "lib64", "usr/sbin", "usr/lib64")
+        if (overlay / name).exists()
+    ]
+
+
 def check_library_versions(buildroot: Path) -> list[str]:
     """api/requirements.in pins what Buildroot has (docs/adr/0003)."""
     problems = []
@@ -149,7 +159,7 @@ def check_style(buildroot: Path) -> list[str]:
 
 
 def main() -> int:
-    problems = [*check_paths(), *check_variants(), *check_fragments()]
+    problems = [*check_paths(), *check_variants(), *check_fragments(), *check_overlay()]
     given = os.environ.get("BUILDROOT_DIR")
     buildroot = Path(given) if given else ROOT / "build" / "buildroot"
     if (buildroot / "Config.in").exists():

@@ -198,7 +198,7 @@ def test_a_line_that_is_gone_ends_it(terminal: Terminal) -> None:
 
 def test_the_installer_is_started_and_one_that_is_missing_is_said(terminal: Terminal) -> None:
     said = terminal.ask("8")
-    assert "Not done: /usr/sbin/weir-install" in said or "weir-install: " in said
+    assert "Not done: /usr/bin/weir-install" in said or "weir-install: " in said
 
 
 def test_odd_input_is_answered_and_an_interrupt_leads_back(terminal: Terminal) -> None:

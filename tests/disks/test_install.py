@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "board/overlay/usr/sbin/weir-install"
+SCRIPT = ROOT / "board/overlay/usr/bin/weir-install"
 MEBIBYTE = 1 << 20
 
 pytestmark = pytest.mark.skipif(

@@ -37,6 +37,10 @@ def test_the_image_takes_every_fragment_of_the_kernel() -> None:
     assert check.check_fragments() == []
 
 
+def test_the_overlay_brings_no_folder_that_is_a_link_in_the_image() -> None:
+    assert check.check_overlay() == []
+
+
 def test_grub_rauc_and_the_disk_agree_on_slots() -> None:
     rauc = (ROOT / "board/overlay/etc/rauc/system.conf").read_text(encoding="utf-8")
     disk = (IMAGE / "genimage.cfg").read_text(encoding="utf-8")

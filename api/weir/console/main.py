@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--database", type=Path, default=Path("/var/lib/weir/weir.db"), help="the configuration")
     add("--certificate", type=Path, default=Path("/run/weir-tls/weir.pem"), help="of the web interface")
     add("--shell", default="/bin/bash", help="what administrators get")
-    add("--installer", default="/usr/sbin/weir-install", help="what puts the system onto another disk")
+    add("--installer", default="/usr/bin/weir-install", help="what puts the system onto another disk")
     return parser
 
 
