@@ -93,6 +93,15 @@ def test_changing_the_password_needs_the_old_one_and_ends_other_sessions(
     assert [session.id for session in service.auth.sessions(admin)] == [admin.credential_id]
 
 
+def test_weak_new_passwords_are_no_guesses_of_the_old_one(service: Service, admin: Principal) -> None:
+    for _ in range(30):
+        with pytest.raises(Invalid) as caught:
+            service.auth.change_password(admin, GOOD, "short")
+        assert caught.value.path == "new_password"
+    service.auth.change_password(admin, GOOD, GOOD + "!")
+    sign_in(service, "admin", GOOD + "!")
+
+
 def test_an_api_token_cannot_change_the_password(service: Service, admin: Principal) -> None:
     _, secret = service.tokens.create(admin, "t", "admin")
     by = service.auth.authenticate_token(secret, HERE)
@@ -222,6 +231,37 @@ def test_a_token_never_exceeds_its_owner(service: Service, admin: Principal) -> 
     service.users.update(admin, "otto", disabled=True)
     with pytest.raises(Unauthenticated):
         service.auth.authenticate_token(secret, HERE)
+
+
+def test_a_token_that_ends_makes_none_that_lasts_longer(
+    service: Service, admin: Principal, clock: Clock
+) -> None:
+    _, secret = service.tokens.create(admin, "an hour", "write", 3600)
+    by = service.auth.authenticate_token(secret, HERE)
+    clock.pass_s(600)
+    for expires_in_s in (None, 3600, 3001):
+        with pytest.raises(Forbidden):
+            service.tokens.create(by, "more", "read", expires_in_s)
+    service.tokens.create(by, "less", "read", 3000)
+    _, lasting = service.tokens.create(admin, "lasting", "write")
+    service.tokens.create(service.auth.authenticate_token(lasting, HERE), "more", "read")
+
+
+def test_a_reading_token_ends_neither_stronger_tokens_nor_sessions(
+    service: Service, admin: Principal
+) -> None:
+    service.users.create(admin, "otto", "write", OTHER)
+    otto = sign_in(service, "otto", OTHER).principal
+    strong, strong_secret = service.tokens.create(otto, "strong", "write")
+    weak, weak_secret = service.tokens.create(otto, "weak", "read")
+    reader = service.auth.authenticate_token(weak_secret, HERE)
+    with pytest.raises(Forbidden):
+        service.tokens.revoke(reader, strong.id)
+    with pytest.raises(Forbidden):
+        service.auth.end_session(reader, otto.credential_id)
+    service.auth.authenticate_token(strong_secret, HERE)
+    service.tokens.revoke(reader, weak.id)
+    service.auth.end_session(service.auth.authenticate_token(strong_secret, HERE), otto.credential_id)
 
 
 def test_others_tokens_are_neither_seen_nor_revoked(service: Service, admin: Principal) -> None:

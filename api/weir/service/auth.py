@@ -144,14 +144,18 @@ class AuthService:
         (`weak-password`), `Throttled`; an API token may not (`Forbidden`)."""
         if by.via != "session":
             raise Forbidden("only a signed-in person changes a password", code="session-needed")
+        # Before the attempt counts: a new password that is too short is no guess of the old one.
+        passwords.check_rules(new, by.username, "new_password")
+        if new == old:
+            raise Invalid("the new password is the old one", code="weak-password", path="new_password")
         with self._store.write() as writer:
             throttle.begin_attempt(writer, by.username, by.source, wall_ms())
         user = self._store.user_by_id(by.user_id)
         if user is None or not passwords.verify(user.password_hash, old):
+            with self._store.write() as writer:
+                refused = audit.entry_of(by, "password.change", by.username, "refused", "wrong old password")
+                audit.write(writer, refused)
             raise Forbidden("the old password is wrong", code="wrong-password", path="old_password")
-        passwords.check_rules(new, user.username)
-        if new == old:
-            raise Invalid("the new password is the old one", code="weak-password", path="password")
         password_hash = passwords.hash_password(new)
         with self._store.write() as writer:
             throttle.succeeded(writer, by.username, by.source)
@@ -166,8 +170,11 @@ class AuthService:
 
     @requires("self")
     def end_session(self, by: Principal, session_id: str) -> None:
-        """One of the caller's own. Raises `NotFound`."""
+        """One of the caller's own. Raises `NotFound`, `Forbidden` for a token below its owner's scope."""
         with self._store.write() as writer:
+            owner = writer.user(by.username)
+            if RANK[by.scope] < RANK[owner.scope]:
+                raise Forbidden(f"a token of scope {by.scope!r} does not end its owner's sessions")
             if not writer.end_session(by.user_id, session_id):
                 raise NotFound("you have no such session", path=f"sessions/{session_id[:64]}")
             audit.write(writer, audit.entry_of(by, "session.end", session_id))

@@ -42,8 +42,8 @@ _AT_ONCE = threading.BoundedSemaphore(2)
 _WAIT_S = 20.0
 
 
-def check_rules(password: str, username: str) -> None:
-    """Raises `Invalid` (`weak-password`) that says what is wrong with it."""
+def check_rules(password: str, username: str, path: str = "password") -> None:
+    """Raises `Invalid` (`weak-password`) that says what is wrong with it; `path` names the field."""
     folded = password.casefold()
     reason = None
     if len(password) < MIN_CHARS:
@@ -55,7 +55,7 @@ def check_rules(password: str, username: str) -> None:
     elif len(set(folded)) < 5 or folded in COMMON:
         reason = "is too easy to guess"
     if reason is not None:
-        raise Invalid(f"the password {reason}", code="weak-password", path="password")
+        raise Invalid(f"the password {reason}", code="weak-password", path=path)
 
 
 def random_password() -> str:

@@ -127,7 +127,8 @@ class TokenService:
     def create(
         self, by: Principal, name: str, scope: Scope, expires_in_s: int | None = None
     ) -> tuple[Token, str]:
-        """A token of the caller and its secret. Raises `Invalid`, `Forbidden` (above one's own scope)."""
+        """A token of the caller and its secret. Raises `Invalid`, `Forbidden` (above one's own scope, or
+        lasting longer than the token that asks)."""
         _check_scope(scope)
         if RANK[scope] > RANK[by.scope]:
             raise Forbidden(f"your own scope is {by.scope!r}, less than {scope!r}", path="scope")
@@ -135,6 +136,7 @@ class TokenService:
             raise Invalid(f"a token's name is 1 to {MAX_TOKEN_NAME_CHARS} printable characters", path="name")
         if expires_in_s is not None and not 0 < expires_in_s <= MAX_TOKEN_LIFE_S:
             raise Invalid(f"expires_in_s must be 1 to {MAX_TOKEN_LIFE_S}", path="expires_in_s")
+        self._must_not_outlive(by, expires_in_s)
         with self._store.write() as writer:
             if writer.count_tokens(by.user_id) >= MAX_TOKENS_PER_USER:
                 raise Conflict(f"you already have {MAX_TOKENS_PER_USER} tokens", code="too-many")
@@ -145,11 +147,30 @@ class TokenService:
 
     @requires("tokens.own")
     def revoke(self, by: Principal, token_id: str) -> None:
-        """One's own, or as administrator anybody's. Raises `NotFound`."""
+        """One's own of at most the caller's scope, or as administrator anybody's. Raises `NotFound`,
+        `Forbidden`: what may only read cannot put an end to what may write."""
+        path = f"tokens/{token_id[:64]}"
         with self._store.write() as writer:
+            token = next((found for found in self.list(by) if found.id == token_id), None)
+            if token is not None and RANK[token.scope] > RANK[by.scope]:
+                raise Forbidden(f"this token's scope {token.scope!r} is above yours, {by.scope!r}", path=path)
             if not writer.revoke_token(token_id, None if by.scope == "admin" else by.user_id):
-                raise NotFound("there is no such token", path=f"tokens/{token_id[:64]}")
+                raise NotFound("there is no such token", path=path)
             audit.write(writer, audit.entry_of(by, "token.revoke", token_id))
+
+    def _must_not_outlive(self, by: Principal, expires_in_s: int | None) -> None:
+        """A token that ends cannot make one that goes on. Raises `Forbidden`."""
+        if by.via != "token":
+            return
+        own = next((found for found in self.list(by) if found.id == by.credential_id), None)
+        if own is None or own.expires_at_ms is None:
+            return
+        left_s = (own.expires_at_ms - wall_ms()) // 1000
+        if expires_in_s is None or expires_in_s > left_s:
+            raise Forbidden(
+                f"the token that asks ends in {left_s} s; one that it makes must end no later",
+                path="expires_within_s",
+            )
 
 
 def _check_scope(scope: str) -> None:
