@@ -98,6 +98,16 @@ def test_it_shows_what_somebody_needs_to_reach_the_router(world: World, terminal
     assert "all is well" in shown
 
 
+def test_it_says_which_slot_is_next_before_the_running_one_was_found_well(
+    world: World, terminal: Terminal
+) -> None:
+    updates = world.agent.updates
+    updates.bad, updates.next = {"A"}, "B"
+    assert "A runs, B is next unless A is found well" in terminal.ask("1")
+    updates.bad, updates.next = {"A", "B"}, None
+    assert "A runs, and no slot is good: the next start tries both" in terminal.ask("1")
+
+
 def test_it_says_what_is_not_well(world: World, terminal: Terminal) -> None:
     world.agent.data = {"state": "damaged", "message": "the data partition is damaged", "free_bytes": 0}
     assert "NOT WELL: the data partition is damaged" in terminal.ask("1")

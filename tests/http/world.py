@@ -147,7 +147,8 @@ class Updates:
 
     def __init__(self, inbox: Path) -> None:
         self._inbox = inbox
-        self.next = "A"
+        self.next: str | None = "A"
+        self.bad: set[str] = set()
         self.restarts = 0
         self.refusal: Problem | None = None
         self.job: dict[str, Any] = {
@@ -166,7 +167,13 @@ class Updates:
 
     def _status(self) -> dict[str, Any]:
         slots = [
-            {"name": name, "booted": name == "A", "good": True, "version": "1.0.0", "installed_at": None}
+            {
+                "name": name,
+                "booted": name == "A",
+                "good": name not in self.bad,
+                "version": "1.0.0",
+                "installed_at": None,
+            }
             for name in ("A", "B")
         ]
         return {

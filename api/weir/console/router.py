@@ -71,9 +71,7 @@ class Router:
             addresses=tuple(
                 f"{item['name']} {address}" for item in interfaces for address in item.get("addresses", ())
             ),
-            slot=f"{updates['booted']} runs, {updates['next']} is next"
-            if updates.get("available")
-            else "none",
+            slot=_slot_words(updates) if updates.get("available") else "none",
             wrong=tuple(dict.fromkeys(wrong)),
             needs_setup=needs_setup,
         )
@@ -171,3 +169,13 @@ class Router:
 
     def _appliance(self, accounts: AccountStore) -> ApplianceService:
         return ApplianceService(self._agent, audit.AuditService(accounts))
+
+
+def _slot_words(updates: Json) -> str:
+    """The third start of a slot that was not found well yet has the other one as the next."""
+    booted, following = updates["booted"], updates["next"]
+    if following is None:
+        return f"{booted} runs, and no slot is good: the next start tries both"
+    doubted = any(slot["booted"] and not slot["good"] for slot in updates["slots"])
+    unless = f" unless {booted} is found well" if doubted and following != booted else ""
+    return f"{booted} runs, {following} is next{unless}"
