@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
@@ -22,6 +24,16 @@ pytestmark = pytest.mark.skipif(
 PARTITIONS = {"bios": 1, "boot": 16, "kernel-A": 2, "system-A": 2, "kernel-B": 2, "system-B": 2, "data": 1}
 """Of the medium, in MiB; its data is nobody's business."""
 SAMPLE_BYTES = 100_000
+WRITES = 8
+"""Table, four slots, boot partition, both parts of the boot code."""
+WATCHED_DD = """#!/bin/bash
+count=$(($(<"$STATES/count") + 1))
+echo "$count" >"$STATES/count"
+cp --sparse=always "$STATES/disk" "$STATES/$count"
+[ "$count" != "$KILL_AT" ] || { kill -KILL "$PPID"; exit; }
+exec /usr/bin/dd "$@"
+"""
+"""The command that writes: it keeps what a power cut would leave now, and can be that cut."""
 
 
 def run(*command: str | Path) -> str:
@@ -39,6 +51,7 @@ class Disks:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder = folder
         self._stack = stack
+        self.names: dict[str, str] = {}
         self.medium = self.disk("medium", 40)
         table = "label: gpt\n" + "".join(
             f"size={size}MiB, name={name}\n" for name, size in PARTITIONS.items()
@@ -61,7 +74,9 @@ class Disks:
             file.truncate(mebibytes * MEBIBYTE)
         device = run("losetup", "--find", "--show", "--partscan", *options, backing).strip()
         self._stack.callback(run, "losetup", "--detach", device)
-        return device.removeprefix("/dev/")
+        found = device.removeprefix("/dev/")
+        self.names[found] = name
+        return found
 
     def part(self, disk: str, name: str) -> Path:
         return Path(f"/dev/{disk}p{list(PARTITIONS).index(name) + 1}")
@@ -91,6 +106,30 @@ class Disks:
             env={**os.environ, **medium, **environment},
             check=False,
         )
+
+    def watched(self, target: str, kill_at: int = 0) -> tuple[int, list[bytes]]:
+        """The status of an installation, and what was on the disk before each of its writes."""
+        states = self._folder / "states"
+        shutil.rmtree(states, ignore_errors=True)
+        states.mkdir()
+        (states / "dd").write_text(WATCHED_DD)
+        (states / "dd").chmod(0o755)
+        (states / "count").write_text("0")
+        (states / "disk").symlink_to(self._folder / f"{self.names[target]}.img")
+        path = f"{states}:{os.environ['PATH']}"
+        done = self.install(target, target, PATH=path, STATES=str(states), KILL_AT=str(kill_at))
+        count = int((states / "count").read_text())
+        used = sum(PARTITIONS.values()) * MEBIBYTE
+        found = []
+        for number in range(1, count + 1):
+            with (states / str(number)).open("rb") as state:
+                found.append(state.read(used))
+        return done.returncode, found
+
+    def starts(self, state: bytes) -> bool:
+        """Would firmware find something to start: boot code, or a FAT file system where EFI looks."""
+        boot = (1 + PARTITIONS["bios"]) * MEBIBYTE
+        return any(state[:440]) or b"FAT" in state[boot : boot + 512]
 
     def slots_are_whole(self, target: str) -> bool:
         return all(
@@ -171,6 +210,21 @@ def test_a_disk_in_use_is_refused(disks: Disks, tmp_path: Path) -> None:
             assert "is in use" in disks.refusal(disk)
         finally:
             run("umount", tmp_path / "point")
+
+
+def test_an_installation_that_was_cut_does_not_start_and_is_begun_again(disks: Disks) -> None:
+    """Firmware finds a system by its boot code or its FAT file system, and then all of it must be there."""
+    target = disks.disk("target", 600)
+    assert disks.watched(target, kill_at=WRITES)[0] == -SIGKILL
+    assert first_bytes(target, 440) == bytes(440)
+    code, states = disks.watched(target)
+    assert (code, len(states)) == (0, WRITES)
+    assert [disks.starts(state) for state in states[1:6]] == [False] * 5, (
+        "before the boot partition is written"
+    )
+    assert [any(state[:440]) for state in states[1:]] == [False] * 7
+    assert disks.slots_are_whole(target)
+    assert first_bytes(target, 9) == b"BOOT CODE"
 
 
 def test_a_disk_that_fails_while_it_is_written_is_said(disks: Disks, tmp_path: Path) -> None:
