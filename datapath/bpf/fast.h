@@ -83,6 +83,21 @@ static __always_inline void weir_find_slots(struct weir_passage *passage)
 		(void)*(volatile __u64 *)&line->clock_tk;
 }
 
+static __noinline __u32 weir_lookup_called(const struct weir_port *port, const struct weir_packet *packet)
+{
+	return port && packet ? weir_lookup(port, packet) : 0;
+}
+
+/* Behind a port of another domain the destination may be somebody else's. */
+static __always_inline void weir_find_slots_across(struct weir_passage *passage)
+{
+	const struct weir_port *from = passage->from;
+
+	passage->down_slot = weir_lookup_called(passage->to, &passage->route.destination);
+	if (!passage->down_slot && !passage->up_slot && from->roles & WEIR_ROLE_CLASSIFY)
+		passage->up_slot = weir_lookup_called(from, &passage->route.source) ?: from->target_slot;
+}
+
 /* As weir_classify_egress in weir_tc.bpf.c, with the source in place of the mark. */
 static __always_inline __u32 weir_classify_fast(const struct weir_passage *passage)
 {
@@ -181,9 +196,10 @@ static __always_inline int weir_fast_path(struct xdp_md *ctx, weir_find_flow fin
 	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return weir_go_up(&passage, WEIR_UP_ROUTE);
 	passage.to = weir_port_find(route->fib.ifindex, &passage.to_place);
-	if (!passage.to || !(passage.to->roles & WEIR_ROLE_FAST) || passage.to->mode == WEIR_HTB ||
-	    passage.to->domain != passage.from->domain)
+	if (!passage.to || !(passage.to->roles & WEIR_ROLE_FAST) || passage.to->mode == WEIR_HTB)
 		return weir_go_up(&passage, WEIR_UP_PORT);
+	if (passage.to->domain != passage.from->domain)
+		weir_find_slots_across(&passage);
 	return weir_shape_fast(ctx, &passage);
 }
 

@@ -327,7 +327,7 @@ def _end(process: subprocess.Popen[bytes], number: int) -> int:
 def sweep() -> None:
     """Remove the rigs of test processes that are gone."""
     leftovers = {path.name for path in RUN.glob(f"{PREFIX}*")}
-    leftovers |= {path.name[:-2] for path in netns.NETNS_FOLDER.glob(f"{PREFIX}*-[rci]")}
+    leftovers |= {path.name[:-2] for path in netns.NETNS_FOLDER.glob(f"{PREFIX}*-[rics]")}
     for name in leftovers:
         owner = name.removeprefix(PREFIX).partition("-")[0]
         if not Path("/proc", owner).exists():
@@ -342,7 +342,7 @@ def remove(name: str) -> None:
         if name.encode() in _file_of(pid, "cmdline"):
             os.kill(pid, signal.SIGKILL)
             until(f"process {pid} has let go of its files", lambda pid=pid: _is_over(pid))
-    for end in "rci":
+    for end in "rics":  # s: where a test has a second customer
         netns.remove(f"{name}-{end}")
     if os.path.ismount(folder / "bpf"):
         # Lazily: the kernel may still be letting go of a killed agent's mapped pins.

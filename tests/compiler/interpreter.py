@@ -20,9 +20,11 @@ DAY_NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 @dataclass(frozen=True)
 class Packet:
-    """The address that targets are compared with, and the far end: its address, and the interface there."""
+    """The address that targets are compared with and its domain, and the far end: its address, and the
+    interface there."""
 
     address: str
+    domain: int = 0
     far: str = "192.0.2.1"
     behind: str = "eth9"
 
@@ -44,7 +46,7 @@ def _walk(
             below = _walk(queues, queue.id, dst, packet, now)
             if below is not None:
                 return below
-        elif any(_holds(text, packet.address) for text in queue.target):
+        elif any(_is_of(text, packet) for text in queue.target):
             return _walk(queues, queue.id, dst, packet, now) or queue.id
     return None
 
@@ -54,6 +56,12 @@ def _is_there(dst: tuple[str, ...], packet: Packet) -> bool:
     if len({"/" in text for text in dst}) > 1:
         return False
     return all(_holds(text, packet.far) if "/" in text else text == packet.behind for text in dst)
+
+
+def _is_of(target: str, packet: Packet) -> bool:
+    """Whether a target, perhaps one of a domain, holds the packet's near end."""
+    network, _, domain = target.partition("@")
+    return int(domain or 0) == packet.domain and _holds(network, packet.address)
 
 
 def _holds(network: str, address: str) -> bool:

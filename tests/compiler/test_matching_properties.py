@@ -31,18 +31,19 @@ MONDAY_MORNING = datetime(2026, 1, 5, 9, 0)
 packets = st.builds(
     Packet,
     addresses,
+    st.sampled_from((0, 0, 2)),
     st.sampled_from(("192.0.2.1", "198.51.100.1", "198.51.100.70", "2001:db8:100::1")),
     st.sampled_from(("eth9", "wan0")),
 )
 TIMES = st.sampled_from((MONDAY_MORNING, datetime(2026, 1, 5, 13, 0), datetime(2026, 1, 10, 12, 0)))
 
 
-def longest_match(table: dict[tuple[int, int, int, int], int], address: str) -> int:
+def longest_match(table: dict[tuple[int, int, int, int], int], address: str, domain: int) -> int:
     """What the datapath does: the slot of the longest entry that holds the address, 0 if there is none."""
     host = parse_prefix(address)
     for length in range(WIDTH[host.family], -1, -1):
         shift = WIDTH[host.family] - length
-        slot = table.get((0, host.family, host.value >> shift << shift, length))
+        slot = table.get((domain, host.family, host.value >> shift << shift, length))
         if slot is not None:
             return slot
     return 0
@@ -65,7 +66,7 @@ def settled(spec: ClassSpec, packet: Packet) -> int:
 
 
 def answer(compiled: Compiled, packet: Packet) -> str | None:
-    slot = longest_match(dict(compiled.shaping.prefixes), packet.address)
+    slot = longest_match(dict(compiled.shaping.prefixes), packet.address, packet.domain)
     classes = compiled.shaping.classes
     slot = settled(classes[slot], packet) if slot else 0
     return classes[slot].queue_id if slot else None

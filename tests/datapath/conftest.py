@@ -41,7 +41,7 @@ def own_namespace(built: None) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def standing_datapath(own_namespace: None) -> Iterator[Datapath]:
-    with Datapath.open(None, capacity=4096) as opened:
+    with Datapath.open(None, capacity=4096, domains=4) as opened:
         yield opened
 
 

@@ -54,9 +54,12 @@ WINDOWS = (
     TimeWindow(720, 1440, ("mon",)),
     TimeWindow(0, 721, ("sat", "sun")),
 )
-targets = st.lists(prefixes(), max_size=3, unique=True).map(tuple)
+prefixes_in_domains = st.builds(
+    lambda prefix, domain: f"{prefix}{domain}", prefixes(), st.sampled_from(("", "", "", "@2"))
+)
+targets = st.lists(prefixes_in_domains, max_size=3, unique=True).map(tuple)
 mixed_targets = st.lists(
-    st.one_of(prefixes(), st.sampled_from(("lan0", "wan0", "gone0"))), max_size=3, unique=True
+    st.one_of(prefixes_in_domains, st.sampled_from(("lan0", "wan0", "gone0"))), max_size=3, unique=True
 ).map(tuple)
 
 QUEUE_IDS = tuple(f"q{index}" for index in range(8))
@@ -132,6 +135,7 @@ interfaces = st.builds(
         unique=True,
     ).map(tuple),
     mtu=st.sampled_from((None, 1000, 1500)),
+    domain=st.sampled_from((0, 0, 2)),
     disabled=st.booleans(),
 )
 routes = st.builds(

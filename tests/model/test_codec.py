@@ -102,6 +102,31 @@ def test_addresses_become_canonical_and_count_once() -> None:
     assert interface.addresses == ("192.0.2.1/24", "2001:db8::1/64")
 
 
+def test_a_target_may_be_a_prefix_in_a_domain() -> None:
+    queue = from_json(
+        "queue", {"id": "q", "name": "x", "target": ["10.0.0.7@2", "2001:DB8::/32@15", "::/0@0"]}
+    )
+    assert isinstance(queue, Queue)
+    assert queue.target == ("10.0.0.7/32@2", "2001:db8::/32@15", "::/0")
+
+
+@pytest.mark.parametrize(
+    "text", ["10.0.0.0/24@16", "10.0.0.0/24@", "10.0.0.0/24@two", "lan0@2", "10.0.0.1/24@2"]
+)
+def test_a_domain_is_a_number_after_a_prefix(text: str) -> None:
+    with pytest.raises(Invalid):
+        from_json("queue", {"id": "q", "name": "x", "target": [text]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [("queue", {"name": "x", "dst": "10.0.0.0/24@2"}), ("static-route", {"destination": "10.0.0.0/24@2"})],
+)
+def test_far_ends_and_routes_have_no_domain(kind: Kind, fields: dict[str, object]) -> None:
+    with pytest.raises(Invalid):
+        from_json(kind, {"id": "q", **fields})
+
+
 def test_equal_pairs_are_one_object() -> None:
     one, two = (
         from_json("queue", {"id": f"q{n}", "name": "x", "max_limit_bps": {"upload": 7, "download": 9}})

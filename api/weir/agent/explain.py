@@ -12,7 +12,7 @@ from weir.agent.engine import Engine
 from weir.backends.tables import record_of
 from weir.compiler import NO_SLOT, ClassSpec, Compiled, explain, total_id
 from weir.model.claims import pack
-from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix
+from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
 from weir.model.units import format_rate_long
 
 
@@ -73,11 +73,11 @@ def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, A
 
 def _lookups(compiled: Compiled, datapath: Reads, text: str) -> tuple[int, int]:
     """(slot that a packet of the prefix's first address gets, slot that it should get)."""
-    prefix = parse_prefix(text)
-    host = pack(Prefix(prefix.family, prefix.value, WIDTH[prefix.family]))
+    domain, prefix = parse_prefix_in_domain(text)
+    host = pack(Prefix(prefix.family, prefix.value, WIDTH[prefix.family]), domain)
     tables = compiled.tables
     slots = [slot for item in (*tables.claims.covering(host), host) if (slot := tables.slot_of(item))]
-    return datapath.lookup(0, prefix.family, prefix.value), slots[-1] if slots else NO_SLOT
+    return datapath.lookup(domain, prefix.family, prefix.value), slots[-1] if slots else NO_SLOT
 
 
 def _kernel_side(field: str, asked: str, seen: _Seen) -> tuple[str, bool]:

@@ -53,6 +53,7 @@ from weir.backends.ports import PortsBackend
 from weir.backends.routes import RoutesBackend
 from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
+from weir.model.limits import MAX_DOMAIN
 from weir.model.problem import Problem, Unavailable
 from weir.wire.server import AgentServer, Handler, Peer
 
@@ -210,7 +211,7 @@ def _open_datapath(options: argparse.Namespace) -> Datapath:
     if not on_bpffs:
         mount_bpffs(pin_dir)
     load_flow_tables()
-    return Datapath.open(pin_dir, options.library, options.capacity)
+    return Datapath.open(pin_dir, options.library, options.capacity, domains=MAX_DOMAIN + 1)
 
 
 if __name__ == "__main__":

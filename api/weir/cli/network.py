@@ -80,6 +80,7 @@ def show_interface(session: Session, name: str) -> None:
 @click.option("--overhead-bytes", type=int)
 @click.option("--shaper", type=click.Choice(("auto", "edt", "police", "htb")))
 @click.option("--fast-path", type=click.Choice(("auto", "off")))
+@click.option("--domain", type=int, help="Targets like 10.0.0.0/24@2 hold in domain 2 only.")
 @click.option("--disabled/--enabled", default=None)
 @candidate_option
 @pass_session

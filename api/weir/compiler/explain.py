@@ -14,12 +14,12 @@ from weir.compiler.compiled import Compiled
 from weir.compiler.forks import narrower
 from weir.compiler.plan import Plan, prefix_key
 from weir.compiler.types import LAST_PRIORITY, NO_SLOT, ClassSpec, ClockSpec, Waiting, total_id
-from weir.model.claims import PrefixClaims, pack
+from weir.model.claims import PrefixClaims, pack_text
 from weir.model.codec import to_json
 from weir.model.document import Document, interface_targets
 from weir.model.fields import Json
 from weir.model.objects import Queue
-from weir.model.prefix import looks_like_prefix, parse_prefix
+from weir.model.prefix import looks_like_prefix
 from weir.model.problem import NotFound
 from weir.model.schedule import is_open, next_window_edge
 from weir.model.tree import ancestors
@@ -165,7 +165,7 @@ def _contradicts(document: Document, queue: Queue) -> bool:
 def _fate(compiled: Compiled, text: str, queue_id: str) -> PrefixFate:
     """The queue itself when its packets with a certain far end are its own."""
     claims: PrefixClaims = compiled.tables.claims
-    packed = pack(parse_prefix(text))
+    packed = pack_text(text)
     entries = [item for item in [*claims.covering(packed), packed] if compiled.tables.slot_of(item)]
     if not entries:
         return PrefixFate(text, None, None)

@@ -281,6 +281,7 @@ def _clock_change(way: str, before: ClockSpec | None, after: ClockSpec) -> str:
 
 def _port_text(old: PortSpec | None, new: PortSpec) -> str:
     text = f"{new.ifname} role {new.role} shaper {new.shaper} overhead {new.overhead_bytes} B"
+    text += f" domain {new.domain}" if new.domain else ""
     return text + (f" target slot {new.interface_slot}" if new.interface_slot else "")
 
 

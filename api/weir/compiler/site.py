@@ -48,6 +48,7 @@ def ports_of(document: Document, interface_slots: Mapping[str, int]) -> dict[str
             shaper=item.shaper,
             overhead_bytes=item.overhead_bytes,
             interface_slot=interface_slots.get(item.id, NO_SLOT),
+            domain=item.domain,
             fast_path=item.fast_path,
         )
         for item in sorted(document.interfaces(), key=lambda item: item.id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
-from weir.model.prefix import Prefix
+from weir.model.prefix import Prefix, text_in_domain
 
 NO_SLOT = 0
 """The slot that means "no class": such a packet is not limited."""
@@ -16,7 +16,7 @@ LAST_PRIORITY = 8
 """RouterOS' default: the best is 1."""
 
 MAIN_DOMAIN = 0
-"""The lookup domain of every port in this version; others are for overlapping addresses (VLAN, VRF)."""
+"""The lookup domain of a port that names no other; others are for overlapping addresses (VLAN, VRF)."""
 
 
 def class_key(queue_id: str) -> int:
@@ -132,7 +132,7 @@ class PrefixKey(NamedTuple):
 
     @property
     def text(self) -> str:
-        return Prefix(self.family, self.value, self.length).text
+        return text_in_domain(self.domain, Prefix(self.family, self.value, self.length))
 
 
 class PrefixEntry(NamedTuple):

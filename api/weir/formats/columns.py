@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
-from weir.formats.draft import Draft, QueueValues, clean_comment, distinct_targets, read_prefix
+from weir.formats.draft import Draft, QueueValues, clean_comment, distinct_targets, read_prefix, read_target
 from weir.formats.quantity import priority, rate_bps, time_ms, truth
 from weir.formats.report import quoted
 from weir.model.limits import DAYS, INTERFACE_ID, MAX_BUCKET_SIZE_MS, MAX_BURST_TIME_MS, MINUTES_PER_DAY
@@ -95,9 +95,9 @@ def _of_total(field: str, parse: Callable[[str], int | str]) -> Column:
     return Column(f"total_{field}", show, read)
 
 
-def _address(draft: Draft, text: str) -> str:
+def _address(text: str, read: Callable[[str], str]) -> str:
     if looks_like_prefix(text):
-        return read_prefix(text, draft.line).text
+        return read(text)
     if INTERFACE_ID.fullmatch(text):
         return text
     raise ValueError(f"{quoted(text)} is neither a prefix nor an interface")
@@ -105,11 +105,15 @@ def _address(draft: Draft, text: str) -> str:
 
 def _read_target(draft: Draft, cell: str) -> None:
     words = cell.replace(",", " ").split()
-    draft.values["target"] = distinct_targets([_address(draft, word) for word in words], draft.line)
+    draft.values["target"] = distinct_targets(
+        [_address(word, lambda text: read_target(text, draft.line)) for word in words], draft.line
+    )
 
 
 def _read_dst(draft: Draft, cell: str) -> None:
-    draft.values["dst"] = _address(draft, cell.strip()) if cell.strip() else None
+    draft.values["dst"] = (
+        _address(cell.strip(), lambda text: read_prefix(text, draft.line).text) if cell.strip() else None
+    )
 
 
 def _show_time(queue: Queue) -> str:

@@ -15,7 +15,7 @@ from weir.model.limits import (
     MAX_TARGETS,
 )
 from weir.model.objects import Pair, TimeWindow, Total
-from weir.model.prefix import Prefix, parse_prefix
+from weir.model.prefix import Prefix, parse_prefix, split_domain, text_in_domain
 from weir.model.problem import Invalid
 
 
@@ -99,6 +99,12 @@ def distinct_targets(targets: list[str], line: LineDraft) -> tuple[str, ...]:
             f"A queue has at most {MAX_TARGETS} targets: the last {left_off} are left off.",
         )
     return distinct[:MAX_TARGETS]
+
+
+def read_target(text: str, line: LineDraft) -> str:
+    """A prefix, perhaps in a domain (`10.0.0.0/24@2`), as a queue's target has it. Raises `Invalid`."""
+    domain, prefix_text = split_domain(text)
+    return text_in_domain(domain, read_prefix(prefix_text, line))
 
 
 def read_prefix(text: str, line: LineDraft) -> Prefix:

@@ -4,12 +4,27 @@
 from __future__ import annotations
 
 from weir.model.limits import INTERFACE_ID
-from weir.model.prefix import WIDTH, Prefix, is_length, looks_like_prefix, parse_prefix
+from weir.model.prefix import (
+    WIDTH,
+    Prefix,
+    is_length,
+    looks_like_prefix,
+    parse_prefix,
+    parse_prefix_in_domain,
+    text_in_domain,
+)
 from weir.model.problem import Invalid
 from weir.model.reader import shown
 
 
 def parse_target(value: object) -> str:
+    """As `parse_end`; a prefix may be one of a domain (`10.64.1.7@2` becomes `10.64.1.7/32@2`)."""
+    if isinstance(value, str) and "@" in value:
+        return text_in_domain(*parse_prefix_in_domain(value))
+    return parse_end(value)
+
+
+def parse_end(value: object) -> str:
     """A prefix (`10.64.1.7` becomes `10.64.1.7/32`) or an interface name. Raises `Invalid`."""
     if not isinstance(value, str):
         raise Invalid(f"must be a prefix or an interface name, not {shown(value)}", code="bad-prefix")

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from heapq import merge
 
 from weir.model.frozen import FrozenPrefixes
-from weir.model.prefix import WIDTH, Prefix
+from weir.model.prefix import WIDTH, Prefix, parse_prefix_in_domain, text_in_domain
 
 Claimants = str | dict[str, None]
 """One queue's id, or several as an ordered set: most prefixes are named once, some exports name one a
@@ -32,6 +32,17 @@ def pack(prefix: Prefix, domain: int = 0) -> int:
     """The sortable integer of a prefix; IPv4 sorts before IPv6 within a domain."""
     family_bit = 1 if prefix.family == 6 else 0
     return ((domain << 1 | family_bit) << _FAMILY_SHIFT) | prefix.value << _LENGTH_BITS | prefix.length
+
+
+def pack_text(text: str) -> int:
+    """As `pack`, of a target's text."""
+    domain, prefix = parse_prefix_in_domain(text)
+    return pack(prefix, domain)
+
+
+def text_of(packed: int) -> str:
+    """The target that `pack_text` gives this for."""
+    return text_in_domain(*unpack(packed))
 
 
 def unpack(packed: int) -> tuple[int, Prefix]:

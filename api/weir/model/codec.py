@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from weir.model import limits
-from weir.model.address import parse_address, parse_host, parse_target
+from weir.model.address import parse_address, parse_end, parse_host
 from weir.model.fields import ID_WANTED, INTERFACE_WANTED, TYPE_WANTED, Json, read_note, read_one
 from weir.model.objects import (
     KINDS,
@@ -165,6 +165,7 @@ def _read_interface(reader: Reader) -> Interface:
         ),
         shaper=reader.one_of("shaper", "auto", ("auto", "edt", "police", "htb")),
         fast_path=reader.one_of("fast_path", "auto", ("auto", "off")),
+        domain=reader.integer("domain", 0, 0, limits.MAX_DOMAIN),
         disabled=reader.flag("disabled", False),
     )
 
@@ -188,7 +189,7 @@ def _read_static_route(reader: Reader) -> StaticRoute:
 
 def parse_route_destination(value: object) -> str:
     """A prefix in canonical text. Raises `Invalid`."""
-    text = parse_target(value)
+    text = parse_end(value)
     if "/" not in text:
         raise Invalid(f"must be a prefix such as 192.0.2.0/24, not {shown(value)}", code="bad-prefix")
     return text

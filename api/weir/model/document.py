@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
-from weir.model.claims import PrefixClaims, pack
+from weir.model.claims import PrefixClaims, pack_text
 from weir.model.indexes import IdIndex, NameIndex
 from weir.model.objects import (
     KINDS,
@@ -23,7 +23,7 @@ from weir.model.objects import (
     Tuning,
 )
 from weir.model.packed import QueueTable
-from weir.model.prefix import looks_like_prefix, parse_prefix
+from weir.model.prefix import looks_like_prefix
 
 POSITION_STEP = 10
 """Queues added at the end of a list leave room between them, so that a move changes one queue."""
@@ -300,7 +300,7 @@ _NO_TYPES: set[str] = set()
 
 def packed_targets(queue: Queue) -> list[int]:
     """The prefixes among a queue's targets, packed."""
-    return [pack(parse_prefix(text)) for text in queue.target if looks_like_prefix(text)]
+    return [pack_text(text) for text in queue.target if looks_like_prefix(text)]
 
 
 def interface_targets(queue: Queue) -> list[str]:

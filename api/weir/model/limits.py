@@ -26,6 +26,9 @@ MAX_MTU_BYTES = 65535
 
 MAX_OVERRIDES = 256
 
+MAX_DOMAIN = 15
+"""Each domain's first level of the IPv4 tree takes 256 KB of kernel memory, used or not."""
+
 LOW_RATE_BPS = 10_000
 """Below this a packet of 1,500 bytes takes more than a second: nearly always a forgotten `k` or `M`."""
 

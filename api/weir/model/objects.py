@@ -97,7 +97,10 @@ class QueueType:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length."""
+    """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length.
+
+    `domain`: which targets hold behind it, `10.0.0.0/24@2` only where it is 2.
+    """
 
     kind: ClassVar[Kind] = "interface"
     id: str
@@ -108,6 +111,7 @@ class Interface:
     overhead_bytes: int = 0
     shaper: Literal["auto", "edt", "police", "htb"] = "auto"
     fast_path: Literal["auto", "off"] = "auto"
+    domain: int = 0
     disabled: bool = False
 
     @property

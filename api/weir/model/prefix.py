@@ -11,6 +11,7 @@ import socket
 from functools import lru_cache
 from typing import NamedTuple
 
+from weir.model.limits import MAX_DOMAIN
 from weir.model.problem import Invalid
 
 WIDTH = {4: 32, 6: 128}
@@ -61,11 +62,32 @@ def parse_prefix(text: str) -> Prefix:
     return Prefix(family, value, length)
 
 
-def is_length(text: str, width: int) -> bool:
-    """True when the text is a decimal number from 0 to `width`."""
-    return len(text) <= 3 and text.isascii() and text.isdigit() and int(text) <= width
+def split_domain(text: str) -> tuple[int, str]:
+    """The domain of `prefix[@domain]`, 0 without one, and the prefix's text. Raises `Invalid`."""
+    prefix_text, at, domain_text = text.partition("@")
+    if not at:
+        return 0, text
+    if not is_length(domain_text, MAX_DOMAIN):
+        raise Invalid(f"{text!r}: the domain after @ must be 0 to {MAX_DOMAIN}", code="bad-prefix")
+    return int(domain_text), prefix_text
+
+
+def parse_prefix_in_domain(text: str) -> tuple[int, Prefix]:
+    """Read `prefix[@domain]`. Raises `Invalid`."""
+    domain, prefix_text = split_domain(text)
+    return domain, parse_prefix(prefix_text)
+
+
+def text_in_domain(domain: int, prefix: Prefix) -> str:
+    """As `parse_prefix_in_domain` reads it."""
+    return f"{prefix.text}@{domain}" if domain else prefix.text
+
+
+def is_length(text: str, most: int) -> bool:
+    """True when the text is a decimal number from 0 to `most`, such as a prefix length."""
+    return len(text) <= 3 and text.isascii() and text.isdigit() and int(text) <= most
 
 
 def looks_like_prefix(text: str) -> bool:
     """A target names prefixes or interfaces; an interface name has no ":" or "/" and is no IPv4 address."""
-    return "/" in text or ":" in text or text.replace(".", "").isdigit()
+    return "/" in text or ":" in text or text.partition("@")[0].replace(".", "").isdigit()

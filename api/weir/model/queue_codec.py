@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from weir.model import limits
-from weir.model.address import parse_target
+from weir.model.address import parse_end, parse_target
 from weir.model.fields import TYPE_WANTED, Json, read_note, read_one
 from weir.model.objects import (
     DEFAULT_BUCKET,
@@ -139,7 +139,7 @@ def _each_way(field: str, default: Pair[int], low: int, high: int) -> Callable[[
 
 _OPTIONAL: Mapping[str, Callable[[Reader], Any]] = {
     "target": lambda reader: reader.list_of("target", limits.MAX_TARGETS, parse_target),
-    "dst": lambda reader: read_one(reader, "dst", parse_target),
+    "dst": lambda reader: read_one(reader, "dst", parse_end),
     "parent": _read_parent,
     "position": lambda reader: reader.integer("position", 0, 0, limits.MAX_POSITION),
     "max_limit_bps": _each_way("max_limit_bps", ZERO, 0, limits.MAX_RATE_BPS),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 
 from weir.model.objects import ConfigObject, Queue
-from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix
+from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
 
 
 def key_of(prefix: Prefix) -> bytes:
@@ -27,7 +27,7 @@ def covering_keys(prefix: Prefix) -> list[bytes]:
 def target_keys(item: ConfigObject | None) -> set[bytes]:
     if not isinstance(item, Queue):
         return set()
-    return {key_of(parse_prefix(text)) for text in item.target if looks_like_prefix(text)}
+    return {key_of(parse_prefix_in_domain(text)[1]) for text in item.target if looks_like_prefix(text)}
 
 
 class TargetMoves:

@@ -1917,6 +1917,7 @@ export interface components {
             overhead_bytes: number;
             shaper: string;
             fast_path: string;
+            domain: number;
             disabled: boolean;
             etag: string | null;
             state: components["schemas"]["InterfaceState"] | null;
@@ -1950,6 +1951,11 @@ export interface components {
              * @enum {string}
              */
             fast_path: "auto" | "off";
+            /**
+             * @description Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only.
+             * @default 0
+             */
+            domain: number;
             /** @default false */
             disabled: boolean;
         };
@@ -1964,6 +1970,8 @@ export interface components {
             shaper?: "auto" | "edt" | "police" | "htb" | null;
             /** @enum {string|null} */
             fast_path?: "auto" | "off" | null;
+            /** @description Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only. */
+            domain?: number | null;
             disabled?: boolean | null;
         };
         StaticRoute: {

@@ -55,7 +55,7 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
       <TextInput label="Name" required data-autofocus value={values.name} error={messages["name"]} onChange={(event) => set({ name: event.currentTarget.value })} />
       <Textarea
         label="Target"
-        description="Whose traffic: addresses, prefixes or interfaces, one per line."
+        description="Whose traffic: addresses, prefixes or interfaces, one per line; 10.0.0.0/24@2 is one in domain 2."
         rows={Math.min(6, Math.max(2, values.target.split("\n").length))}
         styles={{ input: { fontFamily: "var(--mono)" } }}
         spellCheck={false}

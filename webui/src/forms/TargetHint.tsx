@@ -5,11 +5,14 @@ import { Link } from "@tanstack/react-router";
 import { queueSearchQuery } from "@/api/queries";
 import classes from "./forms.module.css";
 
+/** What is searched for: an address in any domain. */
+const withoutDomain = (text: string): string => text.split("@", 1)[0] ?? "";
+
 const isAddress = (text: string): boolean => /^[0-9a-f.:]+(\/\d+)?$/i.test(text) && /[.:]/.test(text);
 
 /** Names the other queues that hold the first typed address: in the list, the first match wins. */
 export function TargetHint({ targets, ownId }: { targets: readonly string[]; ownId: string | null }) {
-  const [first] = useDebouncedValue(targets.find(isAddress) ?? "", 300);
+  const [first] = useDebouncedValue(targets.map(withoutDomain).find(isAddress) ?? "", 300);
   const found = useQuery({ ...queueSearchQuery(first, 5), enabled: first !== "", retry: false }).data;
   const others = (first === "" ? [] : (found?.items ?? [])).filter((queue) => queue.id !== ownId);
   if (others.length === 0) return null;

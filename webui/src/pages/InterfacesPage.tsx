@@ -42,21 +42,23 @@ interface Values {
   overhead: string;
   shaper: InterfaceInput["shaper"];
   fastPath: InterfaceInput["fast_path"];
+  domain: string;
   disabled: boolean;
 }
 
 const valuesOf = (item: Interface): Values => ({
   role: item.role as Values["role"], addresses: item.addresses.join("\n"), mtu: item.mtu === null ? "" : String(item.mtu), description: item.description,
-  overhead: String(item.overhead_bytes), shaper: item.shaper as Values["shaper"], fastPath: item.fast_path as Values["fastPath"], disabled: item.disabled,
+  overhead: String(item.overhead_bytes), shaper: item.shaper as Values["shaper"], fastPath: item.fast_path as Values["fastPath"], domain: String(item.domain), disabled: item.disabled,
 });
 
 function readInterface(values: Values): { input: InterfaceInput; messages: Messages } {
   const messages: Messages = {};
   if (values.mtu.trim() !== "" && !/^\d+$/.test(values.mtu.trim())) messages["mtu"] = "A number of bytes, such as 1500, or nothing.";
   if (!/^-?\d+$/.test(values.overhead.trim())) messages["overhead_bytes"] = "A number of bytes, such as 0 or 18.";
+  if (!/^\d{1,2}$/.test(values.domain.trim())) messages["domain"] = "A number from 0 to 15.";
   const input: InterfaceInput = {
     role: values.role, addresses: splitTargets(values.addresses), mtu: values.mtu.trim() === "" ? null : Number(values.mtu), description: values.description,
-    overhead_bytes: Number(values.overhead), shaper: values.shaper, fast_path: values.fastPath, disabled: values.disabled,
+    overhead_bytes: Number(values.overhead), shaper: values.shaper, fast_path: values.fastPath, domain: Number(values.domain), disabled: values.disabled,
   };
   return { input, messages };
 }
@@ -98,6 +100,7 @@ export default function InterfacesPage() {
     { id: "name", title: "Name", render: (item) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(item.id)}><span className="mono">{item.id}</span></Button>{staged.has(item.id) ? <Tag tone="accent">change pending</Tag> : null}</span> },
     { id: "state", title: "State", render: stateTag },
     { id: "role", title: "Role", render: (item) => (item.role === "none" ? <span className="dim">none</span> : item.role.toUpperCase()) },
+    { id: "domain", title: "Domain", numeric: true, render: (item) => (item.domain === 0 ? null : <span className="mono">@{item.domain}</span>) },
     { id: "rate", title: "Received / sent", numeric: true, render: (item) => <LiveCells id={item.id} /> },
     { id: "drops", title: "Drops/s", numeric: true, render: (item) => <DropsCell id={item.id} /> },
     { id: "speed", title: "Speed", numeric: true, render: (item) => (item.state?.speed_bps ? shortRate(item.state.speed_bps) : null) },
@@ -137,6 +140,7 @@ function Fields({ values, set, messages }: { values: Values; set: (change: Parti
       <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit." inputMode="numeric" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
       <NativeSelect label="Shaper" data={SHAPERS} value={values.shaper} error={messages["shaper"]} onChange={(event) => set({ shaper: event.currentTarget.value as Values["shaper"] })} />
       <NativeSelect label="Fast path" data={FAST_PATHS} value={values.fastPath} error={messages["fast_path"]} onChange={(event) => set({ fastPath: event.currentTarget.value as Values["fastPath"] })} />
+      <TextInput label="Domain of addresses" description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24." inputMode="numeric" value={values.domain} error={messages["domain"]} onChange={(event) => set({ domain: event.currentTarget.value })} />
       <TextInput label="Description" value={values.description} error={messages["description"]} onChange={(event) => set({ description: event.currentTarget.value })} />
       <Checkbox label="Disabled: taken down" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
     </>

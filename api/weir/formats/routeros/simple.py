@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from weir.formats.draft import Draft, clean_comment, clean_name, distinct_targets, read_prefix
+from weir.formats.draft import Draft, clean_comment, clean_name, distinct_targets, read_prefix, read_target
 from weir.formats.quantity import truth
 from weir.formats.report import LineDraft, quoted
 from weir.formats.routeros.total import read_total
@@ -122,7 +122,7 @@ def _target(draft: Draft, key: str, value: str) -> None:
         if not text:
             continue
         if looks_like_prefix(text) and not text.startswith("<"):
-            targets.append(read_prefix(text, draft.line).text)
+            targets.append(read_target(text, draft.line))
         elif INTERFACE_ID.fullmatch(text):
             targets.append(text)
         else:

@@ -11,6 +11,7 @@ from weir.http.schemas.queue import queue_type_name
 from weir.model.limits import (
     MAX_ADDRESSES,
     MAX_COMMENT_CHARS,
+    MAX_DOMAIN,
     MAX_MTU_BYTES,
     MAX_NAME_CHARS,
     MAX_OVERHEAD_BYTES,
@@ -76,6 +77,12 @@ class InterfaceInput(Input):
     overhead_bytes = Whole(MIN_OVERHEAD_BYTES, MAX_OVERHEAD_BYTES, load_default=0)
     shaper = one_of(*SHAPERS, load_default="auto")
     fast_path = one_of(*FAST_PATHS, load_default="auto")
+    domain = Whole(
+        0,
+        MAX_DOMAIN,
+        load_default=0,
+        metadata={"description": "Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only."},
+    )
     disabled = Flag(load_default=False)
 
 
@@ -120,6 +127,7 @@ class Interface(Answer):
     overhead_bytes = fields.Integer()
     shaper = fields.String()
     fast_path = fields.String()
+    domain = fields.Integer()
     disabled = fields.Boolean()
     etag = fields.String(allow_none=True)
     state = fields.Nested(InterfaceState, allow_none=True)

@@ -84,7 +84,7 @@ def _connected_networks(document: Document) -> PrefixClaims:
             for text in interface.addresses:
                 _, network = split_address(text)
                 if not LINK_LOCAL.covers(network):
-                    claims.add(pack(network), interface.id)
+                    claims.add(pack(network, interface.domain), interface.id)
     return claims
 
 

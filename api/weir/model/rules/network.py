@@ -57,7 +57,7 @@ def overlapping_networks(view: View, interface: Interface) -> Iterator[Finding]:
         return
     networks = view.networks()
     for network in dict.fromkeys(split_address(text)[1] for text in interface.addresses):
-        packed = pack(network)
+        packed = pack(network, interface.domain)
         around = [*networks.covering(packed), *networks.inside(packed)]
         others = {other for found in around for other in networks.get(found)} - {interface.id}
         if others and not LINK_LOCAL.covers(network):
@@ -146,7 +146,9 @@ def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Findin
         )
         return
     networks = view.networks()
-    through = {name for packed in networks.of_address(gateway) for name in networks.get(packed)}
+    domains = {item.domain for item in view.document.interfaces()}
+    holding = (packed for domain in domains for packed in networks.of_address(gateway, domain))
+    through = {name for packed in holding for name in networks.get(packed)}
     if LINK_LOCAL.covers(gateway) or route.interface in through or (through and route.interface is None):
         return
     on = f" on {route.interface}" if route.interface else ""

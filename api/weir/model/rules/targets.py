@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weir.model.claims import pack, unpack
+from weir.model.claims import pack, pack_text, text_of
 from weir.model.document import Change, Document, interface_targets, packed_targets
-from weir.model.objects import Queue, QueueType
-from weir.model.prefix import looks_like_prefix, parse_prefix
+from weir.model.objects import Interface, Queue, QueueType
+from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix
 from weir.model.problem import Finding
 from weir.model.queue_options import faults_of
 from weir.model.rules.base import Rule, View, below_if, differs, error, old_and_new, own, warning
 from weir.model.tree import ancestors, is_below, subtree_ids
+
+EVERYTHING = (Prefix(4, 0, 0), Prefix(6, 0, 0))
 
 
 def shadowed(view: View, queue: Queue) -> Iterator[Finding]:
@@ -47,14 +49,14 @@ def _shadowing(view: View, queue: Queue, text: str) -> tuple[Queue, str] | None:
         best = _first_before(view, queue, view.takers(text))
         return None if best is None else (best, text)
     targets = document.targets()
-    packed = pack(parse_prefix(text))
+    packed = pack_text(text)
     found: tuple[Queue, str] | None = None
     for candidate in [*targets.covering(packed), packed]:
         if candidate == packed and len(targets.get(packed)) < 2:
             continue
         best = _first_before(view, queue, view.takers(candidate))
         if best is not None and (found is None or view.rank(best) < view.rank(found[0])):
-            found = (best, unpack(candidate)[1].text)
+            found = (best, text_of(candidate))
     return found
 
 
@@ -124,7 +126,7 @@ def _is_inside(document: Document, text: str, limiting: Queue) -> bool:
     if interface_targets(limiting):
         return True
     targets = document.targets()
-    packed = pack(parse_prefix(text))
+    packed = pack_text(text)
     return limiting.id in targets.get(packed) or any(
         limiting.id in targets.get(covering) for covering in targets.covering(packed)
     )
@@ -161,6 +163,37 @@ def interface_target(view: View, queue: Queue) -> Iterator[Finding]:
                 f"queue {queue.name!r} has the WAN interface {name!r} as target: what your users download is "
                 "upload as seen from there",
             )
+
+
+def unknown_domain(view: View, queue: Queue) -> Iterator[Finding]:
+    """A prefix of a domain that no interface is in."""
+    unknown = [text for text in queue.target if "@" in text and not _is_anywhere(view, text)]
+    if unknown:
+        domain = unknown[0].partition("@")[2]
+        yield warning(
+            "unknown-domain",
+            queue,
+            "target",
+            f"{unknown[0]} of queue {queue.name!r} matches nothing: "
+            f"no enabled interface is in domain {domain}",
+        )
+
+
+def _is_anywhere(view: View, text: str) -> bool:
+    domain = int(text.partition("@")[2])
+    return any(item.domain == domain and not item.disabled for item in view.document.interfaces())
+
+
+def _users_of_domain(view: View, change: Change) -> Iterator[str]:
+    if change.kind == "queue":
+        yield change.id
+    elif change.kind == "interface" and differs(change, "domain", "disabled"):
+        targets = view.document.targets()
+        domains = {item.domain for item in (change.old, change.new) if isinstance(item, Interface)}
+        for domain in sorted(domains - {0}):
+            for everything in EVERYTHING:
+                for packed in targets.inside(pack(everything, domain)):
+                    yield from targets.get(packed)
 
 
 def _users_of_interface(view: View, change: Change) -> Iterator[str]:
@@ -236,6 +269,7 @@ RULES = (
     Rule("shadowed", "queue", shadowed, _shadow_reach, False),
     Rule("child-outside-parent", "queue", outside_parent, below_if("target", "parent", "name"), False),
     Rule("interface-target", "queue", interface_target, _users_of_interface, False),
+    Rule("unknown-domain", "queue", unknown_domain, _users_of_domain, False),
     Rule("unknown-queue-type", "queue", unknown_queue_type, _users_of_type, True),
     Rule("queue-type-option", "queue-type", queue_type_option, own("queue-type"), False),
     Rule("dst-not-enforced", "queue", dst_not_enforced, below_if("dst", "parent", "name"), False),
