@@ -79,7 +79,7 @@ def check_fragments() -> list[str]:
 
 
 def check_overlay() -> list[str]:
-    """With systemd Buildroot makes links of these and stops, at the end of a whole build, at an overlay that brings one."""
+    """With systemd Buildroot makes links of these; at an overlay that brings one it stops, after all was built."""
     overlay = ROOT / "board" / "overlay"
     return [
         f"board/overlay/{name} is a link to another folder in the image: programs belong to usr/bin"
