@@ -79,7 +79,7 @@ def check_fragments() -> list[str]:
 
 
 def check_overlay() -> list[str]:
-    """With systemd Buildroot makes links of these; at an overlay that brings one it stops, after all was built."""
+    """Links with systemd: Buildroot refuses an overlay that brings one, after it has built all the rest."""
     overlay = ROOT / "board" / "overlay"
     return [
         f"board/overlay/{name} is a link to another folder in the image: programs belong to usr/bin"
