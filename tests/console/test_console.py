@@ -19,7 +19,7 @@ import pytest
 
 from tests.http.world import World
 from weir.model.problem import Unauthenticated
-from weir.service.facade import accounts_path
+from weir.store.accounts import accounts_path
 
 GOOD = "correct horse battery"
 WITHIN_S = 60.0
@@ -236,3 +236,10 @@ def test_what_is_typed_shows_again_after_an_interrupted_password(terminal: Termi
     terminal.until("Weir> ")
     terminal.type("no such thing")
     terminal.until("no such thing")
+
+
+def test_a_console_that_only_shows_loads_nothing_of_the_services() -> None:
+    """Two of them start with every router, beside the API that somebody waits for."""
+    program = "import sys, weir.console.main; print('weir.service' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"

@@ -17,7 +17,7 @@ from weir.model.problem import (
     Unavailable,
 )
 from weir.service import Principal, Service, audit
-from weir.service.facade import accounts_path
+from weir.store.accounts import accounts_path
 from weir.store import ConfigStore
 from weir.store.accounts import AccountStore
 

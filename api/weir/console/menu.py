@@ -82,7 +82,7 @@ class Menu:
 
     def _reset_password(self) -> None:
         if self._agrees("Everybody who is signed in as admin is signed out, and their tokens end. Go on?"):
-            password = self._router.reset_password()
+            password = self._router.actions.reset_password()
             print(
                 f"Sign in as admin with the one-time password\n\n    {password}\n\nand choose your own then."
             )
@@ -97,7 +97,7 @@ class Menu:
             print(f"  {slot['name']}  version {slot['version'] or '?'}  {', '.join(marks)}")
         name = self._ask("Which one is next (Enter: leave it)? ").upper()
         if name:
-            self._router.choose_slot(name)
+            self._router.actions.choose_slot(name)
             print(f"Slot {name} is next.")
 
     def _factory_reset(self) -> None:
@@ -111,17 +111,17 @@ class Menu:
 
     def _reset(self, mode: Literal["keep", "wipe"]) -> None:
         if self._agrees(f"The router restarts and is a new one afterwards ({mode}). Go on?"):
-            self._router.factory_reset(mode)
+            self._router.actions.factory_reset(mode)
             print("The router restarts.")
 
     def _restart(self) -> None:
         if self._agrees("Forwarding stops until the router is up again. Go on?"):
-            self._router.restart()
+            self._router.actions.restart()
             print("The router restarts.")
 
     def _power_off(self) -> None:
         if self._agrees("Forwarding stops. Go on?"):
-            self._router.power_off()
+            self._router.actions.power_off()
             print("The router switches off.")
 
     def _agrees(self, question: str) -> bool:
@@ -133,13 +133,13 @@ class Menu:
     def _open_shell(self) -> None:
         username = self._ask("Administrator: ")
         password = self._ask("Password: ", hidden=True)
-        if not self._router.admit(username, password):
+        if not self._router.actions.admit(username, password):
             print("This is a one-time password; choose your own.")
             new = self._ask("New password: ", hidden=True)
             if new != self._ask("Once more: ", hidden=True):
                 print("Not done: they differ.")
                 return
-            self._router.admit(username, password, new)
+            self._router.actions.admit(username, password, new)
         self._shell()
 
 

@@ -11,7 +11,7 @@ from weir.http.context import Context
 from weir.http.rendering import moment
 from weir.model.problem import Unavailable
 from weir.service import Listing, Principal
-from weir.service.agent_states import meaning
+from weir.wire.agent_states import meaning
 
 Json = dict[str, Any]
 MAX_LISTED = 1000

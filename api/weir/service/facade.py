@@ -20,7 +20,7 @@ from weir.service.tuning import TuningService
 from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
 from weir.store import ConfigStore
-from weir.store.accounts import AccountStore
+from weir.store.accounts import AccountStore, accounts_path
 from weir.wire.client import AgentClient
 
 
@@ -78,8 +78,3 @@ class Service:
         self.agent.close()
         self._accounts.close()
         self._store.close()
-
-
-def accounts_path(database: Path) -> Path:
-    """`weir.db` -> `weir-accounts.db` in the same folder."""
-    return database.with_name(f"{database.stem}-accounts{database.suffix}")

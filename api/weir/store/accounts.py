@@ -382,3 +382,8 @@ def _owner(connection: sqlite3.Connection, user_id: int) -> User:
     user = _user(connection, "id = ?", user_id)
     assert user is not None, "foreign keys keep the owner"
     return user
+
+
+def accounts_path(database: Path) -> Path:
+    """`weir.db` -> `weir-accounts.db` in the same folder."""
+    return database.with_name(f"{database.stem}-accounts{database.suffix}")
