@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies beside an image: licences, parts list, checksums; by the real script on what Buildroot would say."""
+"""What lies beside an image: licences, parts list, checksums; the real script, on words of Buildroot."""
 
 from __future__ import annotations
 
