@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from weir.adapters.datapath_layout import layout_of
 from weir.adapters.datapath_records import Usage
@@ -42,12 +43,16 @@ class Maps:
         )
         self.delays = np.frombuffer(self._maps[2], np.uint32).reshape(self.lines, delay_stride // 4)
         class_fields = self._layout["class"]["fields"]
-        self._words = {
+        self._words: dict[str, npt.NDArray[Any]] = {
             name: rows[:, at : at + 8].view(np.uint64)[:, 0]
             for rows, fields in ((details, self._layout["details"]["fields"]), (classes, class_fields))
             for name, (at, size) in fields.items()
             if size == 8
         }
+        ancestors = self._layout["details"]["fields"]["ancestor_drop_packets"][0]
+        self._words["ancestor_drop_packets"] = details[:, ancestors : ancestors + 4].view(np.uint32)[:, 0]
+        early = self._layout["delays"]["fields"]["early_packets"][0]
+        self._words["early_packets"] = self.delays[:, early // 4]
         self.keys = self._words.pop("key")
         self.parents = classes[:, class_fields["parent"][0] :][:, :4].view(np.uint32)[:, 0]
         self.limits_bps = self._words.pop("rate_bps")
@@ -74,12 +79,16 @@ class Maps:
     def count(self, queue_id: str, direction: int, **figures: int) -> None:
         """Add to counters by their name."""
         for name, value in figures.items():
-            self._words[name][self.slots[queue_id] * 2 + direction] += np.uint64(value)
+            self._words[name][self.slots[queue_id] * 2 + direction] += self._words[name].dtype.type(value)
 
     def clear(self, line: int) -> None:
         """Its counters start at zero."""
         for words in self._words.values():
             words[line] = 0
+
+    def clear_word(self, name: str, line: int) -> None:
+        """A counter of 32 bits came back to zero by wrapping."""
+        self._words[name][line] = 0
 
     def wait(
         self, queue_id: str, direction: int, worst_us: int, before_us: int = 0, age_s: float = 0

@@ -11,6 +11,7 @@ describe("a queue's page", () => {
   it("shows the path to the root, and which line of the kernel differs from what was asked", async () => {
     const queue = customer();
     renderAt(`/queues/${queue.id}`);
+    expect((await screen.findByTestId("drop-reasons")).textContent).toContain("75 % early");
     const path = (await screen.findByRole("heading", { name: "Path to the root" })).closest("section")!;
     expect(within(path).getByRole("link", { name: queue.path[0]?.name })).toBeInstanceOf(HTMLElement);
     const explain = await screen.findByRole("table", { name: "Asked, compiled, in the kernel" });

@@ -2,7 +2,7 @@
 """The last day in a database of its own: a sample per ten minutes for every queue that had traffic.
 
 It may be deleted at any time; it is not configuration. Rows are grouped by a hash of the queue so that
-one queue's day is 144 small reads. At 100,000 busy queues it grows to about 200 MB.
+one queue's day is 144 small reads. At 100,000 busy queues it grows to about 250 MB.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from weir.stats.codes import DROPS_PS, F32, RATE_BPS
+from weir.stats.samples import RECORD, Records
 
 STEP_S = 600
 STEPS = 144
 GROUPS = 128
-_SAMPLE = np.dtype([("key", "<u8"), ("rates", "<u2", 2), ("drops", "u1", 2)])
-_VERSION = 1
+_SAMPLE = np.dtype([("key", "<u8"), ("ways", RECORD, 2)])
+_ZERO = np.array((1, 1, 1, 1, 0), RECORD)
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS day (
     part INTEGER NOT NULL,
@@ -64,13 +65,12 @@ class Archive:
             raise
         return database
 
-    def write(self, step: int, keys: U64, rates_bps: F32, drops_ps: F32) -> None:
-        """One step (Unix seconds / 600) of the slots with these keys; figures are [slots, 2]."""
-        busy = (rates_bps >= RATE_BPS.low).any(axis=1) | (drops_ps >= DROPS_PS.low).any(axis=1)
+    def write(self, step: int, keys: U64, records: Records) -> None:
+        """One step (Unix seconds / 600) of the slots with these keys; records are [slots, 2]."""
+        busy = ((records["rate"] > 1) | (records["drops"] > 1)).any(axis=1)
         samples = np.zeros(int(busy.sum()), _SAMPLE)
         samples["key"] = keys[busy]
-        samples["rates"] = RATE_BPS.encode(rates_bps[busy])
-        samples["drops"] = DROPS_PS.encode(drops_ps[busy])
+        samples["ways"] = records[busy]
         groups = samples["key"] % np.uint64(GROUPS)
         order = np.argsort(groups, kind="stable")
         samples, bounds = samples[order], np.searchsorted(groups[order], np.arange(GROUPS + 1))
@@ -85,9 +85,9 @@ class Archive:
             self._database.execute("DELETE FROM day WHERE step <= ?", (step - STEPS,))
             self._database.execute("COMMIT")
 
-    def read(self, key: int, newest_step: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint8]]:
-        """Codes of rates and drops, [144, 2], the oldest first; zero where nothing was recorded."""
-        rates, drops = np.zeros((STEPS, 2), np.uint16), np.zeros((STEPS, 2), np.uint8)
+    def read(self, key: int, newest_step: int) -> Records:
+        """[step, direction], the oldest first; zeros where nothing was recorded."""
+        records = np.zeros((STEPS, 2), RECORD)
         with self._lock:
             rows = self._database.execute(
                 "SELECT step, samples FROM day WHERE part = ? AND step > ?",
@@ -99,9 +99,8 @@ class Archive:
             if not 0 <= index < STEPS:
                 continue
             found = np.flatnonzero(samples["key"] == np.uint64(key))
-            rates[index] = samples["rates"][found[0]] if len(found) else 1
-            drops[index] = samples["drops"][found[0]] if len(found) else 1
-        return rates, drops
+            records[index] = samples["ways"][found[0]] if len(found) else _ZERO
+        return records
 
     def close(self) -> None:
         with self._lock:

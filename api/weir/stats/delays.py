@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long packets waited: the worst of the last second of every class and direction.
+"""How long packets waited: the worst of the last second of every class and direction, and the early drops.
 
 The programs note it in spans of 2^30 ns (datapath/include/weir/abi.h, struct weir_backlog), and only where
 packets wait; a row that was not touched lately says nothing about now.
@@ -21,6 +21,7 @@ from weir.stats.bpf_maps import ArrayReader
 
 CHUNK_LINES = 16_384
 _FIELDS = ("updated", "worst_us", "worst_before_us")
+U64 = npt.NDArray[np.uint64]
 F32 = npt.NDArray[np.float32]
 
 
@@ -35,6 +36,7 @@ class Delays:
         try:
             self._stride, self._lines = int(answer["stride"]), int(answer["lines"])
             self._columns = [int(answer["fields"][name][0]) // 4 for name in _FIELDS]
+            self._early = int(answer["fields"]["early_packets"][0]) // 4
             self._unit_shift, self._span_shift = int(answer["unit_shift"]), int(answer["span_shift"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             self.close()
@@ -53,6 +55,14 @@ class Delays:
             updated, worst, before = (self._rows(start, end)[:, column] for column in self._columns)
             ago = span - (updated >> np.uint32(self._span_shift))
             found[start:end] = np.where(ago == 0, np.maximum(worst, before), np.where(ago == 1, worst, 0))
+        return found
+
+    def early_packets(self, start: int, end: int) -> U64:
+        """Early drops of these lines, at most `CHUNK_LINES`; they wrap at 2^32. Raises Unavailable."""
+        found = np.zeros(end - start, np.uint64)
+        end = min(end, self._lines)
+        if start < end:
+            found[: end - start] = self._rows(start, end)[:, self._early]
         return found
 
     def _rows(self, start: int, end: int) -> npt.NDArray[np.uint32]:

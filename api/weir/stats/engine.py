@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from weir.stats.archive import STEP_S, STEPS, Archive
-from weir.stats.codes import DROPS_PS, F32, RATE_BPS
-from weir.stats.history import MINUTES, SECONDS, Ring, SecondHistory
+from weir.stats.codes import F32
+from weir.stats.history import SECONDS, SecondHistory
+from weir.stats.hour import MINUTES, Hour
 from weir.stats.layout import COUNTERS, U64, Counters
 from weir.stats.rates import BYTES, DROPS, RateTable
 from weir.stats.rows import rows
+from weir.stats.samples import RECORD, Records, decode
 
 I64 = npt.NDArray[np.int64]
 ORDERS = {
@@ -40,7 +42,7 @@ class Engine:
         self.lock = threading.RLock()
         self._archive = archive
         self._rates = RateTable()
-        self._hour = Ring(MINUTES)
+        self._hour = Hour()
         self._seconds = SecondHistory()
         self._slot_of: dict[str, int] = {}
         self._id_of: list[str | None] = []
@@ -76,11 +78,8 @@ class Engine:
         changed = np.flatnonzero(keys != _fitted(self._keys, len(keys)))
         held = {int(key): slot for slot, key in enumerate(self._keys) if key} if len(changed) else {}
         moves = [(held[int(keys[slot])], slot) for slot in changed if int(keys[slot]) in held]
-        sources, targets = (_lines(ends) for ends in np.array(moves, np.int64).reshape(-1, 2).T)
-        rates, drops = self._hour.rates[:, sources], self._hour.drops[:, sources]
-        self._hour.resize(len(keys) * 2)
-        self._hour.clear(_lines(changed))
-        self._hour.rates[:, targets], self._hour.drops[:, targets] = rates, drops
+        sources, targets = np.array(moves, np.int64).reshape(-1, 2).T
+        self._hour.deal(len(keys), changed, sources, targets, self._minute)
         self._seconds.forget(int(slot) for slot in changed)
 
     def forget_readings(self) -> None:
@@ -92,15 +91,15 @@ class Engine:
         with self.lock:
             self._rates.sample(counters, elapsed_s)
             self.at = now
-            rates, drops = self._rates.per_s[BYTES] * np.float32(8), self._rates.per_s[DROPS]
+            figures = self._rates.second()
             if self._ticks % WATCH_TICKS == 0:
-                self._watch_busiest(rates)
+                self._watch_busiest(figures[0])
             self._ticks += 1
-            self._seconds.push(rates, drops)
+            self._seconds.push(figures)
             minute = int(now // 60)
-            due = self._end_minute(minute) if minute != self._minute else None
-        if due is not None and self._archive is not None:
-            self._archive.write(*due)
+            step = self._end_minute(minute) if minute != self._minute else None
+        if step is not None and self._archive is not None:
+            self._write_step(self._archive, step)
 
     def _watch_busiest(self, rates: F32) -> None:
         if len(self._slots) > self._seconds.capacity:
@@ -113,18 +112,20 @@ class Engine:
         top = np.argpartition(-values, count - 1)[:count]
         return [int(slot) for slot in self._slots[top[np.argsort(-values[top], kind="stable")]]]
 
-    def _end_minute(self, minute: int) -> tuple[int, U64, F32, F32] | None:
-        """Keep the minute that ended; every tenth also gives a step for the archive."""
+    def _end_minute(self, minute: int) -> int | None:
+        """Keep the minute that ended; every tenth ends a step of the archive as well: its number."""
         before, self._minute = self._minute, minute
-        if not before:
-            return None
-        means = self._rates.minute(slice(None))
-        self._hour.skip(minute - before - 1)
-        self._hour.push(RATE_BPS.encode(means[0] * np.float32(8)), DROPS_PS.encode(means[1]))
-        if minute * 60 // STEP_S == before * 60 // STEP_S or not len(self._slots):
-            return None
-        rates, drops = (values.reshape(-1, 2)[self._slots] for values in self._hour.last(STEP_S // 60))
-        return minute * 60 // STEP_S - 1, self._keys[self._slots], rates, drops
+        if before:
+            self._hour.push(before, self._rates.minute_means())
+        self._rates.begin_minute()
+        step = minute * 60 // STEP_S - 1
+        return step if before and step >= before * 60 // STEP_S and len(self._slots) else None
+
+    def _write_step(self, archive: Archive, step: int) -> None:
+        """By the thread that writes, so without the lock."""
+        minutes = STEP_S // 60
+        means = self._hour.means(range(step * minutes, (step + 1) * minutes))
+        archive.write(step, self._keys[self._slots], means[self._slots])
 
     # --- reading: requests ---
 
@@ -158,7 +159,7 @@ class Engine:
     def _figure(self, by: str) -> F32:
         what, direction = ORDERS[by]
         if what == "minute":
-            values = self._rates.minute(slice(None))[0]
+            values = self._rates.minute(slice(None))
         else:
             values = self._rates.per_s[BYTES if what == "rate" else DROPS]
         pairs = values.reshape(-1, 2)[self._slots]
@@ -174,7 +175,7 @@ class Engine:
             lines = _lines(np.array(known, np.int64))
             parts = [
                 self._rates.per_s[:, lines],
-                self._rates.minute(lines)[:1] * np.float32(8),
+                self._rates.minute(lines)[np.newaxis] * np.float32(8),
                 self._rates.cumulative(BYTES)[lines][np.newaxis],
                 self._rates.cumulative(DROPS)[lines][np.newaxis],
                 self._rates.worst_us[lines][np.newaxis],
@@ -187,24 +188,26 @@ class Engine:
             slot = self._slot_of.get(queue_id)
             self._seconds.watch([slot] if slot else [])
             if window == "2m":
-                place = self._seconds.place(slot) if slot else None
-                columns = _pair_of(self._seconds.ring, place, SECONDS)
-                start, step_s = self.at - SECONDS + 1, 1
-            elif window == "1h":
-                columns = _pair_of(self._hour, slot, MINUTES)
-                start, step_s = (self._minute - MINUTES) * 60.0, 60
-            else:
-                return self._day(slot)
-        return _samples(start, step_s, columns)
+                return _samples(self.at - SECONDS + 1, 1, self._two_minutes(slot))
+            if window == "1h":
+                newest = self._minute - 1
+                ways = self._hour.read(slot, newest) if slot else np.zeros((MINUTES, 2), RECORD)
+                return _samples((self._minute - MINUTES) * 60.0, 60, ways)
+            return self._day(slot)
+
+    def _two_minutes(self, slot: int | None) -> Records:
+        place, ring = self._seconds.place(slot) if slot else None, self._seconds.ring
+        if place is None or place * 2 + 1 >= ring.columns:
+            return np.zeros((SECONDS, 2), RECORD)
+        return np.stack([ring.column(place * 2), ring.column(place * 2 + 1)], axis=1)
 
     def _day(self, slot: int | None) -> Json:
         newest = int(self.at // STEP_S) - 1
         if self._archive is None or slot is None:
-            columns = [(np.zeros(STEPS, np.uint16), np.zeros(STEPS, np.uint8))] * 2
+            ways = np.zeros((STEPS, 2), RECORD)
         else:
-            rates, drops = self._archive.read(int(self._keys[slot]), newest)
-            columns = [(rates[:, way], drops[:, way]) for way in (0, 1)]
-        return _samples((newest - STEPS + 1) * float(STEP_S), STEP_S, columns)
+            ways = self._archive.read(int(self._keys[slot]), newest)
+        return _samples((newest - STEPS + 1) * float(STEP_S), STEP_S, ways)
 
 
 def _fitted(keys: U64, slots: int) -> U64:
@@ -220,14 +223,6 @@ def _lines(slots: I64) -> I64:
     return found
 
 
-def _pair_of(ring: Ring, place: int | None, samples: int) -> list[tuple[Any, Any]]:
-    if place is None or place * 2 + 1 >= ring.columns:
-        return [(np.zeros(samples, np.uint16), np.zeros(samples, np.uint8))] * 2
-    return [ring.column(place * 2), ring.column(place * 2 + 1)]
-
-
-def _samples(start: float, step_s: int, columns: list[tuple[Any, Any]]) -> Json:
-    found: Json = {"start": start, "step_s": step_s}
-    for name, (rates, drops) in zip(("upload", "download"), columns, strict=True):
-        found[name] = {"rate_bps": RATE_BPS.decode(rates), "drops_ps": DROPS_PS.decode(drops)}
-    return found
+def _samples(start: float, step_s: int, ways: Records) -> Json:
+    """The JSON of [sample, direction]."""
+    return {"start": start, "step_s": step_s, "upload": decode(ways[:, 0]), "download": decode(ways[:, 1])}

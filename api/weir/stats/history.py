@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recent past of every queue in bounded memory: two minutes by the second, an hour by the minute.
+"""The last two minutes by the second, in bounded memory: 6 bytes for a sample (`weir.stats.samples`).
 
-Both rings hold codes (`weir.stats.codes`), rate and drops of every line, 3 bytes per sample. The hour
-covers all lines (36 MB at 200,000). The seconds cover `SECOND_SLOTS` slots: everybody on a small
-router; on a large one those that were looked at or were among the busiest lately.
+The seconds cover `SECOND_SLOTS` slots (12 MB): everybody on a small router; on a large one those that were
+looked at or were among the busiest lately.
 """
 
 from __future__ import annotations
@@ -14,47 +13,41 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from weir.stats.codes import DROPS_PS, F32, RATE_BPS, Codes
+from weir.stats.codes import F32
+from weir.stats.samples import RECORD, Records, encode
 
-MINUTES = 60
 SECONDS = 120
 SECOND_SLOTS = 8192
 I64 = npt.NDArray[np.int64]
 
 
 class Ring:
-    """`length` equally spaced samples of a growing number of columns; the newest at `at(0)`."""
+    """`length` equally spaced records of a growing number of columns; the oldest at `position`."""
 
-    def __init__(self, length: int, columns: int = 0) -> None:
+    def __init__(self, length: int, record: np.dtype[np.void] = RECORD) -> None:
         self.length = length
-        self.columns = columns
+        self.columns = 0
         self.position = 0
         self._used = 0
         """Rows that ever held a sample; the kernel gives memory to the others when they do."""
-        self.rates: Codes = np.zeros((length, columns), np.uint16)
-        self.drops: Codes = np.zeros((length, columns), np.uint8)
+        self._records: Records = np.zeros((length, 0), record)
 
     def resize(self, columns: int) -> None:
         if columns == self.columns:
             return
         common = min(columns, self.columns)
-        for name in ("rates", "drops"):
-            old: Codes = getattr(self, name)
-            new = np.zeros((self.length, columns), old.dtype)
-            new[: self._used, :common] = old[: self._used, :common]
-            setattr(self, name, new)
-        self.columns = columns
+        new = np.zeros((self.length, columns), self._records.dtype)
+        new[: self._used, :common] = self._records[: self._used, :common]
+        self._records, self.columns = new, columns
 
-    def push(self, rates: Codes, drops: Codes) -> None:
-        self.rates[self.position] = rates
-        self.drops[self.position] = drops
+    def push(self, records: Records) -> None:
+        self._records[self.position] = records
         self._advance()
 
     def skip(self, samples: int) -> None:
         """Time passed without a sample."""
         for _ in range(min(samples, self.length)):
-            self.rates[self.position] = 0
-            self.drops[self.position] = 0
+            self._records[self.position] = 0
             self._advance()
 
     def _advance(self) -> None:
@@ -62,34 +55,13 @@ class Ring:
         self.position = (self.position + 1) % self.length
 
     def clear(self, columns: npt.NDArray[np.bool_] | I64) -> None:
-        self.rates[: self._used, columns] = 0
-        self.drops[: self._used, columns] = 0
+        self._records[: self._used, columns] = 0
 
-    def column(self, column: int) -> tuple[Codes, Codes]:
-        """Rates and drops, the oldest first."""
+    def column(self, column: int) -> Records:
+        """The records of a column, the oldest first."""
         order = (np.arange(self.length) + self.position) % self.length
-        return self.rates[order, column], self.drops[order, column]
-
-    def last(self, samples: int) -> tuple[F32, F32]:
-        """Mean rates and drops of the newest samples, of every column; nothing counts as zero."""
-        order = (self.position - 1 - np.arange(samples)) % self.length
-        return _mean(self.rates, order, RATE_BPS.low, RATE_BPS.steps_per_e), _mean(
-            self.drops, order, DROPS_PS.low, DROPS_PS.steps_per_e
-        )
-
-
-def _mean(codes: Codes, rows: I64, low: float, steps_per_e: float) -> F32:
-    total = np.zeros(codes.shape[1], np.float32)
-    for row in rows:
-        values = codes[row].astype(np.float32)
-        values -= 2
-        values /= np.float32(steps_per_e)
-        np.exp(values, out=values)
-        values *= np.float32(low)
-        values[codes[row] < 2] = 0
-        total += values
-    total /= np.float32(max(len(rows), 1))
-    return total
+        found: Records = self._records[order, column]
+        return found
 
 
 class SecondHistory:
@@ -126,8 +98,8 @@ class SecondHistory:
             if place is not None:
                 self.ring.clear(np.array([place * 2, place * 2 + 1]))
 
-    def push(self, rates: F32, drops: F32) -> None:
-        """Bits and drops per second of all lines, by line."""
+    def push(self, figures: tuple[F32, ...]) -> None:
+        """The figures of `weir.stats.samples.FIGURES` of all lines."""
         if self._changed:
             lines = np.zeros(self.ring.columns, np.int64)
             for slot, place in self._place_of.items():
@@ -135,8 +107,8 @@ class SecondHistory:
             self._lines, self._changed = lines, False
         if not len(self._lines):
             return
-        lines = np.where(self._lines < len(rates), self._lines, 0)
-        self.ring.push(RATE_BPS.encode(rates[lines]), DROPS_PS.encode(drops[lines]))
+        lines = np.where(self._lines < len(figures[0]), self._lines, 0)
+        self.ring.push(encode(np.stack([figure[lines] for figure in figures])))
 
     def place(self, slot: int) -> int | None:
         return self._place_of.get(slot)

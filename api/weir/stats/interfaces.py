@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weir.stats.codes import DROPS_PS, F32, RATE_BPS, Codes
-from weir.stats.history import MINUTES, SECONDS, Ring
+from weir.stats.codes import F32, PACKETS_PS, RATE_BPS
+from weir.stats.history import SECONDS, Ring
+from weir.stats.hour import MINUTES
+from weir.stats.samples import Records
 
 WAYS = ("rx", "tx")
 MAX_INTERFACES = 1024
+RECORD = np.dtype([("rate", "<u2"), ("drops", "u1")])
 Json = dict[str, Any]
 
 
@@ -25,7 +28,7 @@ class InterfaceHistory:
 
     def __init__(self) -> None:
         self._columns: dict[str, int] = {}
-        self._seconds, self._hour = Ring(SECONDS), Ring(MINUTES)
+        self._seconds, self._hour = Ring(SECONDS, RECORD), Ring(MINUTES, RECORD)
         self._sums: F32 = np.zeros((2, 0), np.float32)
         self._samples: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._second = self._minute = 0
@@ -46,7 +49,7 @@ class InterfaceHistory:
             self._end_minute(minute)
         if self._second:
             self._seconds.skip(second - self._second - 1)
-        self._seconds.push(*_codes(figures, seen))
+        self._seconds.push(_records(figures, seen))
         self._sums = self._sums + figures
         self._samples = self._samples + seen
         self._second, self._minute = second, minute
@@ -80,7 +83,7 @@ class InterfaceHistory:
 
     def _end_minute(self, minute: int) -> None:
         means = (self._sums / np.maximum(self._samples, 1)).astype(np.float32)
-        self._hour.push(*_codes(means, self._samples > 0))
+        self._hour.push(_records(means, self._samples > 0))
         self._hour.skip(minute - self._minute - 1)
         self._sums, self._samples = np.zeros_like(self._sums), np.zeros_like(self._samples)
 
@@ -95,13 +98,17 @@ class InterfaceHistory:
             ring, start, step_s = self._hour, (self._minute - MINUTES) * 60.0, 60
         found: Json = {"start": start, "step_s": step_s}
         for way, side in enumerate(WAYS):
-            rates, drops = ring.column(column + way)
-            found[side] = {"rate_bps": RATE_BPS.decode(rates), "drops_ps": DROPS_PS.decode(drops)}
+            records = ring.column(column + way)
+            found[side] = {
+                "rate_bps": RATE_BPS.decode(records["rate"]),
+                "drops_ps": PACKETS_PS.decode(records["drops"]),
+            }
         return found
 
 
-def _codes(figures: F32, seen: npt.NDArray[np.bool_]) -> tuple[Codes, Codes]:
+def _records(figures: F32, seen: npt.NDArray[np.bool_]) -> Records:
     """Rates and drops; 0, no sample, where nothing was seen."""
-    rates, drops = RATE_BPS.encode(figures[0]), DROPS_PS.encode(figures[1])
-    rates[~seen] = drops[~seen] = 0
-    return rates, drops
+    records = np.zeros(len(seen), RECORD)
+    records["rate"], records["drops"] = RATE_BPS.encode(figures[0]), PACKETS_PS.encode(figures[1])
+    records[~seen] = 0
+    return records

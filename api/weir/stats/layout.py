@@ -17,8 +17,17 @@ from weir.model.problem import Unavailable
 from weir.stats.bpf_maps import ArrayReader
 from weir.stats.delays import Delays
 
-COUNTERS = ("bytes", "packets", "drop_packets", "mark_packets", "fast_bytes", "delay_us")
-_BYTES, _FAST_BYTES = COUNTERS.index("bytes"), COUNTERS.index("fast_bytes")
+COUNTERS = (
+    "bytes",
+    "packets",
+    "drop_packets",
+    "mark_packets",
+    "fast_bytes",
+    "delay_us",
+    "ancestor_drop_packets",
+    "early_packets",
+)
+_BYTES, _FAST_BYTES, _EARLY = (COUNTERS.index(name) for name in ("bytes", "fast_bytes", "early_packets"))
 CHUNK_LINES = 16_384
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
@@ -26,12 +35,12 @@ U32 = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`places`: for each of `COUNTERS` the array that has it ("class", "details") and its 64-bit word of a
-    row. Offsets are in bytes: of the key in details, of the parent in classes."""
+    """`places`: for each of `COUNTERS` but the early drops its array ("class", "details"), offset and type.
+    Offsets are in bytes: of the key in details, of the parent in classes."""
 
     lines: int
     stride: int
-    places: tuple[tuple[str, int], ...]
+    places: tuple[tuple[str, int, Any], ...]
     key_offset: int
     parent_offset: int
     rate_offset: int
@@ -41,14 +50,14 @@ class Layout:
         """From the agent's answer to `counters_fd`. Raises Unavailable when it is not understood."""
         try:
             fields = {
-                name: (array, int(place[0]))
+                name: (array, int(place[0]), np.dtype(f"<u{int(place[1])}"))
                 for array in ("class", "details")
                 for name, place in answer[array]["fields"].items()
             }
             layout = cls(
                 lines=int(answer["lines"]),
                 stride=int(answer["stride"]),
-                places=tuple((fields[name][0], fields[name][1] // 8) for name in COUNTERS),
+                places=tuple(fields[name] for name in COUNTERS[:_EARLY]),
                 key_offset=int(answer["details"]["fields"]["key"][0]),
                 parent_offset=int(answer["class"]["fields"]["parent"][0]),
                 rate_offset=int(answer["details"]["fields"]["rate_bps"][0]),
@@ -82,11 +91,13 @@ class Counters:
 
     def read(self, start: int, end: int) -> U64:
         """[line, figure] as in `COUNTERS`, at most `CHUNK_LINES`; bytes are those of both paths."""
-        rows = {name: array.read(start, end).view(np.uint64) for name, array in self._arrays.items()}
-        figures = np.empty((end - start, len(COUNTERS)), np.uint64)
-        for figure, (array, column) in enumerate(self.layout.places):
-            figures[:, figure] = rows[array][:, column]
+        rows = {name: array.read(start, end) for name, array in self._arrays.items()}
+        figures = np.zeros((end - start, len(COUNTERS)), np.uint64)
+        for figure, (array, offset, kind) in enumerate(self.layout.places):
+            figures[:, figure] = rows[array].view(kind)[:, offset // kind.itemsize]
         figures[:, _BYTES] += figures[:, _FAST_BYTES]
+        if self.delays is not None:
+            figures[:, _EARLY] = self.delays.early_packets(start, end)
         return figures
 
     def read_classes(self, lines: int) -> tuple[U64, U32]:

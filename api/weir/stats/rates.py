@@ -18,8 +18,11 @@ F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 BUCKET_S = 10
 BUCKETS = 6
-BYTES, PACKETS, DROPS, MARKS, FAST_BYTES, DELAY_US = range(len(COUNTERS))
+BYTES, PACKETS, DROPS, MARKS, FAST_BYTES, DELAY_US, ANCESTOR, EARLY = range(len(COUNTERS))
+SAMPLED = (BYTES, DROPS, MARKS, EARLY, ANCESTOR)
+"""What `weir.stats.samples.FIGURES` has, and the worst delay."""
 _BACKWARDS = np.uint64(1 << 63)
+_SHORT = np.uint64(0xFFFF_FFFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,13 @@ class RateTable:
         self.per_s: F32 = np.zeros((len(COUNTERS), 0), np.float32)
         self._last: U64 = np.zeros((0, len(COUNTERS)), np.uint64)
         self._fresh = np.ones(0, bool)
-        self._buckets: F32 = np.zeros((BUCKETS, 2, 0), np.float32)
+        self._buckets: F32 = np.zeros((BUCKETS, 0), np.float32)
         self._bucket_s = np.zeros(BUCKETS)
         self._bucket = 0
         self._levels: list[Level] = []
         self.worst_us: F32 = np.zeros(0, np.float32)
+        self._minute: F32 = np.zeros((len(SAMPLED) + 1, 0), np.float32)
+        self._minute_s = 0.0
         self._cumulative: dict[int, npt.NDArray[np.float64]] = {}
 
     def resize(self, parents: U32, renewed: npt.NDArray[np.bool_]) -> None:
@@ -85,8 +90,10 @@ class RateTable:
             self._fresh = fresh
             self.lines = lines
         self.worst_us = _widened(self.worst_us, lines)
+        self._minute = _widened(self._minute, lines)
         self._fresh |= renewed
-        self._buckets[:, :, renewed] = 0
+        self._buckets[:, renewed] = 0
+        self._minute[:, renewed] = 0
         self._levels = levels_of(parents)
         self._cumulative.clear()
 
@@ -106,6 +113,7 @@ class RateTable:
             reset = delta[:, PACKETS] >= _BACKWARDS
             if reset.any():
                 delta[reset] = now[reset]
+            delta[:, [ANCESTOR, EARLY]] &= _SHORT  # counters of 32 bits
             delta[self._fresh[start:end]] = 0
             self.per_s[:, start:end] = delta.T
         self._fresh[:] = False
@@ -116,6 +124,7 @@ class RateTable:
         if counters.delays is not None:
             self._read_delays(counters.delays)
         self._fill_bucket(elapsed_s)
+        self._add_to_minute(elapsed_s)
 
     def _read_delays(self, delays: Delays) -> None:
         """A parent's is the longest below it: all that is above a packet's class delays the packet."""
@@ -131,15 +140,37 @@ class RateTable:
             self._buckets[self._bucket] = 0
         span = np.float32(elapsed_s)
         self._bucket_s[self._bucket] += elapsed_s
-        bucket = self._buckets[self._bucket]
-        bucket[0] += self.per_s[BYTES] * span
-        bucket[1] += self.per_s[DROPS] * span
+        self._buckets[self._bucket] += self.per_s[BYTES] * span
 
     def minute(self, lines: I64 | slice) -> F32:
-        """Bytes and drops per second over the last minute (50 to 60 s) of some lines: [2, lines]."""
+        """Bytes per second over the last minute (50 to 60 s) of some lines."""
         span = max(float(self._bucket_s.sum()), 1e-3)
-        found: F32 = self._buckets[:, :, lines].sum(axis=0) * np.float32(1.0 / span)
+        found: F32 = self._buckets[:, lines].sum(axis=0) * np.float32(1.0 / span)
         return found
+
+    def second(self) -> tuple[F32, ...]:
+        """The last second of all lines, as `weir.stats.samples.FIGURES`."""
+        rate, *others = (self.per_s[figure] for figure in SAMPLED)
+        return (rate * np.float32(8), *others, self.worst_us)
+
+    def _add_to_minute(self, elapsed_s: float) -> None:
+        for sum_, figure in zip(self._minute, SAMPLED, strict=False):
+            sum_ += self.per_s[figure] * np.float32(elapsed_s)
+        np.maximum(self._minute[-1], self.worst_us, out=self._minute[-1])
+        self._minute_s += elapsed_s
+
+    def minute_means(self) -> F32:
+        """Means since `begin_minute`, and the longest wait: [figure, line] as `weir.stats.samples.FIGURES`.
+
+        The array is the table's own; `begin_minute` has to follow.
+        """
+        self._minute[:-1] *= np.float32(1 / max(self._minute_s, 1e-3))
+        self._minute[0] *= np.float32(8)
+        return self._minute
+
+    def begin_minute(self) -> None:
+        self._minute[:] = 0
+        self._minute_s = 0.0
 
     def cumulative(self, figure: int) -> npt.NDArray[np.float64]:
         """A counter of every line with those below it added; computed at most once per reading."""

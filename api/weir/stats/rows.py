@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weir.stats.layout import COUNTERS
 from weir.stats.rates import BYTES, DELAY_US, DROPS, FAST_BYTES, MARKS, PACKETS
 
-MINUTE_BPS, TOTAL_BYTES, TOTAL_DROPS, WORST_US = 6, 7, 8, 9
+MINUTE_BPS, TOTAL_BYTES, TOTAL_DROPS, WORST_US = range(len(COUNTERS), len(COUNTERS) + 4)
 Figures = npt.NDArray[np.float64]
 
 

@@ -2261,9 +2261,17 @@ export interface components {
             stale_reason: string | null;
             items: components["schemas"]["QueueStats"][];
         };
-        HistoryDirection: {
+        QueueHistoryDirection: {
             rate_bps: (number | null)[];
             drops_ps: (number | null)[];
+            /** @description Of the drops: early, to keep the delay short. To a fifteenth of them. */
+            early_drops_ps: (number | null)[];
+            /** @description Of the drops: a parent or a total was over its limit. To a fifteenth. */
+            ancestor_drops_ps: (number | null)[];
+            /** @description ECN marks. */
+            marks_ps: (number | null)[];
+            /** @description The longest wait of a packet. */
+            worst_delay_us: (number | null)[];
         };
         QueueHistory: {
             id: string;
@@ -2272,8 +2280,8 @@ export interface components {
             /** @description Unix seconds of the first sample. */
             start: number;
             step_s: number;
-            upload: components["schemas"]["HistoryDirection"];
-            download: components["schemas"]["HistoryDirection"];
+            upload: components["schemas"]["QueueHistoryDirection"];
+            download: components["schemas"]["QueueHistoryDirection"];
             /** @description max_limit now; 0 = none. */
             limit_bps: components["schemas"]["Total"];
         };
@@ -2303,6 +2311,10 @@ export interface components {
             stale_since: number | null;
             stale_reason: string | null;
             items: components["schemas"]["InterfaceStats"][];
+        };
+        HistoryDirection: {
+            rate_bps: (number | null)[];
+            drops_ps: (number | null)[];
         };
         InterfaceHistory: {
             id: string;

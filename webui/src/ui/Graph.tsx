@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import classes from "./Graph.module.css";
 import { resolvedColour } from "./colour";
+import { delayText } from "./format";
 import { exactRate, shortRate } from "./rates";
 
 export interface GraphData {
@@ -13,6 +14,8 @@ export interface GraphData {
   upload: (number | null)[];
   download: (number | null)[];
   drops?: (number | null)[];
+  /** Only with drops. */
+  marks?: (number | null)[];
 }
 
 interface GraphProps {
@@ -24,6 +27,8 @@ interface GraphProps {
   spanS?: number;
   /** Without the line of numbers under the cursor, where the numbers stand elsewhere. */
   bare?: boolean;
+  /** What the figures are: bit/s, or microseconds. */
+  unit?: "rate" | "delay";
 }
 
 /** The limits as dashed lines, and what is above a limit shaded: that is a burst. */
@@ -72,32 +77,42 @@ function shadeAbove(plot: uPlot, series: number, limitY: number, fill: string): 
   ctx.fill();
 }
 
-/** Drops as ticks along the bottom: a mark for each sample in which something was dropped. */
-function dropsPlugin(colourOfDrops: string): uPlot.Plugin {
+/** Ticks along an edge: one for each sample in which something was dropped (at the bottom) or marked (at the top). */
+function ticksPlugin(series: number, atTop: boolean, colour: string): uPlot.Plugin {
   const draw = (plot: uPlot) => {
-    const drops = plot.data[3];
-    if (!drops) return;
     const { ctx, bbox } = plot;
+    const height = 7 * devicePixelRatio;
     ctx.save();
-    ctx.fillStyle = colourOfDrops;
-    drops.forEach((value, index) => {
+    ctx.fillStyle = colour;
+    plot.data[series]?.forEach((value, index) => {
       if (!value) return;
       const x = plot.valToPos(plot.data[0][index] ?? 0, "x", true);
-      ctx.fillRect(x - devicePixelRatio, bbox.top + bbox.height - 7 * devicePixelRatio, 2 * devicePixelRatio, 7 * devicePixelRatio);
+      ctx.fillRect(x - devicePixelRatio, atTop ? bbox.top : bbox.top + bbox.height - height, 2 * devicePixelRatio, height);
     });
     ctx.restore();
   };
   return { hooks: { draw } };
 }
 
-const toData = (data: GraphData): uPlot.AlignedData => [data.at, data.upload, data.download, data.drops ?? data.at.map(() => null)];
+const UNITS = {
+  rate: { axis: exactRate, value: shortRate, least: 1_000 },
+  delay: { axis: delayText, value: delayText, least: 1_000 },
+};
+
+const toData = ({ at, upload, download, drops, marks }: GraphData): uPlot.AlignedData => [at, upload, download, ...(drops ? [drops] : []), ...(marks ? [marks] : [])];
+
+/** Drops and marks: numbers in the legend, ticks in the plot. */
+const tickSeries = (label: string, stroke: string): uPlot.Series => ({
+  label, stroke, scale: "ticks", paths: () => null, points: { show: false },
+  value: (_plot, value: number | null) => (value ? value.toFixed(1) : "0"),
+});
 
 /** `14:02:30`, or `14:02` where the axis steps by minutes. */
 function timeLabels(_plot: uPlot, values: number[], _axis: number, _space: number, stepS: number): string[] {
   return values.map((value) => new Date(value * 1000).toLocaleTimeString("en-GB").slice(0, stepS >= 60 ? 5 : 8));
 }
 
-export function Graph({ label, data, limits, height = 220, spanS, bare = false }: GraphProps) {
+export function Graph({ label, data, limits, height = 220, spanS, bare = false, unit = "rate" }: GraphProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const newest = useRef({ data, limits, spanS });
@@ -114,7 +129,10 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false }
     const colours = { upload: resolvedColour("--up"), download: resolvedColour("--down") };
     const grid = { stroke: resolvedColour("--line"), width: 1 };
     const axis = { stroke: resolvedColour("--dim"), grid, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
-    const rate = (_: uPlot, value: number | null) => (value === null ? "–" : shortRate(value));
+    const words = UNITS[unit];
+    const figure = (_: uPlot, value: number | null) => (value === null ? "–" : words.value(value));
+    const [bad, warn] = [resolvedColour("--bad"), resolvedColour("--warn")];
+    const { drops, marks } = newest.current.data;
     const made = new uPlot(
       {
         width: host.clientWidth || 300,
@@ -123,16 +141,17 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false }
         legend: { show: !bare, live: true },
         scales: {
           x: { range: (_plot, low, high) => [newest.current.spanS === undefined ? low : high - newest.current.spanS, high] },
-          y: { range: (_plot, _low, high) => [0, Math.max(1_000, high, newest.current.limits?.upload ?? 0, newest.current.limits?.download ?? 0) * 1.08] },
+          y: { range: (_plot, _low, high) => [0, Math.max(words.least, high, newest.current.limits?.upload ?? 0, newest.current.limits?.download ?? 0) * 1.08] },
         },
-        axes: [{ ...axis, space: 80, size: 26, values: timeLabels }, { ...axis, size: 50, values: (_plot, values) => values.map(exactRate) }],
+        axes: [{ ...axis, space: 80, size: 26, values: timeLabels }, { ...axis, size: 50, values: (_plot, values) => values.map(words.axis) }],
         series: [
           { value: (_plot, value: number | null) => (value === null ? "–" : new Date(value * 1000).toLocaleTimeString("en-GB")), label: "time" },
-          { label: "↑ upload", stroke: colours.upload, width: 1.5, value: rate, points: { show: false } },
-          { label: "↓ download", stroke: colours.download, width: 1.5, value: rate, points: { show: false } },
-          { label: "drops/s", stroke: resolvedColour("--bad"), show: true, scale: "drops", paths: () => null, points: { show: false }, value: (_plot, value: number | null) => (value ? value.toFixed(1) : "0") },
+          { label: "↑ upload", stroke: colours.upload, width: 1.5, value: figure, points: { show: false } },
+          { label: "↓ download", stroke: colours.download, width: 1.5, value: figure, points: { show: false } },
+          ...(drops ? [tickSeries("drops/s", bad)] : []),
+          ...(marks ? [tickSeries("marks/s", warn)] : []),
         ],
-        plugins: [limitsPlugin(() => newest.current.limits, colours), dropsPlugin(resolvedColour("--bad"))],
+        plugins: [limitsPlugin(() => newest.current.limits, colours), ticksPlugin(3, false, bad), ticksPlugin(4, true, warn)],
       },
       toData(newest.current.data),
       host,
@@ -145,7 +164,7 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false }
       made.destroy();
       plot.current = null;
     };
-  }, [height, scheme, bare]);
+  }, [height, scheme, bare, unit]);
 
   return <div ref={box} className={classes.graph} role="img" aria-label={label} style={{ minHeight: height }} />;
 }

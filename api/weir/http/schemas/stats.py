@@ -55,6 +55,23 @@ class HistoryDirection(Answer):
     drops_ps = fields.List(fields.Float(allow_none=True))
 
 
+class QueueHistoryDirection(HistoryDirection):
+    """Drops that are neither early nor an ancestor's were over the queue's own limit, or its sub-queue's."""
+
+    early_drops_ps = fields.List(
+        fields.Float(allow_none=True),
+        metadata={"description": "Of the drops: early, to keep the delay short. To a fifteenth of them."},
+    )
+    ancestor_drops_ps = fields.List(
+        fields.Float(allow_none=True),
+        metadata={"description": "Of the drops: a parent or a total was over its limit. To a fifteenth."},
+    )
+    marks_ps = fields.List(fields.Float(allow_none=True), metadata={"description": "ECN marks."})
+    worst_delay_us = fields.List(
+        fields.Float(allow_none=True), metadata={"description": "The longest wait of a packet."}
+    )
+
+
 class QueueHistory(Answer):
     """Equally spaced samples, the oldest first; null where none was taken."""
 
@@ -62,8 +79,8 @@ class QueueHistory(Answer):
     window = one_of("2m", "1h", "24h")
     start = fields.Float(metadata={"description": "Unix seconds of the first sample."})
     step_s = fields.Integer()
-    upload = fields.Nested(HistoryDirection)
-    download = fields.Nested(HistoryDirection)
+    upload = fields.Nested(QueueHistoryDirection)
+    download = fields.Nested(QueueHistoryDirection)
     limit_bps = fields.Nested(Total, metadata={"description": "max_limit now; 0 = none."})
 
 

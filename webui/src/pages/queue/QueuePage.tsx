@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, SegmentedControl } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
 import { asProblem } from "@/api/problem";
 import { queueQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
@@ -10,16 +9,14 @@ import { useStagedChanges } from "@/api/writes";
 import { useKeys } from "@/app/keyboard";
 import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Columns, Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
-import { useGraphData, type Window } from "./graphData";
+import type { Window } from "./graphData";
 import { Configured } from "./Configured";
 import { EnforcedBy, InactiveNote } from "./EnforcedBy";
 import { ExplainTable } from "./ExplainTable";
-import { LiveFacts } from "./LiveFacts";
+import { Measured } from "./Measured";
 import { PathToRoot } from "./PathToRoot";
 import { QueueChanges } from "./QueueChanges";
 import classes from "./Queue.module.css";
-
-const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
 
 export default function QueuePage() {
   const { id } = useParams({ from: "/frame/queues/$id" });
@@ -66,10 +63,7 @@ function Missing({ error }: { error: unknown }) {
   );
 }
 
-const SPAN_S: Record<Window, number> = { "2m": 120, "1h": 3_600, "24h": 86_400 };
-
 function Details({ queue, window, onWindow }: { queue: Queue; window: Window; onWindow: (window: Window) => void }) {
-  const { data, error } = useGraphData(queue.id, window);
   return (
     <>
       {queue.warnings.map((finding) => (
@@ -77,21 +71,7 @@ function Details({ queue, window, onWindow }: { queue: Queue; window: Window; on
       ))}
       <InactiveNote queue={queue} />
       <PathToRoot queue={queue} />
-      <Section
-        title="Rate"
-        aside={<SegmentedControl aria-label="Time shown" data={[{ value: "2m", label: "2 min" }, { value: "1h", label: "1 h" }, { value: "24h", label: "24 h" }]} value={window} onChange={(value) => onWindow(value)} />}
-      >
-        <div className={classes.measured}>
-          <LiveFacts queue={queue} />
-          <div className={classes.plot}>
-            {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
-            <Suspense fallback={<div className={classes.graphSpace} />}>
-              {data ? <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} spanS={SPAN_S[window]} /> : <div className={classes.graphSpace} />}
-            </Suspense>
-            <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped.</p>
-          </div>
-        </div>
-      </Section>
+      <Measured queue={queue} window={window} onWindow={onWindow} />
       <Columns>
         <Configured queue={queue} />
         <Section title="Addresses" aside={<span className="dim">{queue.target.length}</span>}>

@@ -9,30 +9,59 @@ import type { GraphData } from "@/ui/Graph";
 export type Window = "2m" | "1h" | "24h";
 const KEEP_LIVE_S = 120;
 
-interface Sample {
-  at: number;
-  /** null: the queue had no class at that moment. */
-  upload: number | null;
-  download: number | null;
-  drops: number | null;
+/** Columns of equal length; null: nothing was measured, or the queue had no class at that moment. */
+export interface QueueGraphData extends GraphData {
+  drops: (number | null)[];
+  marks: (number | null)[];
+  /** The longest wait, in microseconds. */
+  uploadWait: (number | null)[];
+  downloadWait: (number | null)[];
 }
 
+type Column = keyof QueueGraphData;
+type Sample = Record<Exclude<Column, "at">, number | null> & { at: number };
+const COLUMNS: readonly Column[] = ["at", "upload", "download", "drops", "marks", "uploadWait", "downloadWait"];
 const NO_SAMPLES: readonly Sample[] = [];
 
-export function fromHistory(history: QueueHistory): GraphData {
-  const at = history.upload.rate_bps.map((_, index) => history.start + index * history.step_s);
-  const drops = history.upload.drops_ps.map((value, index) => {
-    const other = history.download.drops_ps[index] ?? null;
-    return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
-  });
-  return { at, upload: history.upload.rate_bps, download: history.download.rate_bps, drops };
+type Values = readonly (number | null)[];
+const sums = (ours: Values, others: Values): (number | null)[] => ours.map((value, index) => {
+  const other = others[index] ?? null;
+  return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
+});
+
+export function fromHistory({ upload, download, start, step_s }: QueueHistory): QueueGraphData {
+  return {
+    at: upload.rate_bps.map((_, index) => start + index * step_s),
+    upload: upload.rate_bps, download: download.rate_bps,
+    drops: sums(upload.drops_ps, download.drops_ps), marks: sums(upload.marks_ps, download.marks_ps),
+    uploadWait: upload.worst_delay_us, downloadWait: download.worst_delay_us,
+  };
 }
 
-const sampleOf = (stats: QueueStats, at: number): Sample =>
-  stats.live ? { at, upload: stats.rate_bps.upload, download: stats.rate_bps.download, drops: stats.drops_ps.upload + stats.drops_ps.download } : { at, upload: null, download: null, drops: null };
+const NOTHING = { upload: null, download: null, drops: null, marks: null, uploadWait: null, downloadWait: null };
+
+function sampleOf(stats: QueueStats, at: number): Sample {
+  if (!stats.live) return { at, ...NOTHING };
+  const both = (pair: { upload: number; download: number }) => pair.upload + pair.download;
+  return {
+    at, upload: stats.rate_bps.upload, download: stats.rate_bps.download,
+    drops: both(stats.drops_ps), marks: both(stats.marks_ps),
+    uploadWait: stats.worst_delay_us?.upload ?? 0, downloadWait: stats.worst_delay_us?.download ?? 0,
+  };
+}
+
+/** The past, what came since, and of both the last two minutes. */
+function joined(past: QueueGraphData, samples: readonly Sample[]): QueueGraphData {
+  const last = past.at.at(-1) ?? 0;
+  const more = samples.filter((sample) => sample.at > last);
+  const end = more.at(-1)?.at ?? last;
+  const cut = Math.max(0, past.at.findIndex((at) => at > end - KEEP_LIVE_S));
+  const column = (name: Column) => [...past[name], ...more.map((sample) => sample[name])].slice(cut);
+  return Object.fromEntries(COLUMNS.map((name) => [name, column(name)])) as unknown as QueueGraphData;
+}
 
 /** The past from the router's memory, and in the two-minute window every new second as it comes. */
-export function useGraphData(id: string, window: Window): { data: GraphData | null; error: unknown } {
+export function useGraphData(id: string, window: Window): { data: QueueGraphData | null; history: QueueHistory | undefined; error: unknown } {
   const history = useQuery(queueStatsHistoryQuery(id, window));
   const [kept, setKept] = useState<{ id: string; samples: readonly Sample[] }>({ id, samples: [] });
   const samples = kept.id === id ? kept.samples : NO_SAMPLES;
@@ -52,17 +81,7 @@ export function useGraphData(id: string, window: Window): { data: GraphData | nu
   const data = useMemo(() => {
     if (!history.data) return null;
     const past = fromHistory(history.data);
-    if (window !== "2m") return past;
-    const last = past.at.at(-1) ?? 0;
-    const more = samples.filter((sample) => sample.at > last);
-    const joined: GraphData = {
-      at: [...past.at, ...more.map((sample) => sample.at)],
-      upload: [...past.upload, ...more.map((sample) => sample.upload)],
-      download: [...past.download, ...more.map((sample) => sample.download)],
-      drops: [...(past.drops ?? []), ...more.map((sample) => sample.drops)],
-    };
-    const cut = Math.max(0, joined.at.findIndex((at) => at > (joined.at.at(-1) ?? 0) - KEEP_LIVE_S));
-    return { at: joined.at.slice(cut), upload: joined.upload.slice(cut), download: joined.download.slice(cut), drops: (joined.drops ?? []).slice(cut) };
+    return window === "2m" ? joined(past, samples) : past;
   }, [history.data, samples, window]);
-  return { data, error: history.error };
+  return { data, history: history.data, error: history.error };
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import { SegmentedControl } from "@mantine/core";
+import { lazy, Suspense } from "react";
+import { asProblem } from "@/api/problem";
+import type { Queue, QueueHistory } from "@/api/types";
+import { Note, Section } from "@/ui/blocks";
+import { countText, percentText } from "@/ui/format";
+import { dropsOf } from "./drops";
+import { useGraphData, type QueueGraphData, type Window } from "./graphData";
+import { LiveFacts } from "./LiveFacts";
+import classes from "./Queue.module.css";
+
+const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
+const SPAN_S: Record<Window, number> = { "2m": 120, "1h": 3_600, "24h": 86_400 };
+const WINDOWS = [{ value: "2m", label: "2 min" }, { value: "1h", label: "1 h" }, { value: "24h", label: "24 h" }];
+
+/** Rate, drops, marks and waits, now and over a window of time. */
+export function Measured({ queue, window, onWindow }: { queue: Queue; window: Window; onWindow: (window: Window) => void }) {
+  const { data, history, error } = useGraphData(queue.id, window);
+  return (
+    <Section title="Rate" aside={<SegmentedControl aria-label="Time shown" data={WINDOWS} value={window} onChange={(value) => onWindow(value as Window)} />}>
+      <div className={classes.measured}>
+        <LiveFacts queue={queue} />
+        <div className={classes.plot}>
+          {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
+          <Suspense fallback={<div className={classes.graphSpace} />}>
+            {data ? <Plots queue={queue} window={window} data={data} /> : <div className={classes.graphSpace} />}
+          </Suspense>
+          {history ? <DropReasons history={history} /> : null}
+        </div>
+      </div>
+    </Section>
+  );
+}
+
+function Plots({ queue, window, data }: { queue: Queue; window: Window; data: QueueGraphData }) {
+  const waits = { at: data.at, upload: data.uploadWait, download: data.downloadWait };
+  return (
+    <>
+      <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} spanS={SPAN_S[window]} />
+      <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped; above: marked (ECN).</p>
+      <Graph label={`Longest wait of a packet of ${queue.name} over ${window}`} data={waits} height={110} spanS={SPAN_S[window]} unit="delay" />
+      <p className="dim">The longest wait of a packet in the queue.</p>
+    </>
+  );
+}
+
+function DropReasons({ history }: { history: QueueHistory }) {
+  const drops = dropsOf(history);
+  if (drops.packets < 1) return <p className="dim" data-testid="drop-reasons">Nothing was dropped in this time.</p>;
+  return (
+    <p data-testid="drop-reasons">
+      About {countText(Math.round(drops.packets))} packets were dropped in this time: {percentText(drops.early)} early, to keep the delay short; {percentText(drops.ancestor)} because a parent or total was full; {percentText(drops.limit)} over the limit.
+    </p>
+  );
+}
