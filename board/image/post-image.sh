@@ -31,7 +31,8 @@ kernel() {
 	rm -f "$images/kernel.squashfs"
 	mkdir "$work/kernel"
 	cp "$images/bzImage" "$work/kernel/"
-	mksquashfs "$work/kernel" "$images/kernel.squashfs" -comp gzip -noappend -all-root -quiet -no-progress \
+	# mksquashfs takes its time from one place only, and Buildroot's is the day of its release.
+	env -u SOURCE_DATE_EPOCH mksquashfs "$work/kernel" "$images/kernel.squashfs" -comp gzip -noappend -all-root -quiet -no-progress \
 		-mkfs-time 0 -all-time 0
 }
 
