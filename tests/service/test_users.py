@@ -17,9 +17,8 @@ from weir.model.problem import (
     Unavailable,
 )
 from weir.service import Principal, Service, audit
-from weir.store.accounts import accounts_path
 from weir.store import ConfigStore
-from weir.store.accounts import AccountStore
+from weir.store.accounts import AccountStore, accounts_path
 
 
 def test_users_are_created_changed_reset_and_deleted(service: Service, admin: Principal) -> None:
