@@ -27,6 +27,7 @@ def run() -> list[Row]:
         configurations = [
             Configuration("unshaped", trees.unshaped, "wire"),
             Configuration("fast", shaped.fast(LEAVES), "wire", own_xdp=True),
+            Configuration("fast-spread", shaped.fast(LEAVES), "wire", spread=True, own_xdp=True),
             Configuration("fast-100k", shaped.fast(MANY), "wire", addresses=MANY, own_xdp=True),
         ]
         try:
@@ -44,6 +45,11 @@ def run() -> list[Row]:
         ratio(
             "fast-100kx3-vs-4096", f"fast path, 100,000 {tree}: over 4,096",
             rates, "fast-100k", "fast",
+        ),
+        ratio(
+            "fast-4096x3-spread",
+            f"fast path, 4,096 {tree}, each queue's packets on all processors in turn: over one each",
+            rates, "fast-spread", "fast",
         ),
     ]  # fmt: skip
     if "xdp-forward" in rates:

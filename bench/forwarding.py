@@ -3,6 +3,9 @@
 
 Each configuration has an ingress link, an egress link and a route of its own, so nothing is reconfigured
 between rounds, and rounds are interleaved in random order. Only ratios within one run mean anything.
+
+Each destination is one flow, and a flow comes to one CPU, as a card's hash of addresses and ports
+has it (docs/adr/0084).
 """
 
 from __future__ import annotations
@@ -51,6 +54,8 @@ class Configuration:
     way: Way = "stack"
     addresses: int | None = None
     """Destinations, if not as many as the rig's other configurations have."""
+    spread: bool = False
+    """Each destination's packets come to every CPU, in turn."""
     own_xdp: bool = False
     """`prepare` puts XDP programs on both links."""
 
@@ -155,8 +160,10 @@ class Rig:
         for _ in range(rounds):
             for configuration, port in random.sample(self.ports, len(self.ports)):
                 addresses = configuration.addresses or self.addresses
+                sharers = 1 if configuration.spread else self.cpus
                 answer = self._ask(
-                    f"run {configuration.way} {port.ingress} {port.network} {addresses} {settle_ms} {run_ms}"
+                    f"run {configuration.way} {port.ingress} {port.network} {addresses} {sharers} "
+                    f"{settle_ms} {run_ms}"
                 )
                 made, counted, lost, ns = (int(word) for word in answer)
                 per_s = 1e9 / ns

@@ -38,6 +38,7 @@ def run() -> list[Row]:
             [
                 Configuration("unshaped", trees.unshaped),
                 Configuration("edt", shaped.stack("edt", LEAVES)),
+                Configuration("edt-spread", shaped.stack("edt", LEAVES), spread=True),
                 Configuration("police", shaped.stack("police", LEAVES)),
                 Configuration("htb", shaped.htb(LEAVES)),
                 Configuration("htb-u32", trees.by_u32(LEAVES)),
@@ -56,7 +57,12 @@ def run() -> list[Row]:
         ratio(
             "paced-100kx3", "100,000 queues in 3 levels (edt): over unshaped", rates, "edt-100k", "unshaped"
         ),
-    ]
+        ratio(
+            "paced-4096x3-spread",
+            f"{tree} (edt), each queue's packets on all processors in turn: over unshaped",
+            rates, "edt-spread", "unshaped",
+        ),
+    ]  # fmt: skip
     rows += [
         ratio(f"peer-{name}", f"{what}: over unshaped", rates, name, "unshaped")
         for name, what in (

@@ -7,7 +7,8 @@
  * Commands on stdin, one answer line each:
  *     near DEVICE PROGRAM           put `pass` or `count` on a device of the router
  *     far DEVICE PROGRAM            the same on a device of the sink
- *     run WAY DEVICE NETWORK ADDRESSES SETTLE_MS MS    send from every CPU to the router's DEVICE; answers
+ *     run WAY DEVICE NETWORK ADDRESSES SHARERS SETTLE_MS MS    send from every CPU to the router's DEVICE;
+ *                                   SHARERS CPUs have an equal share of the addresses each, 1: all have all. Answers
  *                                   "MADE COUNTED LOST NANOSECONDS": packets made, counted at the sink, and
  *                                   dropped by the router's links because a ring was full
  * WAY is `stack` (received by DEVICE as by a driver without XDP), `wire` (sent by the far end of DEVICE, so
@@ -46,6 +47,7 @@
 struct target {
 	uint32_t network;
 	uint32_t addresses;
+	uint32_t sharers;
 	uint8_t mac[6];
 	uint16_t verdict;
 };
@@ -257,8 +259,8 @@ static void answer(const struct rig *rig, const char *line)
 	} else if (sscanf(line, "far %15s %15s", device, name) == 2) {
 		error = attach_far(rig, device, program(rig->object, name));
 		printf(error ? "error %d\n" : "ok\n", error);
-	} else if (sscanf(line, "run %15s %15s %u %u %u %u", way, device, &target.network, &target.addresses,
-			  &span.settle_ms, &span.ms) == 6) {
+	} else if (sscanf(line, "run %15s %15s %u %u %u %u %u", way, device, &target.network,
+			  &target.addresses, &target.sharers, &span.settle_ms, &span.ms) == 7) {
 		error = run(rig, way, device, target, span, &result);
 		if (error)
 			printf("error %d\n", error);
