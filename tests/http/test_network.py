@@ -53,6 +53,18 @@ def test_routes_live_and_die(api: Client) -> None:
     assert api("DELETE", "/static-routes/r1", etag=made.json["etag"]).status_code == 204
 
 
+def test_a_queue_type_says_where_its_kind_is_kept(api: Client) -> None:
+    made = api("PUT", "/queue-types/home", {"type": "cake", "options": {"cake-nat": "yes"}}).json
+    (said,) = made["enforcement"]
+    assert (said["field"], said["enforced"]) == ("type", False)
+    assert "on no interface" in said["note"]
+    api("PUT", "/interfaces/lan0", {"role": "lan", "shaper": "htb"})
+    assert api("GET", "/queue-types/home").json["enforcement"][0]["enforced"] is True
+    assert api("GET", "/queue-types/default-small").json["enforcement"] == []
+    again = {**made, "comment": "sent back as it came"}
+    assert api("PUT", "/queue-types/home", again, etag=made["etag"]).status_code == 200
+
+
 def test_the_firewall_is_there_before_it_is_stored(api: Client) -> None:
     found = api("GET", "/firewall").json
     assert found["drop_new_from_wan"] is True

@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from weir.model.document import Document
-from weir.model.enforcement import ENFORCEMENT, FieldEnforcement, enforcement_of, not_enforced
-from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, StaticRoute, Tuning
+from weir.model.enforcement import (
+    ENFORCEMENT,
+    FieldEnforcement,
+    enforcement_of,
+    enforcement_of_type,
+    not_enforced,
+)
+from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, StaticRoute, Total, Tuning
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs" / "reference" / "model.md").read_text()
@@ -53,9 +60,39 @@ def test_every_finding_code_is_listed() -> None:
 def test_a_queue_names_what_it_asks_for_and_does_not_get() -> None:
     plain = Queue("q", "q", ("10.0.0.1/32",), max_limit_bps=Pair(1, 1), bucket_size_ms=Pair(5, 5))
     assert enforcement_of(plain, Document()) == []
+    below = replace(plain, parent="p", limit_at_bps=Pair(1, 1), priority=Pair(1, 2))
+    assert enforcement_of(below, Document()) == []
     asking = Queue("q", "q", ("lan0",), dst="::/0", queue_type=Pair("wireless-default", "default-small"))
     assert not_enforced(asking, Document()) == ["queue_type"]
     assert enforcement_of(asking, Document())[-1].to_json()["field"] == "target"
+
+
+LIMITED = Pair(1_000_000, 1_000_000)
+CAKE = QueueType("mine", "cake")
+
+
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        (Queue("q", "q", limit_at_bps=Pair(1, 0)), {"limit_at_bps": False}),
+        (Queue("q", "q", priority=Pair(1, 8)), {"priority": False}),
+        (Queue("q", "q", burst_threshold_bps=Pair(1, 0)), {"burst_threshold_bps": False}),
+        (
+            Queue("q", "q", burst_time_ms=Pair(9, 9), max_limit_bps=LIMITED, burst_limit_bps=Pair(0, 10**7)),
+            {"burst_time_ms": True},
+        ),
+        (Queue("q", "q", bucket_size_ms=Pair(5, 5)), {"bucket_size_ms": False}),
+        (Queue("q", "q", total=Total(queue_type="mine", priority=1)), {"total": False}),
+        (Queue("q", "q", total=Total(limit_at_bps=1, bucket_size_ms=5)), {"total.bucket_size_ms": False}),
+        (Queue("q", "q", total=Total(max_limit_bps=1, burst_time_ms=5)), {"total.burst_time_ms": False}),
+        (Queue("q", "q", total=Total(max_limit_bps=1, queue_type="mine")), {"total.queue_type": False}),
+        (Queue("q", "q", total=Total(max_limit_bps=1, queue_type="default")), {"total.queue_type": True}),
+    ],
+)
+def test_a_queue_names_what_it_sets_in_vain(queue: Queue, said: dict[str, bool]) -> None:
+    found = enforcement_of(queue, Document([CAKE]))
+    assert {item.field: item.enforced for item in found} == said
+    assert all(item.note for item in found)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +115,5 @@ def test_a_queue_says_where_its_type_is_kept(
     (said,) = enforcement_of(asking, document)
     assert (said.field, said.enforced) == ("queue_type", enforced)
     assert note in said.note
+    (of_type,) = enforcement_of_type(QueueType("mine", kind), document)
+    assert (of_type.field, of_type.enforced, of_type.note) == ("type", enforced, said.note)

@@ -164,6 +164,7 @@ SAID = [
     ),
     (
         [
+            WAN,
             Queue("q1", "far", ("10.0.0.1/32",), dst="2001:db8::/32"),
             Queue("q2", "kid", ("10.0.0.1/32",), parent="q1", dst="wan0"),
         ],
@@ -176,11 +177,16 @@ SAID = [
         [QueueType("mine", "pfifo", (("pfifo-limit", "many"), ("pfifo-size", "9")))],
         (
             "warning queue-type/mine/options.pfifo-limit the option pfifo-limit of queue type 'mine' is "
-            "'many', which is not a number from 0 to 1000000: the default holds (and 1 more)",
+            "'many', which is not a number from 0 to 1000000: the default holds",
+            "warning queue-type/mine/options.pfifo-size the option pfifo-size of queue type 'mine' has no "
+            "effect on the kind pfifo",
         ),
     ),
     (
-        [Queue("q1", "cdn", ("10.0.0.1/32",), dst="wan0"), Queue("q2", "x", ("10.0.0.1/32",), dst="eth9")],
+        [
+            *(WAN, Interface("eth9")),
+            *(Queue(name, name, ("10.0.0.1/32",), dst=dst) for name, dst in (("q1", "wan0"), ("q2", "eth9"))),
+        ],
         (),
     ),
     (

@@ -57,7 +57,7 @@ describe("the backup page", () => {
 });
 
 describe("a queue type's form", () => {
-  const type: QueueType = { id: "pcq-down", type: "pcq", options: { "pcq-classifier": "dst-address", "pcq-rate": "2M", "pcq-dst-address-mask": "24", "pcq-total-limit": "2000KiB" }, comment: "", etag: "r1", used_by: 0, warnings: [] };
+  const type: QueueType = { id: "pcq-down", type: "pcq", options: { "pcq-classifier": "dst-address", "pcq-rate": "2M", "pcq-dst-address-mask": "24", "pcq-total-limit": "2000KiB" }, comment: "", etag: "r1", enforcement: [], used_by: 0, warnings: [] };
   it("goes round unchanged, with options that it does not know", () => {
     expect(readType(typeValuesOf(type))).toMatchObject({ id: "pcq-down", input: { type: "pcq", options: type.options }, messages: {} });
   });
@@ -76,6 +76,13 @@ describe("a queue type's form", () => {
     await user.type(screen.getByRole("textbox", { name: /^Limit of each sub-queue/ }), "512k");
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
     await waitFor(() => expect(staged("queue-type", "half")).toEqual({ type: "pcq", options: { "pcq-classifier": "dst-address", "pcq-rate": "512k" }, comment: "" }));
+  });
+});
+
+describe("the list of queue types", () => {
+  it("says which kinds are kept on none of the interfaces", async () => {
+    renderAt("/queue-types");
+    expect(await screen.findByText(/Not enforced: cake is a qdisc below HTB/)).toBeTruthy();
   });
 });
 

@@ -62,6 +62,8 @@ class Document:
         self.queue_ids_by_type: IdIndex[str] = IdIndex()
         """Users of each queue type but `default-small`, which nobody can delete."""
         self.timed_queue_ids: set[str] = set()
+        self.far_interface_queue_ids: set[str] = set()
+        """Queues whose `dst` is an interface."""
         self._guaranteed_bps: dict[str, Pair[int]] = {}
         self._last_position: dict[str | None, int] = {}
         self._targets: PrefixClaims | None = None
@@ -137,6 +139,7 @@ class Document:
         twin.queue_ids_by_interface = self.queue_ids_by_interface.copy()
         twin.queue_ids_by_type = self.queue_ids_by_type.copy()
         twin.timed_queue_ids = set(self.timed_queue_ids)
+        twin.far_interface_queue_ids = set(self.far_interface_queue_ids)
         twin._guaranteed_bps = dict(self._guaranteed_bps)
         twin._last_position = dict(self._last_position)
         return twin
@@ -247,6 +250,8 @@ class Document:
             self._last_position[queue.parent] = queue.position
         if queue.time is not None:
             self.timed_queue_ids.add(queue.id)
+        if queue.dst is not None and not looks_like_prefix(queue.dst):
+            self.far_interface_queue_ids.add(queue.id)
         for type_id in _named_types(queue):
             self.queue_ids_by_type.add(type_id, queue.id)
         self._add_guarantee(queue, 1)
@@ -263,6 +268,7 @@ class Document:
         if after is None or after.name != queue.name:
             self.queue_ids_by_name.discard(queue.name, queue.id)
         self.timed_queue_ids.discard(queue.id)
+        self.far_interface_queue_ids.discard(queue.id)
         for type_id in _named_types(queue):
             self.queue_ids_by_type.discard(type_id, queue.id)
         self._add_guarantee(queue, -1)

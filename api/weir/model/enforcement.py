@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.document import Document, interface_targets
-from weir.model.objects import Queue
+from weir.model.objects import NO_TOTAL, Pair, Queue, QueueType, Total
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ _FIFO_NOTE = "its length is a time at the queue's rate; where an interface polic
 _PCQ_NOTE = "one sub-queue for each address, but below HTB, where all share one queue"
 _UNNAMED = BUILTIN_QUEUE_TYPES["default-small"]
 _DEFAULTS = Queue(id="defaults", name="defaults")
+_WAYS = ("upload", "download")
+_NO_PARENT = "shares are among the queues below one parent, and this one has none"
 
 
 def enforcement_of(queue: Queue, document: Document) -> list[FieldEnforcement]:
@@ -68,7 +70,9 @@ def enforcement_of(queue: Queue, document: Document) -> list[FieldEnforcement]:
         for entry in ENFORCEMENT
         if not entry.enforced and getattr(queue, entry.field) != getattr(_DEFAULTS, entry.field)
     ]
-    found.extend(_waiting(queue, document))
+    found.extend(_without_effect(queue))
+    found.extend(_waiting("queue_type", queue.queue_type, document))
+    found.extend(_of_total(queue.total, document))
     if interface_targets(queue):
         found.append(_INTERFACE_NOTE)
     return found
@@ -79,29 +83,80 @@ def not_enforced(queue: Queue, document: Document) -> list[str]:
     return [entry.field for entry in enforcement_of(queue, document) if not entry.enforced]
 
 
-def _waiting(queue: Queue, document: Document) -> Iterator[FieldEnforcement]:
+def enforcement_of_type(queue_type: QueueType, document: Document) -> list[FieldEnforcement]:
+    """Whether packets of queues that name this type wait as its kind says."""
+    return [] if queue_type is _UNNAMED else [_kept("type", {queue_type.type}, document)]
+
+
+def _without_effect(queue: Queue) -> Iterator[FieldEnforcement]:
+    """Values to which another field, that is not given, would give an effect."""
+    if queue.parent is None:
+        for field in ("limit_at_bps", "priority"):
+            if getattr(queue, field) != getattr(_DEFAULTS, field):
+                yield FieldEnforcement(field, False, _NO_PARENT)
+    for field, needed in (
+        ("burst_threshold_bps", "burst_limit_bps"),
+        ("burst_time_ms", "burst_limit_bps"),
+        ("bucket_size_ms", "max_limit_bps"),
+    ):
+        value: Pair[int] = getattr(queue, field)
+        default: Pair[int] = getattr(_DEFAULTS, field)
+        if value == default:
+            continue
+        given = [way for way in _WAYS if getattr(value, way) != getattr(default, way)]
+        idle = [way for way in given if not getattr(getattr(queue, needed), way)]
+        if idle:
+            yield FieldEnforcement(
+                field, len(idle) < len(given), f"no effect on {' and '.join(idle)} without {needed}"
+            )
+
+
+def _of_total(total: Total, document: Document) -> Iterator[FieldEnforcement]:
+    if total is NO_TOTAL or total == NO_TOTAL:
+        return
+    if not total.max_limit_bps and not total.limit_at_bps:
+        yield FieldEnforcement("total", False, "without a max_limit_bps or limit_at_bps of its own")
+        return
+    for field, needed in (
+        ("burst_threshold_bps", "burst_limit_bps"),
+        ("burst_time_ms", "burst_limit_bps"),
+        ("bucket_size_ms", "max_limit_bps"),
+    ):
+        if getattr(total, field) != getattr(NO_TOTAL, field) and not getattr(total, needed):
+            yield FieldEnforcement(f"total.{field}", False, f"no effect without total.{needed}")
+    kind = document.queue_type(total.queue_type)
+    if kind is not None and kind is not _UNNAMED:
+        if kind.type in NATIVE_KINDS:
+            note = "its length is a time at the total's rate; none waits below HTB or a policer"
+            yield FieldEnforcement("total.queue_type", True, note)
+        else:
+            note = "a total limits, and its packets wait in their queue; only the fifo kinds bound that"
+            yield FieldEnforcement("total.queue_type", False, note)
+
+
+def _waiting(field: str, names: Pair[str], document: Document) -> Iterator[FieldEnforcement]:
     """Whether packets wait as the queue's types say, which depends on who holds them."""
-    types = [document.queue_type(name) for name in (queue.queue_type.upload, queue.queue_type.download)]
+    types = [document.queue_type(name) for name in names]
     kinds = {item.type for item in types if item is not None and item is not _UNNAMED}
-    if not kinds:
-        return
+    if kinds:
+        yield _kept(field, kinds, document)
+
+
+def _kept(field: str, kinds: set[str], document: Document) -> FieldEnforcement:
+    """Whether these kinds hold packets on the router's interfaces."""
     if kinds <= NATIVE_KINDS:
-        yield FieldEnforcement("queue_type", True, _FIFO_NOTE)
-        return
+        return FieldEnforcement(field, True, _FIFO_NOTE)
     names = " and ".join(sorted(kinds - NATIVE_KINDS))
     enabled = [item for item in document.interfaces() if not item.disabled]
     trees = sorted(item.id for item in enabled if item.shaper == "htb")
     if kinds <= NATIVE_KINDS | {"pcq"}:
-        yield FieldEnforcement("queue_type", not trees, _PCQ_NOTE)
-    elif trees and len(trees) == len(enabled):
-        yield FieldEnforcement(
-            "queue_type", True, f"{names} as a qdisc below HTB; explain says if it is another"
-        )
-    else:
-        where = f"only on {', '.join(trees)}: elsewhere" if trees else "on no interface:"
-        yield FieldEnforcement(
-            "queue_type",
-            False,
-            f"{names} is a qdisc below HTB, {where} packets wait for departure times instead "
-            "(set the shaper of an interface to htb to have it)",
-        )
+        return FieldEnforcement(field, not trees, _PCQ_NOTE)
+    if trees and len(trees) == len(enabled):
+        return FieldEnforcement(field, True, f"{names} as a qdisc below HTB; explain says if it is another")
+    where = f"only on {', '.join(trees)}: elsewhere" if trees else "on no interface:"
+    return FieldEnforcement(
+        field,
+        False,
+        f"{names} is a qdisc below HTB, {where} packets wait for departure times instead "
+        "(set the shaper of an interface to htb to have it)",
+    )

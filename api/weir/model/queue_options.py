@@ -58,12 +58,22 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 def _classifier(text: str) -> str:
     """Addresses only: ports would be a sub-queue for every connection."""
     names = [name.strip() for name in text.split(",")]
-    if not {"src-address", "dst-address"} & set(names):
+    unknown = [name for name in names if name not in _ADDRESSES | _PORTS]
+    if unknown:
+        raise ValueError(f"names {unknown[0]!r}, which is none of {', '.join(sorted(_ADDRESSES | _PORTS))}")
+    if not _ADDRESSES & set(names):
         raise ValueError("names neither src-address nor dst-address")
     return ",".join(names)
 
 
+def _mask(bits: int) -> Callable[[str], int]:
+    return lambda text: _bounded(_count(text), bits)
+
+
 _flag = _one_of("yes", "no")
+_ADDRESSES, _PORTS = frozenset({"src-address", "dst-address"}), frozenset({"src-port", "dst-port"})
+_V4_BITS, _V6_BITS = 32, 128
+_MASKS = {"pcq-{}-address-mask": _V4_BITS, "pcq-{}-address6-mask": _V6_BITS}
 
 OPTIONS: Mapping[str, Mapping[str, Callable[[str], Value]]] = {
     "pfifo": {"pfifo-limit": _count},
@@ -117,10 +127,7 @@ OPTIONS: Mapping[str, Mapping[str, Callable[[str], Value]]] = {
         "pcq-burst-rate": parse_rate_bps,
         "pcq-burst-threshold": parse_rate_bps,
         "pcq-burst-time": parse_duration_ms,
-        "pcq-src-address-mask": _count,
-        "pcq-dst-address-mask": _count,
-        "pcq-src-address6-mask": _count,
-        "pcq-dst-address6-mask": _count,
+        **{option.format(end): _mask(bits) for option, bits in _MASKS.items() for end in ("src", "dst")},
     },
     "none": {},
 }
@@ -134,8 +141,27 @@ def values_of(queue_type: QueueType) -> tuple[tuple[str, Value], ...]:
 
 
 def faults_of(queue_type: QueueType) -> list[tuple[str, str]]:
-    """(option, why it has no effect)."""
-    return [(name, fault) for name, _, fault in _read(queue_type) if fault]
+    """(option, why it, or a part of it, has no effect)."""
+    faults = [(name, fault) for name, _, fault in _read(queue_type) if fault]
+    return [*faults, *_beside_the_key(dict(values_of(queue_type)))] if queue_type.type == "pcq" else faults
+
+
+def _beside_the_key(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    """What a pcq type says of ends that its sub-queues are not made by."""
+    if "pcq-classifier" not in values:
+        return
+    names = set(str(values["pcq-classifier"]).split(","))
+    if names & _PORTS:
+        yield "pcq-classifier", "has ports in it, which have no effect: sub-queues are by address"
+    end = "dst" if names & _ADDRESSES == {"dst-address"} else "src"
+    other = "src" if end == "dst" else "dst"
+    for option, bits in _MASKS.items():
+        used = values.get(option.format(end), bits)
+        mask = values.get(option.format(other), bits)
+        if names >= _ADDRESSES and mask != used:
+            yield option.format(other), f"has no effect: {option.format(end)} holds for both ends"
+        elif not names >= _ADDRESSES and mask != bits:
+            yield option.format(other), f"has no effect: the classifier has no {other}-address"
 
 
 def _read(queue_type: QueueType) -> Iterator[tuple[str, Value | None, str]]:

@@ -1849,6 +1849,7 @@ export interface components {
             };
             comment: string;
             etag: string;
+            enforcement: components["schemas"]["Enforcement"][];
             /** @description Queues that name this type. */
             used_by: number;
             warnings: components["schemas"]["Finding"][];

@@ -20,8 +20,15 @@ const isBuiltIn = (type: QueueType): boolean => type.etag.includes("built-in");
 
 function withStaged(items: readonly QueueType[], staged: ReadonlyMap<string, Change>): QueueType[] {
   const known = items.map((type) => ({ ...type, ...(staged.get(type.id)?.new as Partial<QueueType> | null) }));
-  const added = [...staged.values()].filter((change) => change.action === "add").map((change) => ({ ...(change.new as unknown as QueueType), id: change.id, used_by: 0, warnings: [], etag: "" }));
+  const added = [...staged.values()].filter((change) => change.action === "add").map((change) => ({ ...(change.new as unknown as QueueType), id: change.id, used_by: 0, warnings: [], enforcement: [], etag: "" }));
   return [...known, ...added];
+}
+
+/** What its options do in vain, and where packets do not wait as its kind says; built-in types are spared the second until they are used. */
+function Notes({ type }: { type: QueueType }) {
+  const kept = type.enforcement.filter((item) => !item.enforced && (type.used_by > 0 || !isBuiltIn(type)));
+  const words = [...type.warnings.map((finding) => finding.message), ...kept.map((item) => `Not enforced: ${item.note}.`)];
+  return words.length > 0 ? <span className="warn">{words.join(" ")}</span> : null;
 }
 
 export default function QueueTypesPage() {
@@ -38,7 +45,7 @@ export default function QueueTypesPage() {
     { id: "type", title: "Kind", render: (type) => type.type },
     { id: "options", title: "What it does", wide: true, render: (type) => builtInWords(type) ?? typeWords(type) },
     { id: "used", title: "Used by", numeric: true, render: (type) => type.used_by },
-    { id: "notes", title: "Notes", render: (type) => (type.warnings.length > 0 ? <span className="warn">{type.warnings.map((finding) => finding.message).join(" ")}</span> : null) },
+    { id: "notes", title: "Notes", render: (type) => <Notes type={type} /> },
     { id: "comment", title: "Comment", render: (type) => (type.comment ? <span className="dim">{type.comment}</span> : null) },
   ];
   return (

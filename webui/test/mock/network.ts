@@ -11,7 +11,7 @@ const port = (id: string, role: string, address: string): Interface => ({
   id, configured: true, role, addresses: [address], mtu: null, description: role === "lan" ? "customers" : "provider", overhead_bytes: 0, shaper: "auto", fast_path: "auto", domain: 0, disabled: false, etag: "r1", warnings: [],
   state: { index: 2, kind: "veth", mac: "02:00:00:00:00:01", mtu: 1500, up: true, speed_bps: 1e10, addresses: [address], qdisc: "noqueue", shaper: "police", shaper_reason: "this kernel has no fq", hook: "tcx", fast_path: "on", fast_path_reason: "XDP forwards what conforms" },
 });
-const type: QueueType = { id: "pcq-download", type: "pcq", options: { "pcq-rate": "10M" }, comment: "", etag: "r1", used_by: 3, warnings: [] };
+const type: QueueType = { id: "pcq-download", type: "pcq", options: { "pcq-rate": "10M" }, comment: "", etag: "r1", used_by: 3, enforcement: [{ field: "type", enforced: false, note: "cake is a qdisc below HTB" }], warnings: [] };
 const route: StaticRoute = { id: "r1", destination: "0.0.0.0/0", gateway: "198.51.100.1", interface: null, blackhole: false, distance: 1, comment: "provider", disabled: false, etag: "r1", warnings: [] };
 const firewall: Firewall = { id: "firewall", masquerade: true, drop_new_from_wan: true, allow_ping_from_wan: true, allowed_wan_tcp_ports: [], etag: "r1", warnings: [] };
 const user: User = { username: "admin", scope: "admin", disabled: false, must_change_password: false, created_at: "2026-01-01T00:00:00Z", last_sign_in_at: "2026-01-02T00:00:00Z" };

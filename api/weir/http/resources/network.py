@@ -16,7 +16,8 @@ from weir.http.rendering import findings_json, object_json, page_of
 from weir.http.schemas import network, paging
 from weir.model import codec
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
-from weir.model.objects import Kind
+from weir.model.enforcement import enforcement_of_type
+from weir.model.objects import Kind, QueueType
 from weir.service import Listing, Stored
 
 queue_types = ConfigArea("queue-types", "How the packets of a queue wait.")
@@ -37,9 +38,11 @@ def with_warnings(stored: Stored) -> dict[str, Any]:
 
 
 def queue_type_json(stored: Stored) -> dict[str, Any]:
+    assert isinstance(stored.object, QueueType)
     with service().config.document(me()) as document:
         used_by = len(document.queue_ids_by_type.get(stored.id, ()))
-    return {**with_warnings(stored), "used_by": used_by}
+        kept = [item.to_json() for item in enforcement_of_type(stored.object, document)]
+    return {**with_warnings(stored), "enforcement": kept, "used_by": used_by}
 
 
 def all_queue_types() -> list[Stored]:

@@ -60,10 +60,7 @@ def ancestors_json(document: Document, queue_id: str) -> list[dict[str, str]]:
 def enforcement_json(stored: Stored, document: Document) -> list[dict[str, Any]]:
     """The fields that are given and what becomes of them on this router."""
     assert isinstance(stored.object, Queue)
-    return [
-        {"field": item.field, "enforced": item.enforced, "note": item.note}
-        for item in enforcement_of(stored.object, document)
-    ]
+    return [item.to_json() for item in enforcement_of(stored.object, document)]
 
 
 def queue_json(stored: Stored) -> dict[str, Any]:

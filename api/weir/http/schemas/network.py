@@ -7,7 +7,7 @@ from marshmallow import fields, validate
 
 from weir.http.schemas.base import Answer, Flag, Input, Text, Whole, identifier, one_of, patch_of
 from weir.http.schemas.problem import Finding
-from weir.http.schemas.queue import queue_type_name
+from weir.http.schemas.queue import Enforcement, queue_type_name
 from weir.model.limits import (
     MAX_ADDRESSES,
     MAX_COMMENT_CHARS,
@@ -54,6 +54,7 @@ class QueueType(Answer):
     options = fields.Dict(keys=fields.String(), values=fields.String())
     comment = fields.String()
     etag = fields.String()
+    enforcement = fields.List(fields.Nested(Enforcement))
     used_by = fields.Integer(metadata={"description": "Queues that name this type."})
     warnings = fields.List(fields.Nested(Finding))
 

@@ -11,6 +11,7 @@ from weir.model.limits import LOW_RATE_BPS
 from weir.model.objects import NO_TOTAL, Pair, Queue
 from weir.model.problem import Finding
 from weir.model.rules.base import Rule, View, differs, error, old_and_new, own, warning
+from weir.model.tree import ancestors
 from weir.model.units import format_duration_ms
 from weir.model.units import format_rate_long as rate
 
@@ -133,26 +134,58 @@ def low_rate(_view: View, queue: Queue) -> Iterator[Finding]:
 
 
 def child_above_parent(view: View, queue: Queue) -> Iterator[Finding]:
+    """Compared with the nearest queue above that has a limit: one without changes nothing."""
     parent = view.document.queue(queue.parent)
     if parent is None:
         return
-    for way in ("upload", "download"):
-        mine, theirs = getattr(queue.max_limit_bps, way), getattr(parent.max_limit_bps, way)
-        if 0 < theirs < mine:
+    for way in _ALL_WAYS:
+        mine = _limit_bps(queue, way)
+        if not mine:
+            continue
+        above = parent if _limit_bps(parent, way) else _nearest_limit(view, parent, way)
+        if above is not None and (theirs := _limit_bps(above, way)) < mine:
+            what = "upload and download together" if way == "total" else way
+            kin = f"its parent {above.name!r}" if above is parent else f"{above.name!r} above it"
             yield warning(
                 "child-above-parent",
                 queue,
-                f"max_limit_bps.{way}",
-                f"queue {queue.name!r} may {way} at {rate(mine)}, "
-                f"but its parent {parent.name!r} only at {rate(theirs)}",
+                "total.max_limit_bps" if way == "total" else f"max_limit_bps.{way}",
+                f"queue {queue.name!r} may {what} at {rate(mine)}, but {kin} only at {rate(theirs)}",
             )
 
 
-def _itself_and_children(view: View, change: Change) -> Iterator[str]:
-    if change.kind == "queue":
-        yield change.id
-        if differs(change, "max_limit_bps", "name"):
-            yield from view.document.children_of(change.id)
+_ALL_WAYS: tuple[str, ...] = ("upload", "download", "total")
+
+
+def _limit_bps(queue: Queue, way: str) -> int:
+    limit: int = queue.total.max_limit_bps if way == "total" else getattr(queue.max_limit_bps, way)
+    return limit
+
+
+def _nearest_limit(view: View, queue: Queue, way: str) -> Queue | None:
+    return next((above for above in ancestors(view.document, queue) if _limit_bps(above, way)), None)
+
+
+def _itself_and_limited(view: View, change: Change) -> Iterator[str]:
+    """The queues whose nearest limit a change can be: down to those that have limits themselves."""
+    if change.kind != "queue":
+        return
+    yield change.id
+    old, new = old_and_new(change)
+    ways = _ALL_WAYS
+    if old is not None and new is not None and not differs(change, "parent", "name"):
+        ways = tuple(way for way in _ALL_WAYS if _limit_bps(old, way) != _limit_bps(new, way))
+    waiting = [change.id] if ways else []
+    while waiting:
+        above_id = waiting.pop()
+        if above_id in view.walked:
+            continue
+        view.walked.add(above_id)
+        for child_id in view.document.children_of(above_id):
+            yield child_id
+            child = view.document.queue(child_id)
+            if child is not None and not all(_limit_bps(child, way) for way in ways):
+                waiting.append(child_id)
 
 
 def guarantees_above_parent(view: View, queue: Queue) -> Iterator[Finding]:
@@ -182,6 +215,6 @@ RULES = (
     Rule("limit-at-above-max-limit", "queue", limit_at_above_max, own("queue"), True),
     Rule("burst", "queue", burst, own("queue"), True),
     Rule("low-rate", "queue", low_rate, own("queue"), False),
-    Rule("child-above-parent", "queue", child_above_parent, _itself_and_children, False),
+    Rule("child-above-parent", "queue", child_above_parent, _itself_and_limited, False),
     Rule("guarantees-above-parent", "queue", guarantees_above_parent, _itself_and_parents, False),
 )

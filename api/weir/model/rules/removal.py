@@ -10,7 +10,7 @@ from weir.model.problem import Finding
 
 
 def removal_findings(document_after: Document, change: Change) -> Iterator[Finding]:
-    """Errors, or a warning where the reference may dangle (an interface as a queue's target)."""
+    """Errors, or a warning where the reference may dangle (an interface as a queue's target or dst)."""
     if change.new is not None or change.old is None or document_after.get(change.kind, change.id) is not None:
         return
     if change.kind == "queue":
@@ -30,6 +30,13 @@ def removal_findings(document_after: Document, change: Change) -> Iterator[Findi
         users = sorted(document_after.queue_ids_by_interface.of(change.id))
         if users:
             yield _finding("warning", change, f"is still the target of {_queues(document_after, users)}")
+        users = sorted(
+            queue_id
+            for queue_id in document_after.far_interface_queue_ids
+            if (queue := document_after.queue(queue_id)) is not None and queue.dst == change.id
+        )
+        if users:
+            yield _finding("warning", change, f"is still the dst of {_queues(document_after, users)}")
 
 
 def _finding(severity: str, change: Change, why: str) -> Finding:

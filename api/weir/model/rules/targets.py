@@ -15,6 +15,7 @@ from weir.model.rules.base import Rule, View, below_if, differs, error, old_and_
 from weir.model.tree import ancestors, is_below, subtree_ids
 
 EVERYTHING = (Prefix(4, 0, 0), Prefix(6, 0, 0))
+_MAPPED = parse_prefix("::ffff:0:0/96")
 
 
 def shadowed(view: View, queue: Queue) -> Iterator[Finding]:
@@ -196,11 +197,53 @@ def _users_of_domain(view: View, change: Change) -> Iterator[str]:
                     yield from targets.get(packed)
 
 
+def interface_dst(view: View, queue: Queue) -> Iterator[Finding]:
+    if queue.dst is None or looks_like_prefix(queue.dst):
+        return
+    interface = view.document.interface(queue.dst)
+    if interface is None:
+        yield warning(
+            "unknown-interface",
+            queue,
+            "dst",
+            f"queue {queue.name!r} has the dst {queue.dst!r}, which is neither a prefix nor a configured "
+            "interface; it matches nothing until there is one",
+        )
+    elif interface.disabled:
+        yield warning(
+            "interface-disabled",
+            queue,
+            "dst",
+            f"queue {queue.name!r} has the dst {queue.dst!r}, an interface that is disabled",
+        )
+
+
+def mapped_address(_view: View, queue: Queue) -> Iterator[Finding]:
+    """IPv4 in the clothes of IPv6 (RFC 4291, 2.5.5.2) is for sockets: no packet carries such an address."""
+    for field, texts in (("target", queue.target), ("dst", (queue.dst,) if queue.dst else ())):
+        for text in texts:
+            if ":" in text and _MAPPED.covers(prefix := parse_prefix(text.partition("@")[0])):
+                plain = Prefix(4, prefix.value & 0xFFFFFFFF, prefix.length - _MAPPED.length).text
+                yield warning(
+                    "mapped-address",
+                    queue,
+                    field,
+                    f"{text} of queue {queue.name!r} matches nothing: packets carry {plain} as IPv4",
+                )
+
+
 def _users_of_interface(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
     elif change.kind == "interface" and differs(change, "role", "disabled"):
         yield from view.document.queue_ids_by_interface.of(change.id)
+
+
+def _users_as_dst(view: View, change: Change) -> Iterator[str]:
+    if change.kind == "queue":
+        yield change.id
+    elif change.kind == "interface" and differs(change, "disabled"):
+        yield from view.document.far_interface_queue_ids
 
 
 def unknown_queue_type(view: View, queue: Queue) -> Iterator[Finding]:
@@ -219,15 +262,12 @@ def unknown_queue_type(view: View, queue: Queue) -> Iterator[Finding]:
 
 
 def queue_type_option(_view: View, queue_type: QueueType) -> Iterator[Finding]:
-    faults = faults_of(queue_type)
-    if faults:
-        option, why = faults[0]
-        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    for option, why in faults_of(queue_type):
         yield warning(
             "queue-type-option",
             queue_type,
             f"options.{option}",
-            f"the option {option} of queue type {queue_type.id!r} {why}{more}",
+            f"the option {option} of queue type {queue_type.id!r} {why}",
         )
 
 
@@ -270,6 +310,8 @@ RULES = (
     Rule("child-outside-parent", "queue", outside_parent, below_if("target", "parent", "name"), False),
     Rule("interface-target", "queue", interface_target, _users_of_interface, False),
     Rule("unknown-domain", "queue", unknown_domain, _users_of_domain, False),
+    Rule("interface-dst", "queue", interface_dst, _users_as_dst, False),
+    Rule("mapped-address", "queue", mapped_address, own("queue"), False),
     Rule("unknown-queue-type", "queue", unknown_queue_type, _users_of_type, True),
     Rule("queue-type-option", "queue-type", queue_type_option, own("queue-type"), False),
     Rule("dst-not-enforced", "queue", dst_not_enforced, below_if("dst", "parent", "name"), False),
