@@ -203,6 +203,10 @@ def test_pcq_becomes_sub_queues_of_the_class(rig: Rig) -> None:
     down = held["download"]["subqueues"]
     assert (down["key"], down["v4_length"], down["rate_bps"]) == ("destination", 28, 500_000)
     keeps(rig, "download", MEGABIT // 2)
+    found = rig.agent.call("details", {"queue_id": "client"})["subqueues"]
+    assert found["bound"] >= 1024
+    assert (found["download"]["rate_bps"], found["download"]["evicted"]) == (500_000, 0)
+    assert found["upload"] is not None
 
 
 def test_a_tree_that_somebody_deletes_is_built_again(rig: Rig) -> None:

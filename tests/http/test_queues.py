@@ -241,6 +241,15 @@ def test_explain_asks_the_agent(api: Client) -> None:
     assert api("GET", "/queues/nobody/explain").status_code == 404
 
 
+def test_the_details_of_a_queue_are_the_agents(api: Client) -> None:
+    made = add(api, "acme")
+    found = api("GET", f"/stats/queues/{made['id']}/details").json
+    assert found["id"] == made["id"]
+    assert (found["subqueues"]["bound"], found["subqueues"]["upload"]) == (65_536, None)
+    assert found["subqueues"]["download"]["evicted"] == 12
+    assert api("GET", "/stats/queues/nobody/details").status_code == 404
+
+
 def test_without_the_agent_nothing_is_written_and_the_answer_says_so(world: World, api: Client) -> None:
     world.agent.refuse = "the kernel said no"
     refused = api("POST", "/queues", ACME)

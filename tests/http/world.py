@@ -52,6 +52,7 @@ class Agent(FakeAgent):
                 "settle": self._settle,
                 "preview": self._preview,
                 "explain": self._explain,
+                "details": self._details,
                 "counters_fd": self._counters_fd,
                 "slots": self._slots,
                 "interfaces": lambda _params, _peer: self.interfaces,

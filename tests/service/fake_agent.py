@@ -36,6 +36,7 @@ class FakeAgent:
                 "settle": self._settle,
                 "preview": self._preview,
                 "explain": self._explain,
+                "details": self._details,
             },
             allowed_uids={os.getuid()},
             on_close=self._closed,
@@ -93,6 +94,10 @@ class FakeAgent:
 
     def _explain(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         return {"asked": {}, "compiled": {}, "kernel": {}, "lines": [], "agrees": True}
+
+    def _details(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        way = {"rate_bps": 500_000, "active": 3, "evicted": 12, "shared_packets": 0}
+        return {"subqueues": {"used": 40, "bound": 65_536, "upload": None, "download": way}}
 
     def _closed(self, peer: Peer) -> None:
         if "undo" in peer.state:

@@ -14,6 +14,8 @@ describe("a queue's page", () => {
     expect((await screen.findByTestId("drop-reasons")).textContent).toContain("75 % early");
     const path = (await screen.findByRole("heading", { name: "Path to the root" })).closest("section")!;
     expect(within(path).getByRole("link", { name: queue.path[0]?.name })).toBeInstanceOf(HTMLElement);
+    const subQueues = await screen.findByRole("table", { name: "Sub-queues by address" });
+    expect(within(subQueues).getAllByRole("row").slice(1).map((row) => row.textContent)).toEqual([expect.stringContaining("500 kbit/s")]);
     const explain = await screen.findByRole("table", { name: "Asked, compiled, in the kernel" });
     const rows = within(explain).getAllByRole("row").slice(1);
     expect(rows.map((row) => within(row).getAllByRole("cell").at(-1)?.textContent.trim())).toEqual(["yes", "no"]);

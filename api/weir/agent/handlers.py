@@ -19,6 +19,7 @@ from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes
 from weir.agent import views
 from weir.agent.capabilities import Capabilities
+from weir.agent.details import details_of
 from weir.agent.engine import MANY_CHANGES, Engine
 from weir.agent.explain import explain_queue
 from weir.agent.keeper import Keeper
@@ -61,6 +62,7 @@ class Handlers:
             "resync": self._resync,
             "preview": self._preview,
             "explain": self._explain,
+            "details": self._details,
             "counters_fd": self._counters_fd,
             "slots": self._slots,
             "interfaces": self._interfaces,
@@ -131,10 +133,10 @@ class Handlers:
         return self._engine.preview(changes_of(params))
 
     def _explain(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        queue_id = params.get("queue_id")
-        if not isinstance(queue_id, str):
-            raise Invalid("explain needs a queue_id", code="bad-request")
-        return explain_queue(self._engine, self._datapath, queue_id)
+        return explain_queue(self._engine, self._datapath, _queue_id(params))
+
+    def _details(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        return details_of(self._engine, self._datapath, _queue_id(params))
 
     def _counters_fd(self, params: dict[str, Any], peer: Peer) -> Answer:
         """Read-only descriptors of details, classes, delays, in this order; the server sends duplicates."""
@@ -171,6 +173,13 @@ def _change(item: object) -> Change:
         raise Invalid("a change needs kind, id and new", code="bad-request")
     kind, object_id, new = parse_kind(item.get("kind", "")), item["id"], item.get("new")
     return Change(kind, object_id, None, None if new is None else from_json(kind, new, object_id))
+
+
+def _queue_id(params: dict[str, Any]) -> str:
+    queue_id = params.get("queue_id")
+    if not isinstance(queue_id, str):
+        raise Invalid("a queue_id is needed", code="bad-request")
+    return queue_id
 
 
 def _integer(params: dict[str, Any], name: str) -> int:

@@ -184,6 +184,12 @@ class ConfigService:
         return self._agent.call("explain", {"queue_id": queue_id})
 
     @requires("config.read")
+    def details(self, _by: Principal, queue_id: str) -> dict[str, Any]:
+        """What the kernel knows of a queue beyond its counters. Raises `NotFound`, `Unavailable`."""
+        self._store.get("queue", queue_id)
+        return self._agent.call("details", {"queue_id": queue_id})
+
+    @requires("config.read")
     def pending(self, _by: Principal) -> PendingView | None:
         """The revision that waits for its confirmation."""
         pending = self._store.pending()

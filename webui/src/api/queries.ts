@@ -100,6 +100,9 @@ export const queueStatsHistoryQuery = (id: string, window: "2m" | "1h" | "24h") 
     refetchInterval: window === "2m" ? 30_000 : window === "1h" ? 10_000 : 60_000,
   });
 
+export const queueDetailsQuery = (id: string) =>
+  queryOptions({ queryKey: ["stats", "details", id], queryFn: () => need(api.GET("/api/v1/stats/queues/{queue_id}/details", { params: { path: { queue_id: id } } })), refetchInterval: 5_000 });
+
 export const interfaceHistoryQuery = (id: string) =>
   queryOptions({ queryKey: ["stats", "interface", id], queryFn: () => need(api.GET("/api/v1/stats/interfaces/{name}/history", { params: { path: { name: id }, query: { window: "2m" } } })), staleTime: Infinity, retry: false });
 

@@ -839,6 +839,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/stats/queues/{queue_id}/details": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * What the kernel knows of a queue beyond its counters
+         * @description Its sub-queues by address (PCQ): how many there may be, how many idle ones gave way to newcomers.
+         */
+        get: operations["queue_details"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/stats/interfaces": {
         parameters: {
             query?: never;
@@ -2285,6 +2307,28 @@ export interface components {
             download: components["schemas"]["QueueHistoryDirection"];
             /** @description max_limit now; 0 = none. */
             limit_bps: components["schemas"]["Total"];
+        };
+        SubqueuesOfDirection: {
+            /** @description Of one sub-queue now; 0 = unlimited. */
+            rate_bps: number;
+            /** @description Sub-queues that sent within the last second. */
+            active: number;
+            /** @description Idle sub-queues that gave way to another address. */
+            evicted: number;
+            /** @description Packets of addresses that found no place and shared one sub-queue. */
+            shared_packets: number;
+        };
+        Subqueues: {
+            /** @description Of all queues together, both directions. */
+            bound: number;
+            /** @description Busy ones of all queues. */
+            used: number;
+            upload: components["schemas"]["SubqueuesOfDirection"] | null;
+            download: components["schemas"]["SubqueuesOfDirection"] | null;
+        };
+        QueueDetails: {
+            id: string;
+            subqueues: components["schemas"]["Subqueues"];
         };
         InterfaceStats: {
             id: string;
@@ -4592,6 +4636,29 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    queue_details: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueDetails"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };

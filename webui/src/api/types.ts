@@ -30,6 +30,7 @@ export type ObjectVersion = Schemas["ObjectVersion"];
 export type Explain = Schemas["Explain"];
 export type QueueStats = Schemas["QueueStats"];
 export type QueueStatsAnswer = Schemas["QueueStatsAnswer"];
+export type QueueDetails = Schemas["QueueDetails"];
 export type QueueHistory = Schemas["QueueHistory"];
 export type InterfaceHistory = Schemas["InterfaceHistory"];
 export type InterfaceStats = Schemas["InterfaceStats"];

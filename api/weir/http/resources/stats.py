@@ -46,6 +46,20 @@ def queue_history(query: dict[str, Any], queue_id: str) -> Response:
     return answer({**body, "limit_bps": {"upload": limit.upload, "download": limit.download}})
 
 
+@area.operation(
+    "GET",
+    "/stats/queues/<string(maxlength=63):queue_id>/details",
+    scope=READ,
+    answers=stats.QueueDetails,
+)
+def queue_details(queue_id: str) -> Response:
+    """What the kernel knows of a queue beyond its counters
+
+    Its sub-queues by address (PCQ): how many there may be, how many idle ones gave way to newcomers.
+    """
+    return answer({"id": queue_id, **service().config.details(me(), queue_id)})
+
+
 @area.operation("GET", "/stats/interfaces", scope=READ, answers=stats.InterfaceStatsAnswer)
 def interface_stats() -> Response:
     """Live figures of the interfaces"""

@@ -84,6 +84,29 @@ class QueueHistory(Answer):
     limit_bps = fields.Nested(Total, metadata={"description": "max_limit now; 0 = none."})
 
 
+class SubqueuesOfDirection(Answer):
+    rate_bps = fields.Integer(metadata={"description": "Of one sub-queue now; 0 = unlimited."})
+    active = fields.Integer(metadata={"description": "Sub-queues that sent within the last second."})
+    evicted = fields.Integer(metadata={"description": "Idle sub-queues that gave way to another address."})
+    shared_packets = fields.Integer(
+        metadata={"description": "Packets of addresses that found no place and shared one sub-queue."}
+    )
+
+
+class Subqueues(Answer):
+    """A direction is null where the queue has none."""
+
+    bound = fields.Integer(metadata={"description": "Of all queues together, both directions."})
+    used = fields.Integer(metadata={"description": "Busy ones of all queues."})
+    upload = fields.Nested(SubqueuesOfDirection, allow_none=True)
+    download = fields.Nested(SubqueuesOfDirection, allow_none=True)
+
+
+class QueueDetails(Answer):
+    id = fields.String()
+    subqueues = fields.Nested(Subqueues)
+
+
 class InterfaceHistory(Answer):
     """Equally spaced samples, the oldest first; null where none was taken. Kept while the API runs."""
 

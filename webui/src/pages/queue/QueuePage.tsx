@@ -16,6 +16,7 @@ import { ExplainTable } from "./ExplainTable";
 import { Measured } from "./Measured";
 import { PathToRoot } from "./PathToRoot";
 import { QueueChanges } from "./QueueChanges";
+import { SubQueues } from "./SubQueues";
 import classes from "./Queue.module.css";
 
 export default function QueuePage() {
@@ -91,6 +92,7 @@ function Details({ queue, window, onWindow }: { queue: Queue; window: Window; on
           ) : null}
         </Section>
       </Columns>
+      <SubQueues id={queue.id} />
       <EnforcedBy queue={queue} />
       <ExplainTable id={queue.id} />
       <QueueChanges id={queue.id} />

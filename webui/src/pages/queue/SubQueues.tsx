@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useQuery } from "@tanstack/react-query";
+import { queueDetailsQuery } from "@/api/queries";
+import type { QueueDetails } from "@/api/types";
+import { SimpleTable, type Column } from "@/table/SimpleTable";
+import { Arrow, Section } from "@/ui/blocks";
+import { countText } from "@/ui/format";
+import { longRate } from "@/ui/rates";
+
+type Direction = "upload" | "download";
+type Row = NonNullable<QueueDetails["subqueues"]["upload"]> & { direction: Direction };
+
+const COLUMNS: readonly Column<Row>[] = [
+  { id: "direction", title: "Direction", render: (row) => <span><Arrow direction={row.direction} /> {row.direction}</span> },
+  { id: "rate", title: "Each may have", render: (row) => (row.rate_bps === 0 ? "no limit" : longRate(row.rate_bps)) },
+  { id: "active", title: "Sending now", render: (row) => countText(row.active) },
+  { id: "evicted", title: "Gave way to others", render: (row) => countText(row.evicted) },
+  { id: "shared", title: "Packets without a place", render: (row) => countText(row.shared_packets) },
+];
+
+function rowsOf({ subqueues }: QueueDetails): Row[] {
+  return (["upload", "download"] as const).flatMap((direction) => {
+    const found = subqueues[direction];
+    return found ? [{ ...found, direction }] : [];
+  });
+}
+
+/** Sub-queues by address (PCQ), where the queue has any: an idle one gives way to a newcomer, a busy one never. */
+export function SubQueues({ id }: { id: string }) {
+  const details = useQuery(queueDetailsQuery(id)).data;
+  const rows = details ? rowsOf(details) : [];
+  if (!details || rows.length === 0) return null;
+  const { used, bound } = details.subqueues;
+  return (
+    <Section title="Sub-queues by address" flush aside={<span className="dim">{countText(used)} of {countText(bound)} busy, of all queues</span>}>
+      <SimpleTable caption="Sub-queues by address" columns={COLUMNS} rows={rows} rowKey={(row) => row.direction} />
+    </Section>
+  );
+}
