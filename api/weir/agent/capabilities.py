@@ -36,18 +36,24 @@ def qdisc_refusals() -> dict[str, str]:
 
 class Capabilities:
     """What `status` answers. The datapath's features are tried in the background: on a slow machine that
-    takes many seconds, and nothing has to wait for it."""
+    takes many seconds, nothing has to wait for it, and while a router starts it would be in the way."""
 
     def __init__(self, qdiscs: Mapping[str, str], frr: Frr, library: Path | None) -> None:
         self._qdiscs = qdiscs
         self._frr = frr
         self._library = library
         self._probed = [Capability("datapath", False, "is being tried")]
+        self._stopped = threading.Event()
 
-    def probe(self, on_no_pacing: Callable[[str], None]) -> None:
+    def probe(self, on_no_pacing: Callable[[str], None], after_s: float = 0.0) -> None:
         """Try the datapath's features in a thread of its own. `on_no_pacing` hears why, if packets that
         were given departure times on fq were not held back."""
-        threading.Thread(target=self._probe, args=(on_no_pacing,), name="probe", daemon=True).start()
+        words = (on_no_pacing, after_s)
+        threading.Thread(target=self._probe, args=words, name="probe", daemon=True).start()
+
+    def stop(self) -> None:
+        """What has not been tried yet is not tried any more."""
+        self._stopped.set()
 
     def to_json(self) -> list[dict[str, Any]]:
         found = [
@@ -58,7 +64,9 @@ class Capabilities:
         down = self._frr.down_reason()
         return [*found, {"id": "frr", "available": not down, "reason": down or "works: static routes"}]
 
-    def _probe(self, on_no_pacing: Callable[[str], None]) -> None:
+    def _probe(self, on_no_pacing: Callable[[str], None], after_s: float) -> None:
+        if self._stopped.wait(after_s):
+            return
         try:
             self._probed = probe(self._library)
         except Problem as problem:
