@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.http.world import Live, World
+from weir import __version__
 from weir.cli.main import main
 
 EXPORT = """# 2024-05-02 10:00:00 by RouterOS 7.14.3
@@ -96,6 +100,24 @@ def test_errors_name_the_thing_and_have_their_code(
     weir: Weir, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     assert words in weir(*arguments, code=code).output
+
+
+def test_output_that_cannot_be_written_is_not_called_input(weir: Weir) -> None:
+    command = [sys.executable, "-m", "weir.cli.main", "queue", "list", "--json"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **weir.env},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
+
+
+def test_the_version_is_told(weir: Weir) -> None:
+    assert weir("--version").output == f"weir {__version__}\n"
 
 
 def test_a_router_that_does_not_answer_is_exit_code_3(weir: Weir) -> None:

@@ -17,6 +17,7 @@ from weir.model.limits import (
 )
 from weir.model.objects import NO_TOTAL, Pair, Queue, QueueType, TimeWindow, Total
 from weir.model.prefix import Prefix
+from weir.model.schedule import ALWAYS
 
 AWKWARD = st.sampled_from(
     [" ", '"', "\\", "$", "?", "/", ";", "=", ",", "<", ">", "'", "@", "✅", "é", "Ж", "{", "#", "!"]
@@ -54,7 +55,7 @@ def windows(draw: st.DrawFn) -> TimeWindow | None:
     end = draw(st.integers(start + 1, 1440))
     days = draw(st.sets(st.sampled_from(DAYS), min_size=1))
     window = TimeWindow(start, end, tuple(day for day in DAYS if day in days))
-    return None if window == TimeWindow(0, 1440, DAYS) else window
+    return None if window == ALWAYS else window
 
 
 TOTALS = st.one_of(

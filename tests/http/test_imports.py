@@ -70,6 +70,9 @@ def test_a_report_on_an_old_revision_is_refused(api: Client) -> None:
 
 def test_a_report_can_be_staged(api: Client) -> None:
     report = upload(api, "routeros", EXPORT).json
+    timed = {"candidate": True, "confirm_within_s": 60}
+    refused = api("POST", f"/import/reports/{report['id']}/commit", timed)
+    assert (refused.status_code, refused.json["path"]) == (422, "confirm_within_s")
     staged = api("POST", f"/import/reports/{report['id']}/commit", {"candidate": True})
     assert staged.status_code == 202
     assert staged.json["candidate"]["change_count"] == 3

@@ -50,6 +50,8 @@ def test_errors_of_the_framework(shared_api: Client) -> None:
         b"[]",
         b'"text"',
         b"\xef\xbb\xbf{}",
+        b'{"name": "a", "name": "b"}',
+        b'{"name": "a", "max_limit_bps": {"upload": 1, "upload": 2}}',
     ],
 )
 @pytest.mark.parametrize("path", ["/queues", "/queues/bulk", "/auth/sign-in", "/candidate/commit"])

@@ -67,6 +67,9 @@ def test_a_patch_with_null_resets_to_the_default(api: Client) -> None:
     answer = api("PATCH", f"/queues/{made['id']}", {"comment": None, "priority": None}, etag=made["etag"])
     assert answer.json["comment"] == ""
     assert answer.json["priority"] == {"upload": 8, "download": 8}
+    other = add(api, "other")
+    last = api("PATCH", f"/queues/{made['id']}", {"position": None}, etag=answer.json["etag"])
+    assert last.json["position"] > other["position"]
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
@@ -108,6 +111,14 @@ def test_an_unknown_parent_is_named(api: Client) -> None:
     answer = api("POST", "/queues", {**ACME, "parent": "nobody"})
     assert answer.status_code == 422
     assert "nobody" in answer.json["detail"]
+
+
+def test_an_error_is_first_said_of_what_was_sent(api: Client) -> None:
+    assert api("PUT", "/queues/b", {"name": "acme"}).status_code == 201
+    for queue_id in ("a", "c"):
+        refused = api("PUT", f"/queues/{queue_id}", {"name": "acme"})
+        assert refused.json["path"] == f"queue/{queue_id}/name"
+        assert refused.json["detail"] == "queue b has the same name, 'acme' (and 1 more error)"
 
 
 def test_a_queue_shows_its_path_children_and_warnings(api: Client) -> None:
@@ -165,6 +176,7 @@ def test_lists_are_filtered_sorted_and_paged(api: Client) -> None:
         "?cursor=a&offset=1",
         "?disabled=maybe",
         "?unknown=1",
+        "?limit=1&limit=2",
         "?q=" + "x" * 300,
     ],
 )

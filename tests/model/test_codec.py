@@ -142,6 +142,12 @@ def test_a_time_window_may_last_until_midnight() -> None:
     assert queue.time == TimeWindow(1080, 1440, ("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 
 
+def test_a_time_window_that_is_always_open_is_none() -> None:
+    queue = from_json("queue", {"id": "q1", "name": "x", "time": {"start": "00:00", "end": "24:00"}})
+    assert isinstance(queue, Queue)
+    assert queue.time is None
+
+
 @pytest.mark.parametrize(
     ("target", "patch", "result"),
     [  # RFC 7396, appendix A

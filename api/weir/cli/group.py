@@ -79,7 +79,8 @@ class Group(click.Group):
         except Problem as problem:
             fail(problem.message, 2)
         except OSError as error:
-            fail(f"{error.filename or 'input'}: {error.strerror or error}", 2)
+            where = f"{error.filename}: " if error.filename else ""
+            fail(f"{where}{error.strerror or error}", 2)
 
 
 def refuse(error: ApiError) -> NoReturn:

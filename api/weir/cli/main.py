@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import click
 
+from weir import __version__
 from weir.cli import accounts, backup, changes, files, network, queues, system, tuning, updates
 from weir.cli.group import Group, Session
 
@@ -13,6 +14,7 @@ from weir.cli.group import Group, Session
 @click.option("--url", envvar="WEIR_URL", help="The router, as in http://192.0.2.1:8080 (WEIR_URL).")
 @click.option("--token", envvar="WEIR_TOKEN", help="An API token (WEIR_TOKEN); or use `weir login`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's answers as JSON.")
+@click.version_option(__version__, prog_name="weir", message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context, url: str | None, token: str | None, as_json: bool) -> None:
     """Configure and watch a Weir router."""

@@ -13,6 +13,7 @@ from weir.formats.report import quoted
 from weir.model.limits import DAYS, INTERFACE_ID, MAX_BUCKET_SIZE_MS, MAX_BURST_TIME_MS, MINUTES_PER_DAY
 from weir.model.objects import NO_TOTAL, Pair, Queue, TimeWindow, Total
 from weir.model.prefix import looks_like_prefix
+from weir.model.schedule import ALWAYS
 
 _DEFAULT = Queue("default", "default")
 
@@ -139,7 +140,8 @@ def _read_time(draft: Draft, cell: str) -> None:
     start_min, end_min = time_ms(start) // 60_000, time_ms(end) // 60_000
     if not start_min < end_min <= MINUTES_PER_DAY:
         raise ValueError("a window ends after it begins and by 24:00; for a night make two queues")
-    draft.values["time"] = TimeWindow(start_min, end_min, tuple(day for day in DAYS if day in days))
+    window = TimeWindow(start_min, end_min, tuple(day for day in DAYS if day in days))
+    draft.values["time"] = None if window == ALWAYS else window
 
 
 def _read_comment(draft: Draft, cell: str) -> None:

@@ -147,7 +147,10 @@ def patch(
     """PATCH: RFC 7396 merge onto the present object, which is then validated as a whole."""
     current = find(kind, object_id, staged=staged)
     expects = expected_etag(current, kind, object_id)
-    item = codec.patched(current.object, writable(changes))
+    given = writable(changes)
+    if kind == "queue" and "position" in given and given["position"] is None:
+        given["position"] = _position(None, given.get("parent", getattr(current.object, "parent", None)))
+    item = codec.patched(current.object, given)
     return write(Edit(kind, object_id, item, expects), render, staged=staged, created=False)
 
 

@@ -19,10 +19,22 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+def _refuse_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """RFC 8259 leaves open which of two values of a name counts: the sender meant something else."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadRequest(f"The body gives {twice!r} twice in one object.", code="bad-json")
+    return found
+
+
 def read_json(raw: bytes) -> Any:
     """Parse RFC 8259 JSON. Raises BadRequest that says where the syntax error is."""
     try:
-        return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+        return json.loads(
+            raw.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_refuse_repetition
+        )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise BadRequest(f"The body is not JSON: {error.msg} at {where}.", code="bad-json") from error
@@ -51,6 +63,13 @@ class BodyParser(FlaskParser):
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:
         return read_object(req.get_data(cache=True))
+
+    def load_querystring(self, req: Request, schema: ma.Schema) -> Any:
+        for name, values in req.args.lists():
+            if len(values) > 1:
+                message = f"{name} is given {len(values)} times."
+                raise InvalidRequest(message, code="invalid-request", path=name)
+        return super().load_querystring(req, schema)
 
     def handle_error(
         self,

@@ -23,6 +23,7 @@ from weir.model.objects import (
 )
 from weir.model.problem import Invalid
 from weir.model.reader import DIRECTIONS, Reader, shown
+from weir.model.schedule import ALWAYS
 
 _QUEUE_FIELDS = frozenset(Queue.__slots__)
 _TOTAL_FIELDS = frozenset(Total.__slots__)
@@ -85,7 +86,8 @@ def _read_time(reader: Reader) -> TimeWindow | None:
     days = inner.list_of("days", 7, _read_day) if "days" in inner.data else limits.DAYS
     if not days:
         inner.error("days", "bad-time", "must name at least one day")
-    return TimeWindow(start_min, end_min, tuple(day for day in limits.DAYS if day in days))
+    window = TimeWindow(start_min, end_min, tuple(day for day in limits.DAYS if day in days))
+    return None if window == ALWAYS else window
 
 
 def _read_day(value: object) -> str:

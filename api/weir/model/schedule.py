@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from weir.model.limits import DAYS
+from weir.model.limits import DAYS, MINUTES_PER_DAY
 from weir.model.objects import TimeWindow
+
+ALWAYS = TimeWindow(0, MINUTES_PER_DAY, DAYS)
+"""The same as no window, which is what it becomes where one is read: RouterOS exports have it."""
 
 
 def is_open(window: TimeWindow | None, now_local: datetime) -> bool:

@@ -168,7 +168,7 @@ class Engine:
         changes = request.produce(transaction)
         trial = self._running.try_changes(lambda _: changes)
         if request.kind != "rollback":
-            require_valid(trial.findings)
+            require_valid(trial.findings, trial.changes)
         timing.mark("validate")
         if request.also is not None:
             request.also(transaction)

@@ -144,10 +144,13 @@ class Running:
             self._flagged.update(changes)
 
 
-def require_valid(findings: Sequence[Finding]) -> None:
-    """Raises `Invalid` with all findings when one of them is an error."""
+def require_valid(findings: Sequence[Finding], changes: Sequence[Change]) -> None:
+    """Raises `Invalid` with all findings when one is an error; first come those of what was changed."""
     errors = [item for item in findings if item.severity == "error"]
     if errors:
-        first = errors[0]
-        more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
-        raise Invalid(f"{first.message}{more}", code=first.code, path=first.path, findings=findings)
+        changed = {(change.kind, change.id) for change in changes}
+        ordered = sorted(findings, key=lambda item: (item.kind, item.id) not in changed)
+        first = next(item for item in ordered if item.severity == "error")
+        count = len(errors) - 1
+        more = f" (and {count} more error{'s' if count > 1 else ''})" if count else ""
+        raise Invalid(f"{first.message}{more}", code=first.code, path=first.path, findings=ordered)

@@ -2444,7 +2444,7 @@ export interface components {
              */
             confirm_within_s: number | null;
             /**
-             * @description true: put the changes into your candidate instead.
+             * @description true: put the changes into your candidate instead; takes no confirmation.
              * @default false
              */
             candidate: boolean;

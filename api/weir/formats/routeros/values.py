@@ -59,9 +59,6 @@ def _halves(text: str, read: Callable[[str], T]) -> tuple[T, T, bool]:
     return (first, read(download.strip()), False) if slash else (first, first, True)
 
 
-ALWAYS = TimeWindow(0, MINUTES_PER_DAY, DAYS)
-
-
 class Window(NamedTuple):
     """`over_midnight`: the window ends on the next day, which one window of Weir cannot say."""
 

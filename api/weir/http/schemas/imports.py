@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from marshmallow import fields
+from typing import Any
+
+from marshmallow import ValidationError, fields, validates_schema
 
 from weir.http.schemas.base import Answer, Flag, QueryFlag, Text, one_of
 from weir.http.schemas.changes import CommitInput, Counts, KernelEffect
@@ -72,5 +74,11 @@ class ImportLinesQuery(Page):
 
 class ImportCommitInput(CommitInput):
     candidate = Flag(
-        load_default=False, metadata={"description": "true: put the changes into your candidate instead."}
+        load_default=False,
+        metadata={"description": "true: put the changes into your candidate instead; takes no confirmation."},
     )
+
+    @validates_schema
+    def commits_what_it_confirms(self, data: dict[str, Any], **_: Any) -> None:
+        if data["candidate"] and data["confirm_within_s"] is not None:
+            raise ValidationError("A candidate is confirmed when it is committed.", "confirm_within_s")
