@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 
 PORT ?= 8080
 LAB ?= namespaces
+$(if $(filter-out namespaces vm,$(LAB)),$(error LAB=$(LAB): choose namespaces or vm))
 PYTHON := build/venv/bin/python
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)

@@ -17,8 +17,8 @@ from lab.netns import LabError
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
     try:
+        arguments = _parser().parse_args()
         arguments.command(arguments)
     except LabError as error:
         sys.exit(f"lab: {error}")
@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (run, up):
         command.add_argument("--vm", action="store_true", help="inside the virtual machine of lab/vm")
     for command in (run, up, vm, pictures):
-        command.add_argument("--port", type=int, default=plan.DEFAULT_PORT)
+        command.add_argument("--port", type=_port, default=plan.DEFAULT_PORT)
         command.add_argument("--address", default="127.0.0.1", help="where the API listens")
         command.add_argument("--url", help="how users reach it, when something forwards to it")
         command.add_argument("--no-traffic", action="store_true", help="no traffic of its own")
@@ -49,6 +49,12 @@ def _parser() -> argparse.ArgumentParser:
     down = commands.add_parser("down", help="remove the lab, whoever started it")
     down.set_defaults(command=_down)
     return parser
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) < 65_536):
+        raise LabError(f"PORT={text} is not a port: a number from 1 to 65535")
+    return int(text)
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -88,6 +94,7 @@ def _vm(arguments: argparse.Namespace) -> None:
 
 def _up(arguments: argparse.Namespace) -> None:
     """Start `run` in the background and wait until it says that it is ready."""
+    lifecycle.require_root()
     reader, writer = os.pipe()
     plan.BUILD.mkdir(exist_ok=True)
     log = plan.BUILD / "lab.log"

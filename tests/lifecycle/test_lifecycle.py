@@ -154,11 +154,27 @@ def test_a_taken_port_is_named_and_nothing_is_left() -> None:
 
 
 def test_without_root_one_sentence_says_so() -> None:
-    command = [sys.executable, "-m", "lab.confine", str(plan.API_UID), _exposed(), *LAB, "run"]
-    refused = subprocess.run(command, cwd=plan.ROOT, capture_output=True, text=True, check=False)
+    for how in ("run", "up"):
+        command = [sys.executable, "-m", "lab.confine", str(plan.API_UID), _exposed(), *LAB, how]
+        refused = subprocess.run(command, cwd=plan.ROOT, capture_output=True, text=True, check=False)
+        assert refused.returncode == 1
+        assert refused.stderr.strip().startswith("lab: the lab needs root")
+        assert len(refused.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "99999", "80x", "-1", "\N{SUPERSCRIPT TWO}"])
+def test_a_port_that_cannot_be_is_named(port: str) -> None:
+    refused = lab("up", f"--port={port}")
     assert refused.returncode == 1
-    assert refused.stderr.strip().startswith("lab: the lab needs root")
-    assert len(refused.stderr.strip().splitlines()) == 1
+    assert refused.stderr.strip() == f"lab: PORT={port} is not a port: a number from 1 to 65535"
+
+
+def test_a_kind_of_lab_that_is_none_is_named() -> None:
+    refused = subprocess.run(
+        ["make", "lab", "LAB=foo"], cwd=plan.ROOT, capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 2
+    assert "LAB=foo: choose namespaces or vm" in refused.stderr
 
 
 def _exposed() -> str:
