@@ -57,11 +57,17 @@ struct weir_passage {
 /* Finds the packet in the flow table and fills in what becomes of its addresses. False: not there. */
 typedef bool (*weir_find_flow)(struct xdp_md *ctx, struct weir_route *route);
 
+/* Takes numbers only, so that a passage need not lie in memory for a function that is seldom called. */
+static __noinline int weir_note_up(__u32 flow, __u64 now_ns, __u32 from_place, enum weir_up_reason reason)
+{
+	weir_goes_up(flow, now_ns);
+	weir_port_count_up(from_place, reason);
+	return XDP_PASS;
+}
+
 static __always_inline int weir_go_up(const struct weir_passage *passage, enum weir_up_reason reason)
 {
-	weir_goes_up(passage->route.flow, passage->now_ns);
-	weir_port_count_up(passage->from_place, reason);
-	return XDP_PASS;
+	return weir_note_up(passage->route.flow, passage->now_ns, passage->from_place, reason);
 }
 
 /*

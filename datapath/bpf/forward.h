@@ -121,7 +121,8 @@ static __always_inline __u32 weir_flow_hash(const struct weir_route *route)
 	mixed = mixed * 0x9e3779b97f4a7c15ULL ^ route->destination.high ^ route->destination.low;
 	mixed = mixed * 0x9e3779b97f4a7c15ULL ^
 		((__u64)route->fib.sport << 32 | (__u32)route->fib.dport << 8 | route->fib.l4_protocol);
-	return mixed * 0x9e3779b97f4a7c15ULL >> 48 & (WEIR_UP_FLOWS - 1);
+	mixed = mixed * 0x9e3779b97f4a7c15ULL >> 32;
+	return WEIR_UP_GROUPS + (mixed * (WEIR_UP_STAMPS - WEIR_UP_GROUPS) >> 32);
 }
 
 static __always_inline bool weir_is_for(const struct ethhdr *ethernet, const struct weir_port *port)

@@ -117,7 +117,7 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 	case WEIR_MAP_DEVICES:
 		return WEIR_PORTS;
 	case WEIR_MAP_UP:
-		return WEIR_UP_FLOWS;
+		return WEIR_UP_STAMPS;
 	case WEIR_MAP_QUANTA:
 		return WEIR_QUANTA;
 	default:

@@ -18,7 +18,7 @@ from weir.adapters.subqueue_records import SubqueuesRecord
 
 UPLOAD, DOWNLOAD = 0, 1
 SECOND_NS = 1_000_000_000
-UP_FLOWS = 32768
+UP_STAMPS = 32768
 QUANTA = 1024
 QUANTUM = struct.Struct("=IIIIQQ")  # line, left_tk, age, reserved, start_tk, taken_tk
 LIVE = 0x40
@@ -116,11 +116,19 @@ class Loaded:
     def forget_what_went_up(self) -> None:
         """As if no flow had sent a packet up the stack and no class had one in fq."""
         fd = self.datapath.map_fd("weir_up")
-        with mmap.mmap(fd, UP_FLOWS * 4) as stamps:
-            stamps[:] = bytes(UP_FLOWS * 4)
+        with mmap.mmap(fd, UP_STAMPS * 4) as stamps:
+            stamps[:] = bytes(UP_STAMPS * 4)
         os.close(fd)
         for line in range(self.datapath.usage().classes[1] * 2):
             struct.pack_into("<I", self._lines, line * 64 + 60, 0)
+
+    def stamps_of_what_went_up(self) -> set[int]:
+        """Places in weir_up where something is."""
+        fd = self.datapath.map_fd("weir_up")
+        with mmap.mmap(fd, UP_STAMPS * 4) as stamps:
+            found = struct.unpack(f"<{UP_STAMPS}I", stamps)
+        os.close(fd)
+        return {place for place, stamp in enumerate(found) if stamp}
 
     def backlog(self, slot: int, direction: int) -> Backlog:
         return Backlog(*_BACKLOG.unpack_from(self._waits, (slot * 2 + direction) * BACKLOG_SIZE))

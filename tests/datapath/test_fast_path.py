@@ -24,6 +24,8 @@ SLOT = 3
 XDP_DROP, XDP_PASS, XDP_REDIRECT = 1, 2, 4
 FAST = Role.CLASSIFY | Role.SHAPE | Role.FAST
 UP_MARGIN_NS, HELD_MARGIN_NS, STAMP_NS = 5_000_000, 20_000_000, 1 << 16
+UP_GROUP, UP_GROUPS = 64, 512
+"""Flows with a common stamp in weir_up, and how many such stamps come before those of flows."""
 
 
 OWN_MAC, PEER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:0a"
@@ -227,6 +229,34 @@ def test_a_packet_does_not_overtake_one_of_its_flow_that_went_up(fast: Fast) -> 
             assert fast.sent_up("wan0")["order"] == 1
             return
     pytest.fail("this machine is too busy to run two packets within 5 ms")
+
+
+def flows_of_one_group(fast: Fast) -> tuple[int, int]:
+    """Ports of two flows with stamps of their own, but a common one for their group."""
+    members: dict[int, int] = {}
+    fast.loaded.set_clock_tk(SLOT, DOWNLOAD, (time.monotonic_ns() + SECOND_NS // 2) * 16)
+    for port in range(2000, 4000):
+        before = fast.loaded.stamps_of_what_went_up()
+        assert fast.from_wan(download(port))[0] == XDP_PASS
+        for place in fast.loaded.stamps_of_what_went_up() - before:
+            if place >= UP_GROUPS and members.setdefault(place // UP_GROUP, port) != port:
+                return members[place // UP_GROUP], port
+    pytest.fail("no two of 2,000 flows share a group")
+
+
+def test_a_flow_stays_in_the_fast_path_while_another_of_its_group_is_held(fast: Fast) -> None:
+    held, free = flows_of_one_group(fast)
+    for _ in range(100):
+        pause(UP_MARGIN_NS + 2 * STAMP_NS)
+        began_ns = time.monotonic_ns()
+        fast.loaded.set_clock_tk(SLOT, DOWNLOAD, (began_ns + SECOND_NS // 2) * 16)
+        assert fast.from_wan(download(held))[0] == XDP_PASS
+        fast.loaded.set_clock_tk(SLOT, DOWNLOAD, 0)
+        verdicts = fast.from_wan(download(held))[0], fast.from_wan(download(free))[0]
+        if time.monotonic_ns() - began_ns < UP_MARGIN_NS:
+            assert verdicts == (XDP_PASS, XDP_REDIRECT)
+            return
+    pytest.fail("this machine is too busy to run three packets within 5 ms")
 
 
 def test_a_flow_comes_back_to_the_fast_path_after_a_pause(fast: Fast) -> None:

@@ -295,7 +295,9 @@ enum weir_up_reason {
 	WEIR_UPS = 8,
 };
 
-#define WEIR_UP_FLOWS 32768 /* power of two */
+#define WEIR_UP_STAMPS 32768 /* power of two */
+#define WEIR_UP_GROUP 64 /* flows with a common stamp besides their own: stamp `flow / WEIR_UP_GROUP` */
+#define WEIR_UP_GROUPS (WEIR_UP_STAMPS / WEIR_UP_GROUP) /* stamps of flows follow theirs */
 #define WEIR_UP_SHIFT 16 /* stamps are in 2^16 ns */
 
 struct weir_port_counters {
