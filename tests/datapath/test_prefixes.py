@@ -209,7 +209,7 @@ def test_more_than_32_v6_lengths_are_refused(datapath: Datapath) -> None:
         (0, 4, 0, 33, 1),
         (0, 4, 0, 8, 0),
         (0, 4, 0, 8, 4096),
-        (1, 4, 0, 8, 1),
+        (4, 4, 0, 8, 1),
     ],
 )
 def test_what_makes_no_sense_is_refused(datapath: Datapath, entry: tuple[int, int, int, int, int]) -> None:
