@@ -27,6 +27,8 @@ def check(answer: Any, status: int, code: str | None = None) -> None:
 
 def test_errors_of_the_framework(shared_api: Client) -> None:
     check(shared_api("GET", "/nothing"), 404, "not-found")
+    long_name = shared_api("PUT", "/interfaces/a-name-of-seventeen", {})
+    assert "/api/v1/interfaces/a-name-of-seventeen" in long_name.json["detail"]
     check(shared_api("GET", "/api/v2/queues"), 404)
     missing = shared_api("DELETE", "/queues")
     check(missing, 405, "method-not-allowed")

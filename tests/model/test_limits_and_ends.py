@@ -91,3 +91,12 @@ def test_every_option_that_does_nothing_is_named(options: dict[str, str], named:
     item = QueueType("mine", "pcq", tuple(sorted(options.items())))
     found = validate_all(Document([item]))
     assert {finding.field for finding in found} == {f"options.{name}" for name in named}
+
+
+def test_an_option_in_vain_is_said_with_its_value_and_why() -> None:
+    item = QueueType("mine", "pfifo", (("pfifo-limit", "many"), ("pfifo-size", "9")))
+    assert [found.message for found in validate_all(Document([item]))] == [
+        "the option pfifo-limit of queue type 'mine' is 'many', which is not a number from 0 to 1000000: "
+        "the default holds",
+        "the option pfifo-size of queue type 'mine' has no effect on the kind pfifo",
+    ]

@@ -174,15 +174,6 @@ SAID = [
         ),
     ),
     (
-        [QueueType("mine", "pfifo", (("pfifo-limit", "many"), ("pfifo-size", "9")))],
-        (
-            "warning queue-type/mine/options.pfifo-limit the option pfifo-limit of queue type 'mine' is "
-            "'many', which is not a number from 0 to 1000000: the default holds",
-            "warning queue-type/mine/options.pfifo-size the option pfifo-size of queue type 'mine' has no "
-            "effect on the kind pfifo",
-        ),
-    ),
-    (
         [
             *(WAN, Interface("eth9")),
             *(Queue(name, name, ("10.0.0.1/32",), dst=dst) for name, dst in (("q1", "wan0"), ("q2", "eth9"))),

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from weir.model import problem as model
 from weir.model.problem import Finding, Problem
+from weir.model.reader import shown
 
 log = logging.getLogger("weir.http")
 
@@ -113,7 +114,8 @@ def render_http(error: HTTPException) -> Response:
     if status < 400:
         return Response(status=status, headers=error.get_headers())
     phrase = HTTPStatus(status).phrase
-    response = _document(status, phrase.lower().replace(" ", "-"), error.description or phrase)
+    detail = f"There is nothing at {shown(request.path)}." if status == 404 else error.description or phrase
+    response = _document(status, phrase.lower().replace(" ", "-"), detail)
     for name, value in error.get_headers():
         if name.lower() == "allow":
             response.headers[name] = value

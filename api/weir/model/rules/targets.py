@@ -140,23 +140,9 @@ def _shown_targets(queue: Queue) -> str:
 
 def interface_target(view: View, queue: Queue) -> Iterator[Finding]:
     for name in interface_targets(queue):
+        yield from _missing_interface(view, queue, "target", name)
         interface = view.document.interface(name)
-        if interface is None:
-            yield warning(
-                "unknown-interface",
-                queue,
-                "target",
-                f"queue {queue.name!r} has the target {name!r}, which is neither a prefix nor a configured "
-                "interface; it matches nothing until there is one",
-            )
-        elif interface.disabled:
-            yield warning(
-                "interface-disabled",
-                queue,
-                "target",
-                f"queue {queue.name!r} has the target {name!r}, an interface that is disabled",
-            )
-        elif interface.role == "wan":
+        if interface is not None and interface.role == "wan" and not interface.disabled:
             yield warning(
                 "wan-target",
                 queue,
@@ -164,6 +150,30 @@ def interface_target(view: View, queue: Queue) -> Iterator[Finding]:
                 f"queue {queue.name!r} has the WAN interface {name!r} as target: what your users download is "
                 "upload as seen from there",
             )
+
+
+def interface_dst(view: View, queue: Queue) -> Iterator[Finding]:
+    if queue.dst is not None and not looks_like_prefix(queue.dst):
+        yield from _missing_interface(view, queue, "dst", queue.dst)
+
+
+def _missing_interface(view: View, queue: Queue, field: str, name: str) -> Iterator[Finding]:
+    interface = view.document.interface(name)
+    if interface is None:
+        yield warning(
+            "unknown-interface",
+            queue,
+            field,
+            f"queue {queue.name!r} has the {field} {name!r}, which is neither a prefix nor a configured "
+            "interface; it matches nothing until there is one",
+        )
+    elif interface.disabled:
+        yield warning(
+            "interface-disabled",
+            queue,
+            field,
+            f"queue {queue.name!r} has the {field} {name!r}, an interface that is disabled",
+        )
 
 
 def unknown_domain(view: View, queue: Queue) -> Iterator[Finding]:
@@ -195,27 +205,6 @@ def _users_of_domain(view: View, change: Change) -> Iterator[str]:
             for everything in EVERYTHING:
                 for packed in targets.inside(pack(everything, domain)):
                     yield from targets.get(packed)
-
-
-def interface_dst(view: View, queue: Queue) -> Iterator[Finding]:
-    if queue.dst is None or looks_like_prefix(queue.dst):
-        return
-    interface = view.document.interface(queue.dst)
-    if interface is None:
-        yield warning(
-            "unknown-interface",
-            queue,
-            "dst",
-            f"queue {queue.name!r} has the dst {queue.dst!r}, which is neither a prefix nor a configured "
-            "interface; it matches nothing until there is one",
-        )
-    elif interface.disabled:
-        yield warning(
-            "interface-disabled",
-            queue,
-            "dst",
-            f"queue {queue.name!r} has the dst {queue.dst!r}, an interface that is disabled",
-        )
 
 
 def mapped_address(_view: View, queue: Queue) -> Iterator[Finding]:
