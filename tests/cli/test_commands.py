@@ -144,6 +144,7 @@ def test_an_import_is_reported_then_committed(weir: Weir, tmp_path: Path) -> Non
 
     weir("import", "routeros", str(file), stdin="n\n", code=1)
     assert "--yes" in weir("import", "routeros", str(file), code=1).output
+    assert "--yes" in weir("import", "routeros", str(file), "--json", code=2).output
     assert weir.json("queue", "list")["items"] == []
 
     done = weir("import", "routeros", str(file), "--yes", "-m", "moving in")

@@ -10,7 +10,7 @@ import click
 
 from weir.cli import output
 from weir.cli.client import LONG_TIMEOUT, segment
-from weir.cli.group import CONFLICT, Command, Session, pass_session
+from weir.cli.group import CONFLICT, Command, Session, fail, pass_session
 
 Json = dict[str, Any]
 FORMATS = ("routeros", "libreqos", "csv")
@@ -70,12 +70,8 @@ def import_files(
             "There is nothing to commit." if not _counted(answer) else "It cannot be committed.", err=True
         )
         click.get_current_context().exit(CONFLICT if _counted(answer) else 0)
-    if not yes and not candidate and not session.json:
-        try:
-            click.confirm("Commit this?", abort=True)
-        except click.Abort:
-            click.echo("\nNothing was committed. Without a terminal, --yes says that it should be.", err=True)
-            raise
+    if not yes and not candidate:
+        _ask_to_commit(session)
     body = {"message": message, "confirm_within_s": confirm_within, "candidate": candidate}
     done = client.write("POST", f"{path}/commit", body)
     if session.json:
@@ -84,6 +80,17 @@ def import_files(
         output.staged(done)
     else:
         output.committed(done)
+
+
+def _ask_to_commit(session: Session) -> None:
+    """Ends the command unless the answer is yes; who reads JSON is no one to ask."""
+    if session.json:
+        fail("nothing was committed: with --json, --yes says that it should be", 2)
+    try:
+        click.confirm("Commit this?", abort=True)
+    except click.Abort:
+        click.echo("\nNothing was committed. Without a terminal, --yes says that it should be.", err=True)
+        raise
 
 
 def _counted(answer: Json) -> int:
