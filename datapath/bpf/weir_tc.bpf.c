@@ -32,6 +32,7 @@
 #include "lookup.h"
 #include "parse.h"
 #include "ports.h"
+#include "round_trip.h"
 #include "totals.h"
 #include "wait.h"
 
@@ -41,6 +42,7 @@
 struct weir_weight {
 	__u32 segments;
 	__u32 ip_bytes;
+	__u32 l3_offset;
 };
 
 static __always_inline int weir_parse_once(struct __sk_buff *skb, const struct weir_port *port,
@@ -73,7 +75,7 @@ static __always_inline int weir_parse(struct __sk_buff *skb, const struct weir_p
 /* The qdisc layer sets wire_len to the length of all segments with their headers before this hook. */
 static __always_inline struct weir_weight weir_weigh(struct __sk_buff *skb, __u32 l3_offset)
 {
-	struct weir_weight weight = { .segments = 1 };
+	struct weir_weight weight = { .segments = 1, .l3_offset = l3_offset };
 	__u32 wire = skb->wire_len > skb->len ? skb->wire_len : skb->len;
 
 	if (skb->gso_segs > 1)
@@ -89,6 +91,15 @@ static __always_inline __u32 weir_charged_bytes(const struct weir_weight *weight
 	if (bytes < 0)
 		return 0;
 	return bytes > WEIR_MAX_BYTES ? WEIR_MAX_BYTES : bytes;
+}
+
+static __noinline int weir_see_round_trip(struct __sk_buff *skb, __u32 index, __u32 l3_offset)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (l3_offset <= WEIR_HEADERS_MAX)
+		weir_trip_see(index, data + l3_offset, end);
+	return 0;
 }
 
 /* What the functions of wait.h need, gathered only when one is called. */
@@ -115,6 +126,8 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 	};
 	enum weir_conformance conformance = WEIR_OVER_LIMIT;
 
+	if (weir_is_looked_at(index, pace.now_tk))
+		weir_see_round_trip(skb, index, weight->l3_offset);
 	if (!subqueue)
 		conformance = weir_enter(line, &pace);
 	else if (!weir_subqueue_over(subqueue, &pace))
@@ -143,6 +156,8 @@ static __always_inline int weir_hand_to_tree(struct __sk_buff *skb, const struct
 	struct weir_pace pace = { .burst_min = port->burst_min };
 	struct weir_detail *detail;
 
+	if (weir_is_looked_at(index, bpf_ktime_get_coarse_ns() << WEIR_TICK_SHIFT))
+		weir_see_round_trip(skb, index, weight->l3_offset);
 	if (weir_has_totals()) {
 		pace.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT;
 		pace.bytes = weir_charged_bytes(weight, port->overhead_bytes);

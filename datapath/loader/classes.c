@@ -113,6 +113,7 @@ static void line_clear(struct weir *weir, uint32_t index)
 	weir_publish(&detail->key, 0);
 	total_store(weir, line, index % 2, 0);
 	weir_subqueues_clear(weir, index);
+	weir_round_trips_clear(weir, index);
 	memset(line, 0, sizeof(*line));
 	memset(detail, 0, sizeof(*detail));
 	weir_publish(&line->flags, age);

@@ -26,6 +26,7 @@ enum weir_map {
 	WEIR_MAP_SUBQUEUES,
 	WEIR_MAP_HOSTS,
 	WEIR_MAP_FAR,
+	WEIR_MAP_TRIPS,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };
@@ -126,6 +127,7 @@ uint64_t weir_cost_of(uint64_t rate_bps);
 
 /* subqueues.c */
 void weir_subqueues_open(struct weir *weir);
+void weir_round_trips_clear(struct weir *weir, uint32_t line);
 void weir_subqueues_clear(struct weir *weir, uint32_t line); /* a line that is cleared gives its row back */
 bool weir_subqueues_by_source(struct weir *weir); /* some upload has them: ports need WEIR_ROLE_HOSTS */
 

@@ -37,6 +37,7 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_SUBQUEUES] = "weir_subqueues",
 	[WEIR_MAP_HOSTS] = "weir_hosts",
 	[WEIR_MAP_FAR] = "weir_far",
+	[WEIR_MAP_TRIPS] = "weir_trips",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -88,6 +89,8 @@ static uint32_t value_size(enum weir_map map)
 		return sizeof(struct weir_subqueues);
 	case WEIR_MAP_HOSTS:
 		return sizeof(struct weir_host);
+	case WEIR_MAP_TRIPS:
+		return sizeof(struct weir_round_trips);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -118,6 +121,8 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 		return WEIR_PORTS;
 	case WEIR_MAP_UP:
 		return WEIR_UP_STAMPS;
+	case WEIR_MAP_TRIPS:
+		return WEIR_ROUND_TRIP_ROWS;
 	case WEIR_MAP_QUANTA:
 		return WEIR_QUANTA;
 	default:
@@ -263,6 +268,24 @@ static int take_map(struct weir *weir, enum weir_map map, const struct weir_meta
 	return error ?: map_memory(weir, map, meta);
 }
 
+/* Round trips came after the ABI: an older build has pinned all maps but this one. */
+static bool is_missing(const struct weir *weir, enum weir_map map)
+{
+	char path[512];
+
+	return map == WEIR_MAP_TRIPS && !weir_pin_path(weir, weir_map_names[map], path, sizeof(path)) &&
+	       access(path, F_OK);
+}
+
+static int add_map(struct weir *weir, enum weir_map map, const struct weir_meta *meta)
+{
+	int error;
+
+	weir->map_fd[map] = create_map(map, meta);
+	error = weir->map_fd[map] < 0 ? weir->map_fd[map] : map_memory(weir, map, meta);
+	return error ?: pin_map(weir, map);
+}
+
 static int take_maps(struct weir *weir)
 {
 	const struct weir_meta *meta;
@@ -275,7 +298,7 @@ static int take_maps(struct weir *weir)
 		return weir_fail(EPROTO, "the maps pinned in %s are of ABI %u, this build needs %u",
 				 weir->pin_dir, meta->abi, WEIR_ABI);
 	for (enum weir_map map = 0; map < WEIR_MAP_META && !error; map++)
-		error = take_map(weir, map, meta);
+		error = is_missing(weir, map) ? add_map(weir, map, meta) : take_map(weir, map, meta);
 	return error;
 }
 

@@ -62,6 +62,13 @@ struct weir_subqueues_state {
 	uint32_t reserved;
 };
 
+/* Round trips of TCP packets of one line: the newest first. */
+struct weir_round_trip_state {
+	uint32_t count;
+	uint32_t age_ms; /* of the newest */
+	uint64_t samples_ns[5];
+};
+
 struct weir_prefix_spec {
 	uint64_t high; /* v4: the address */
 	uint64_t low;
@@ -133,6 +140,9 @@ int weir_subqueues_read(struct weir *weir, struct weir_subqueues_spec *out, uint
 /* -ENOENT: that direction of the class has none. */
 int weir_subqueues_state(struct weir *weir, uint32_t slot, uint32_t direction,
 			 struct weir_subqueues_state *out);
+
+/* Nothing seen yet is a count of 0. -EINVAL: there is no such slot. */
+int weir_round_trips(struct weir *weir, uint32_t slot, uint32_t direction, struct weir_round_trip_state *out);
 
 /* All or nothing: on an error no lookup has changed. Removing what is not there is -ENOENT. */
 int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remove, uint32_t removes,

@@ -97,7 +97,11 @@ class FakeAgent:
 
     def _details(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         way = {"rate_bps": 500_000, "active": 3, "evicted": 12, "shared_packets": 0}
-        return {"subqueues": {"used": 40, "bound": 65_536, "upload": None, "download": way}}
+        trip = {"min_us": 21_000.0, "median_us": 24_000.0, "samples": 5, "age_s": 2.5}
+        return {
+            "subqueues": {"used": 40, "bound": 65_536, "upload": None, "download": way},
+            "round_trips": {"upload": None, "download": trip},
+        }
 
     def _closed(self, peer: Peer) -> None:
         if "undo" in peer.state:

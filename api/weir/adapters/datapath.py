@@ -18,6 +18,7 @@ from typing import Literal
 from weir.adapters.datapath_lib import (
     Options,
     PortSpec,
+    RoundTripSpec,
     SubqueuesStateSpec,
     UsageSpec,
     find_library,
@@ -37,6 +38,7 @@ from weir.adapters.datapath_records import (
     PrefixEntry,
     PrefixKey,
     Role,
+    RoundTrips,
     Usage,
     pack_classes,
     pack_far,
@@ -215,6 +217,12 @@ class Datapath:
         spec = SubqueuesStateSpec()
         self._call("weir_subqueues_state", slot, direction, ctypes.byref(spec))
         return SubqueuesState(spec.rate_bps, spec.active, spec.evicted, spec.shared_packets)
+
+    def round_trips(self, slot: int, direction: Literal[0, 1]) -> RoundTrips:
+        """Of TCP packets of one direction (0 upload, 1 download) to where they went and back."""
+        spec = RoundTripSpec()
+        self._call("weir_round_trips", slot, direction, ctypes.byref(spec))
+        return RoundTrips(spec.age_ms, tuple(spec.samples_ns[: spec.count]))
 
     def clear_class(self, slot: int) -> None:
         """Free a slot: packets that still find it pass unshaped and are counted as `stale-class`."""

@@ -74,6 +74,10 @@ class SubqueuesStateSpec(Structure):
     ]
 
 
+class RoundTripSpec(Structure):
+    _fields_ = [("count", c_uint32), ("age_ms", c_uint32), ("samples_ns", c_uint64 * 5)]
+
+
 _PROTOTYPES = {
     "weir_open": [c_char_p, POINTER(Options), POINTER(c_void_p), POINTER(c_int)],
     "weir_destroy": [c_void_p],
@@ -86,6 +90,7 @@ _PROTOTYPES = {
     "weir_subqueues_write": [c_void_p, c_void_p, c_uint32],
     "weir_subqueues_read": [c_void_p, c_void_p, c_uint32],
     "weir_subqueues_state": [c_void_p, c_uint32, c_uint32, POINTER(SubqueuesStateSpec)],
+    "weir_round_trips": [c_void_p, c_uint32, c_uint32, POINTER(RoundTripSpec)],
     "weir_prefixes_change": [c_void_p, c_void_p, c_uint32, c_void_p, c_uint32],
     "weir_prefixes_read": [c_void_p, c_void_p, c_uint32],
     "weir_far_change": [c_void_p, c_void_p, c_uint32, c_void_p, c_uint32],

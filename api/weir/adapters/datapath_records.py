@@ -179,6 +179,14 @@ class PortCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundTrips:
+    """Of one line: samples, the newest first, and the age of that one."""
+
+    age_ms: int
+    samples_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """How full the bounded tables are: (used, capacity) each. `subqueue_lines` counts directions of classes
     that have sub-queues, `subqueues` the sub-queues that are not idle."""

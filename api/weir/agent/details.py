@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel knows of one queue beyond its counters: its sub-queues by address."""
+"""What the kernel knows of one queue beyond its counters: sub-queues by address, round trips of TCP."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from statistics import median
 from typing import Any, Literal, Protocol
 
-from weir.adapters.datapath_records import Usage
+from weir.adapters.datapath_records import RoundTrips, Usage
 from weir.adapters.subqueue_records import SubqueuesState
 from weir.agent.engine import Engine
 from weir.model.problem import NotFound
 
+RECENT_MS = 60_000
+"""A round trip that is older says nothing about now."""
 WAYS: tuple[tuple[str, Literal[0, 1]], ...] = (("upload", 0), ("download", 1))
 
 
@@ -19,6 +22,7 @@ class Knows(Protocol):
 
     def usage(self) -> Usage: ...
     def subqueues_state(self, slot: int, direction: Literal[0, 1]) -> SubqueuesState: ...
+    def round_trips(self, slot: int, direction: Literal[0, 1]) -> RoundTrips: ...
 
 
 def details_of(engine: Engine, datapath: Knows, queue_id: str) -> dict[str, Any]:
@@ -28,8 +32,23 @@ def details_of(engine: Engine, datapath: Knows, queue_id: str) -> dict[str, Any]
             raise NotFound(f"there is no queue {queue_id!r}", path=f"queue/{queue_id}")
         spec = engine.compiled.class_of(queue_id)
         used, bound = datapath.usage().subqueues
-        ways = {name: _subqueues(datapath, spec.slot, way) if spec else None for name, way in WAYS}
-    return {"subqueues": {"used": used, "bound": bound, **ways}}
+        slot = spec.slot if spec else None
+        ways = {name: None if slot is None else _subqueues(datapath, slot, way) for name, way in WAYS}
+        trips = {name: None if slot is None else _round_trip(datapath, slot, way) for name, way in WAYS}
+    return {"subqueues": {"used": used, "bound": bound, **ways}, "round_trips": trips}
+
+
+def _round_trip(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, float | int] | None:
+    """None where nothing was seen lately."""
+    found = datapath.round_trips(slot, way)
+    if not found.samples_ns or found.age_ms > RECENT_MS:
+        return None
+    return {
+        "min_us": min(found.samples_ns) / 1000,
+        "median_us": median(found.samples_ns) / 1000,
+        "samples": len(found.samples_ns),
+        "age_s": found.age_ms / 1000,
+    }
 
 
 def _subqueues(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, int] | None:

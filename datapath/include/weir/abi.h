@@ -9,6 +9,8 @@
  *                        `cost` also the share controller, which lends a class less or more than its rate.
  *   weir_up              BPF: what XDP sent up the stack lately (bpf/held.h).
  *   struct weir_quantum  BPF, each CPU its own.
+ *   struct weir_round_trips
+ *                        BPF; a row changes hands by compare-and-swap on `line`.
  *   struct weir_backlog, weir_host, weir_flow_clock: BPF; made and replaced by compare-and-swap on one word.
  *   struct weir_subqueues: the loader; `cost` also the share controller; its last fields BPF.
  *   everything else      the loader; BPF only reads.
@@ -133,6 +135,25 @@ struct weir_backlog {
 	__u32 worst_us;
 	__u32 worst_before_us;
 	__u32 early_packets; /* dropped early; wraps */
+};
+
+/*
+ * Round trips of TCP, seen in passing (bpf/round_trip.h): of packets of one line, to where they went and back. A
+ * bounded table by line; a row that was not used lately gives way to another line's.
+ */
+#define WEIR_ROUND_TRIP_ROWS 16384
+#define WEIR_ROUND_TRIP_ROW(line) ((__u32)((line)*0x9e3779b1U) >> 18) /* 14 bits */
+#define WEIR_ROUND_TRIPS 5
+#define WEIR_ROUND_TRIP_SHIFT 15 /* samples are in 2^15 ns: up to 2.1 s */
+
+struct weir_round_trips {
+	__u32 line; /* whose row; 0 = nobody's */
+	__u32 far; /* hash of the far end's address and port whose packets are looked at; 0 = none */
+	__u32 value; /* the timestamp it waits for, or the last one that left */
+	__u32 sent; /* when that left, 2^10 ns; 0 = nothing is waited for */
+	__u32 updated; /* when the newest sample was taken, 2^20 ns */
+	__u16 chosen; /* when `far` was chosen, 2^20 ns; wraps */
+	__u16 samples[WEIR_ROUND_TRIPS]; /* the newest first; 0 = none */
 };
 
 /* A flow of a class or sub-queue with a backlog; two share a cache line. */

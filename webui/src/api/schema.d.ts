@@ -850,7 +850,8 @@ export interface paths {
         };
         /**
          * What the kernel knows of a queue beyond its counters
-         * @description Its sub-queues by address (PCQ): how many there may be, how many idle ones gave way to newcomers.
+         * @description Its sub-queues by address (PCQ): how many there may be, how many idle ones gave way to newcomers. And the
+         *     round trips of its TCP packets, seen in passing: a queue is looked at for one second in sixteen.
          */
         get: operations["queue_details"];
         put?: never;
@@ -2326,9 +2327,23 @@ export interface components {
             upload: components["schemas"]["SubqueuesOfDirection"] | null;
             download: components["schemas"]["SubqueuesOfDirection"] | null;
         };
+        RoundTrip: {
+            min_us: number;
+            median_us: number;
+            samples: number;
+            /** @description Of the newest. */
+            age_s: number;
+        };
+        RoundTrips: {
+            /** @description From here to the far ends and back. */
+            upload: components["schemas"]["RoundTrip"] | null;
+            /** @description From here to the queue's hosts and back. */
+            download: components["schemas"]["RoundTrip"] | null;
+        };
         QueueDetails: {
             id: string;
             subqueues: components["schemas"]["Subqueues"];
+            round_trips: components["schemas"]["RoundTrips"];
         };
         InterfaceStats: {
             id: string;

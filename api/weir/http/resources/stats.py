@@ -55,7 +55,8 @@ def queue_history(query: dict[str, Any], queue_id: str) -> Response:
 def queue_details(queue_id: str) -> Response:
     """What the kernel knows of a queue beyond its counters
 
-    Its sub-queues by address (PCQ): how many there may be, how many idle ones gave way to newcomers.
+    Its sub-queues by address (PCQ): how many there may be, how many idle ones gave way to newcomers. And the
+    round trips of its TCP packets, seen in passing: a queue is looked at for one second in sixteen.
     """
     return answer({"id": queue_id, **service().config.details(me(), queue_id)})
 

@@ -102,9 +102,30 @@ class Subqueues(Answer):
     download = fields.Nested(SubqueuesOfDirection, allow_none=True)
 
 
+class RoundTrip(Answer):
+    """Of the newest samples, at most five."""
+
+    min_us = fields.Float()
+    median_us = fields.Float()
+    samples = fields.Integer()
+    age_s = fields.Float(metadata={"description": "Of the newest."})
+
+
+class RoundTrips(Answer):
+    """Of TCP packets that this queue itself holds, with their wait in it. Null: none was seen in a minute."""
+
+    upload = fields.Nested(
+        RoundTrip, allow_none=True, metadata={"description": "From here to the far ends and back."}
+    )
+    download = fields.Nested(
+        RoundTrip, allow_none=True, metadata={"description": "From here to the queue's hosts and back."}
+    )
+
+
 class QueueDetails(Answer):
     id = fields.String()
     subqueues = fields.Nested(Subqueues)
+    round_trips = fields.Nested(RoundTrips)
 
 
 class InterfaceHistory(Answer):

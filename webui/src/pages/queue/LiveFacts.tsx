@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Queue, QueueStats } from "@/api/types";
+import { useQuery } from "@tanstack/react-query";
+import { queueDetailsQuery } from "@/api/queries";
+import type { Queue, QueueDetails, QueueStats } from "@/api/types";
 import { LiveValue, perSecond, type LiveText } from "@/table/LiveCell";
 import type { Direction } from "@/table/RateBar";
 import { Arrow } from "@/ui/blocks";
@@ -33,6 +35,20 @@ const TEXTS: readonly Record<Direction, LiveText>[] = FACTS.map(([, pick]) => ({
 
 const fastPath: LiveText = (stats) => (stats.fast_share === null ? "–" : percentText(stats.fast_share));
 
+type RoundTrip = QueueDetails["round_trips"]["upload"];
+const tripText = (trip: RoundTrip | undefined): string => (trip ? `${delayText(trip.median_us)} (from ${delayText(trip.min_us)})` : "–");
+
+/** To the queue's hosts and back, and to the far ends and back. */
+function RoundTripRow({ id }: { id: string }) {
+  const trips = useQuery(queueDetailsQuery(id)).data?.round_trips;
+  return (
+    <tr title="TCP, seen in passing; with the wait in the queue. Upload: to the far ends and back. Download: to the queue's hosts and back. Typical, and the shortest of the last ones.">
+      <th scope="row">Round trip</th>
+      {DIRECTIONS.map((direction) => <td key={direction} className="num">{tripText(trips?.[direction])}</td>)}
+    </tr>
+  );
+}
+
 export function LiveFacts({ queue }: { queue: Queue }) {
   return (
     <table className={classes.live} data-testid="live-facts">
@@ -60,6 +76,7 @@ export function LiveFacts({ queue }: { queue: Queue }) {
             ))}
           </tr>
         ))}
+        <RoundTripRow id={queue.id} />
         <tr>
           <th scope="row">Share of the fast path</th>
           <td className="num" colSpan={2}>

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Round-trip times of TCP, seen in passing as pping does (Nichols 2017): a timestamp that leaves (TSval) comes back in
+ * the answer (TSecr). A download's row tells the way to the target and back, an upload's the way to the
+ * far end. Both are seen at egress, where the class is known on either side of NAT: what answers a packet of one
+ * line is a packet of the other line of its slot. The far end's address and port are the same on both sides.
+ *
+ * Sampled: each class is looked at for one second in sixteen. Only then is anything done here; at all other times a
+ * packet pays for one comparison. One timestamp of a line is waited for at a time. It is the first packet of its
+ * tick (packets of one tick carry the same value, and an answer to any of them would look like ours), and
+ * has data, so that it is answered at once. An answer to a later one ends the wait without a sample.
+ *
+ * The time begins where the packet is charged, so what it then waits in the queue is part of it.
+ *
+ * Concurrency: a row is claimed, and a sample is taken, by compare-and-swap; all else are single stores. What two
+ * CPUs do to one row at once may lose a sample, or take one of another packet: readers use the median.
+ */
+#ifndef WEIR_BPF_ROUND_TRIP_H
+#define WEIR_BPF_ROUND_TRIP_H
+
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+
+#include "weir/abi.h"
+
+#include "parse.h"
+
+#define WEIR_LOOK_SHIFT 30 /* of ns: windows of 1.07 s */
+#define WEIR_LOOK_MASK 0x1eU /* of the line: one in sixteen, both lines of a slot at once */
+#define WEIR_TIMESTAMPS 0x0101080a /* RFC 7323, appendix A: no-op, no-op, timestamps, as everybody sends it */
+#define WEIR_ANSWER_WITHIN (1U << 21) /* 2^10 ns: 2.1 s */
+#define WEIR_CHOSEN_FOR 256 /* 2^20 ns: another flow may have the row if this one sends nothing new */
+#define WEIR_ROW_IDLE (1U << 15) /* 2^20 ns: 34 s */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WEIR_ROUND_TRIP_ROWS);
+	__type(key, __u32);
+	__type(value, struct weir_round_trips);
+} weir_trips SEC(".maps");
+
+/* What a TCP packet says: the far end, its own timestamp, the one that it answers; and when. */
+struct weir_stamp {
+	__u32 now; /* 2^10 ns */
+	__u32 now_ms; /* 2^20 ns */
+	__u32 far;
+	__u32 value;
+	__u32 echo;
+	bool has_data;
+};
+
+struct weir_tcp_stamped {
+	struct tcphdr tcp;
+	__be32 kind;
+	__be32 value;
+	__be32 echo;
+};
+
+/* Every packet comes here: few instructions. */
+static __always_inline bool weir_is_looked_at(__u32 index, __u64 now_tk)
+{
+	return !((now_tk >> (WEIR_LOOK_SHIFT + WEIR_TICK_SHIFT - 1) ^ index) & WEIR_LOOK_MASK);
+}
+
+static __always_inline struct weir_round_trips *weir_trips_of(__u32 index)
+{
+	__u32 row = WEIR_ROUND_TRIP_ROW(index);
+
+	return bpf_map_lookup_elem(&weir_trips, &row);
+}
+
+static __always_inline bool weir_stamp_read_tcp(void *header, void *end, __u32 address, bool to_far,
+						__u32 payload, struct weir_stamp *stamp)
+{
+	struct weir_tcp_stamped *tcp = header;
+
+	if ((void *)(tcp + 1) > end || tcp->kind != bpf_htonl(WEIR_TIMESTAMPS) || tcp->tcp.doff < 8)
+		return false;
+	stamp->far = (address ^ (to_far ? tcp->tcp.dest : tcp->tcp.source)) * 0x9e3779b1U | 1;
+	stamp->value = bpf_ntohl(tcp->value);
+	stamp->echo = tcp->tcp.ack ? bpf_ntohl(tcp->echo) : 0;
+	stamp->has_data = !payload || payload > tcp->tcp.doff * 4U; /* 0: larger than the field can say */
+	return true;
+}
+
+static __always_inline bool weir_stamp_read4(struct iphdr *ip, void *end, bool to_far,
+					     struct weir_stamp *stamp)
+{
+	__u32 length;
+
+	if ((void *)(ip + 1) > end || ip->ihl != 5 || ip->protocol != IPPROTO_TCP ||
+	    ip->frag_off & bpf_htons(0x1fff))
+		return false;
+	length = bpf_ntohs(ip->tot_len);
+	return weir_stamp_read_tcp(ip + 1, end, to_far ? ip->daddr : ip->saddr, to_far,
+				   length ? length - sizeof(*ip) : 0, stamp);
+}
+
+static __always_inline bool weir_stamp_read6(struct ipv6hdr *ip, void *end, bool to_far,
+					     struct weir_stamp *stamp)
+{
+	const __be32 *far;
+
+	if ((void *)(ip + 1) > end || ip->nexthdr != IPPROTO_TCP)
+		return false;
+	far = to_far ? ip->daddr.in6_u.u6_addr32 : ip->saddr.in6_u.u6_addr32;
+	return weir_stamp_read_tcp(ip + 1, end, far[0] ^ far[1] * 3 ^ far[2] * 5 ^ far[3] * 7, to_far,
+				   bpf_ntohs(ip->payload_len), stamp);
+}
+
+/* `to_far`: the packet is an upload. */
+static __always_inline bool weir_stamp_read(void *ip, void *end, bool to_far, struct weir_stamp *stamp)
+{
+	if (ip + 1 > end)
+		return false;
+	return *(__u8 *)ip >> 4 == 4 ? weir_stamp_read4(ip, end, to_far, stamp) :
+				       weir_stamp_read6(ip, end, to_far, stamp);
+}
+
+static __always_inline void weir_trip_sample(struct weir_round_trips *trips, __u32 trip, __u32 now_ms)
+{
+	__u32 sample = trip >> (WEIR_ROUND_TRIP_SHIFT - 10) ?: 1;
+
+#pragma unroll
+	for (int i = WEIR_ROUND_TRIPS - 1; i > 0; i--)
+		trips->samples[i] = trips->samples[i - 1];
+	trips->samples[0] = sample > 0xffff ? 0xffff : sample;
+	trips->updated = now_ms;
+	trips->far = 0; /* the next may be another flow's */
+}
+
+/* Whether this packet of the other line answers what the row waits for. */
+static __always_inline void weir_trip_end(__u32 index, const struct weir_stamp *stamp)
+{
+	struct weir_round_trips *trips = weir_trips_of(index);
+	__u32 sent;
+
+	if (!trips || trips->line != index || trips->far != stamp->far || !stamp->echo)
+		return;
+	sent = *(volatile __u32 *)&trips->sent;
+	if (!sent || (__s32)(stamp->echo - trips->value) < 0 ||
+	    __sync_val_compare_and_swap(&trips->sent, sent, 0) != sent)
+		return;
+	if (stamp->echo == trips->value && stamp->now - sent < WEIR_ANSWER_WITHIN)
+		weir_trip_sample(trips, stamp->now - sent, stamp->now_ms);
+}
+
+static __always_inline void weir_trip_begin(__u32 index, const struct weir_stamp *stamp)
+{
+	struct weir_round_trips *trips = weir_trips_of(index);
+	__u32 line;
+
+	if (!trips)
+		return;
+	line = trips->line;
+	if (line != index) {
+		if (line && stamp->now_ms - trips->updated < WEIR_ROW_IDLE)
+			return;
+		if (__sync_val_compare_and_swap(&trips->line, line, index) != line)
+			return;
+		__builtin_memset(trips->samples, 0, sizeof(trips->samples));
+		trips->far = 0;
+		trips->updated = stamp->now_ms;
+	}
+	if (trips->sent && stamp->now - trips->sent < WEIR_ANSWER_WITHIN)
+		return;
+	if (trips->far != stamp->far) {
+		if (trips->far && (__u16)(stamp->now_ms - trips->chosen) < WEIR_CHOSEN_FOR)
+			return;
+		trips->sent = 0;
+		trips->far = stamp->far;
+	} else if ((__s32)(stamp->value - trips->value) > 0) {
+		trips->sent = stamp->now | 1;
+	} else {
+		return; /* of the same tick as the one before */
+	}
+	trips->value = stamp->value;
+	trips->chosen = stamp->now_ms;
+}
+
+/* A packet of this line leaves; `ip` is its header. */
+static __always_inline void weir_trip_see(__u32 index, void *ip, void *end)
+{
+	struct weir_stamp stamp = {};
+	__u64 now_ns;
+
+	if (!weir_stamp_read(ip, end, (index & 1) == WEIR_UPLOAD, &stamp))
+		return;
+	now_ns = bpf_ktime_get_ns();
+	stamp.now = now_ns >> 10;
+	stamp.now_ms = now_ns >> 20;
+	weir_trip_end(index ^ 1, &stamp);
+	if (stamp.has_data)
+		weir_trip_begin(index, &stamp);
+}
+
+#endif

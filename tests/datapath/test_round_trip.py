@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Round trips of TCP seen in passing: what begins one, what ends it, and what is left alone."""
+
+from __future__ import annotations
+
+import struct
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.datapath import packets as p
+from tests.datapath.bpf_run import NEXT
+from tests.datapath.loaded import DOWNLOAD, UPLOAD, Loaded
+from weir.adapters.datapath import Datapath
+from weir.adapters.datapath_records import RoundTrips
+from weir.model.problem import Invalid
+
+SERVER, SERVER6 = "198.51.100.1", "2001:db8:100::1"
+SLOTS = range(16, 32)
+"""One of sixteen neighbours is looked at in any second (datapath/bpf/round_trip.h)."""
+ACK = 16
+MARK_SHIFT = 8
+
+
+def customer(slot: int) -> str:
+    return f"10.64.1.{slot}"
+
+
+def customer6(slot: int) -> str:
+    return f"2001:db8:64::{slot}"
+
+
+@pytest.fixture
+def router(loaded: Loaded) -> Loaded:
+    loaded.mode("edt")
+    for slot in SLOTS:
+        loaded.classify(4, p.value4(customer(slot)), 32, slot)
+        loaded.classify(6, p.value6(customer6(slot)), 128, slot)
+        loaded.limit(slot, 10_000_000_000)
+    return loaded
+
+
+def looked_at() -> int:
+    """The slot that is looked at for the next half of a second."""
+    while (now_ns := time.monotonic_ns()) & (1 << 30) - 1 > 1 << 29:
+        time.sleep(0.02)  # until the next window begins
+    return SLOTS[(now_ns >> 30) % 16]
+
+
+def stamped(value: int, echo: int, *, ports: tuple[int, int], data: int) -> bytes:
+    """A TCP header with timestamps as everybody sends them, and so many bytes of data."""
+    head = struct.pack("!HHIIBBHHH", *ports, 1, 1, 8 << 4, ACK, 8192, 0, 0)
+    return head + struct.pack("!BBBBII", 1, 1, 8, 10, value, echo) + bytes(data)
+
+
+def down(router: Loaded, slot: int, value: int, echo: int, data: int = 500, port: int = 443) -> None:
+    frame = stamped(value, echo, ports=(port, 5000), data=data)
+    sent = router.egress(p.ethernet(p.IPV4, p.ipv4(SERVER, customer(slot), frame, protocol=6)))
+    assert sent.verdict == NEXT
+
+
+def up(router: Loaded, slot: int, value: int, echo: int, data: int = 0, port: int = 443) -> None:
+    """As it leaves: with the class in the mark and another source address, because of NAT."""
+    frame = stamped(value, echo, ports=(61_234, port), data=data)
+    packet = p.ethernet(p.IPV4, p.ipv4("203.0.113.1", SERVER, frame, protocol=6))
+    assert router.egress(packet, mark=slot << MARK_SHIFT).verdict == NEXT
+
+
+def trips(router: Loaded, slot: int, direction: int) -> RoundTrips:
+    return router.datapath.round_trips(slot, direction)  # type: ignore[arg-type]
+
+
+def wait_ms(milliseconds: float) -> None:
+    time.sleep(milliseconds / 1000)
+
+
+def test_data_and_its_answer_are_a_round_trip_behind_nat(router: Loaded) -> None:
+    slot = looked_at()
+    down(router, slot, 100, 1)
+    down(router, slot, 101, 1)
+    wait_ms(30)
+    up(router, slot, 2, 101)
+    found = trips(router, slot, DOWNLOAD)
+    assert len(found.samples_ns) == 1
+    assert 30e6 <= found.samples_ns[0] < 60e6
+    assert found.age_ms < 1000
+    assert trips(router, slot, UPLOAD).samples_ns == ()
+
+
+def test_uploads_are_measured_to_the_far_end(router: Loaded) -> None:
+    slot = looked_at()
+    up(router, slot, 200, 1, data=500)
+    up(router, slot, 201, 1, data=500)
+    wait_ms(10)
+    down(router, slot, 2, 201, data=0)
+    assert 10e6 <= trips(router, slot, UPLOAD).samples_ns[0] < 40e6
+    assert trips(router, slot, DOWNLOAD).samples_ns == ()
+
+
+def test_ipv6_is_measured_too(router: Loaded) -> None:
+    slot = looked_at()
+    for value in (100, 101):
+        frame = stamped(value, 1, ports=(443, 5000), data=10)
+        router.egress(p.ethernet(p.IPV6, p.ipv6(SERVER6, customer6(slot), frame, next_header=6)))
+    answer = stamped(2, 101, ports=(5000, 443), data=0)
+    answered = p.ethernet(p.IPV6, p.ipv6(customer6(slot), SERVER6, answer, next_header=6))
+    router.egress(answered, mark=slot << MARK_SHIFT)
+    assert len(trips(router, slot, DOWNLOAD).samples_ns) == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "values", "echo", "data", "port"),
+    [
+        ("an answer to an earlier one", (100, 101), 100, 500, 443),
+        ("an answer to a later one", (100, 101), 102, 500, 443),
+        ("the same tick twice: which of them was answered?", (100, 100), 100, 500, 443),
+        ("a packet without data: nobody has to answer", (100, 101), 101, 0, 443),
+        ("another flow's answer", (100, 101), 101, 500, 80),
+    ],
+)
+def test_what_is_no_round_trip(
+    router: Loaded, what: str, values: tuple[int, int], echo: int, data: int, port: int
+) -> None:
+    slot = looked_at()
+    for value in values:
+        down(router, slot, value, 1, data=data)
+    up(router, slot, 2, echo, port=port)
+    assert trips(router, slot, DOWNLOAD).samples_ns == (), what
+
+
+def test_the_newest_samples_are_kept_newest_first(router: Loaded) -> None:
+    slot, least_ns, most_ns = looked_at(), [], []
+    for number, pause_ms in enumerate((32, 1, 2, 4, 8, 16)):
+        down(router, slot, 100 + number * 10, 1)
+        before_ns = time.monotonic_ns()
+        down(router, slot, 101 + number * 10, 1)
+        sent_ns = time.monotonic_ns()
+        wait_ms(pause_ms)
+        answered_ns = time.monotonic_ns()
+        up(router, slot, 2, 101 + number * 10)
+        least_ns.append(answered_ns - sent_ns - 40_000)  # rounding
+        most_ns.append(time.monotonic_ns() - before_ns)
+    found = trips(router, slot, DOWNLOAD).samples_ns
+    assert len(found) == 5
+    measured = zip(least_ns[:0:-1], found, most_ns[:0:-1], strict=True)
+    assert all(least <= sample <= most for least, sample, most in measured)
+
+
+def test_a_class_is_looked_at_for_one_second_in_sixteen(router: Loaded) -> None:
+    other = SLOTS[(looked_at() + 3) % 16]
+    down(router, other, 100, 1)
+    down(router, other, 101, 1)
+    up(router, other, 2, 101)
+    assert trips(router, other, DOWNLOAD).samples_ns == ()
+
+
+def test_a_slot_that_does_not_exist_is_an_error(datapath: Datapath) -> None:
+    with pytest.raises(Invalid):
+        datapath.round_trips(1 << 20, 0)
+
+
+def test_pins_of_a_build_without_round_trips_are_taken_over(pin_dir: Path) -> None:
+    with Datapath.open(pin_dir, capacity=64) as before:
+        before.attach("lo", mode="edt")
+    (pin_dir / "weir_trips").unlink()
+    with Datapath.open(pin_dir, capacity=64) as after:
+        assert list(after.attached()) == ["lo"]
+        assert after.round_trips(3, DOWNLOAD).samples_ns == ()
+        after.detach("lo")
+    assert (pin_dir / "weir_trips").exists()
