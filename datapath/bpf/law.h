@@ -100,6 +100,18 @@ static __always_inline void weir_note_delay(struct weir_backlog *backlog, __u64 
 		backlog->worst_us = delay_us;
 }
 
+/* The longest wait alone, for a class whose packets wait in sub-queues with laws of their own. */
+static __always_inline void weir_note_worst(struct weir_backlog *backlog, __u64 now_ns, __u64 delay_ns)
+{
+	__u32 now = now_ns >> WEIR_UPDATED_SHIFT, then = *(volatile __u32 *)&backlog->updated;
+	__u32 delay_us = delay_ns / 1000;
+
+	if (now != then && __sync_val_compare_and_swap(&backlog->updated, then, now) == then)
+		weir_begin_span(backlog, then, now);
+	if (delay_us > backlog->worst_us)
+		backlog->worst_us = delay_us;
+}
+
 static __always_inline enum weir_fate weir_fate(const struct weir_backlog *backlog, __u32 ecn, __u64 delay_ns,
 						__u64 target_ns)
 {

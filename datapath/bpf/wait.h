@@ -173,14 +173,28 @@ static __always_inline void weir_send_sparse(struct __sk_buff *skb, struct weir_
 	weir_count_delay(&wait->index, delay_ns / 1000);
 }
 
-static __always_inline bool weir_drop_early(struct weir_waiting *wait, struct weir_backlog *backlog)
+/* Counted at the class, also where it is a sub-queue's law that dropped: that is where readers look. */
+static __always_inline bool weir_drop_early(struct weir_waiting *wait)
 {
+	struct weir_backlog *of_class = bpf_map_lookup_elem(&weir_waits, &wait->index);
+
 	weir_refund(wait->index, wait->pace->bytes);
 	if (wait->subqueue)
 		weir_subqueue_refund(wait->subqueue, wait->pace->bytes);
-	__sync_fetch_and_add(&backlog->early_packets, wait->segments);
+	if (of_class)
+		__sync_fetch_and_add(&of_class->early_packets, wait->segments);
 	weir_count_drop(&wait->index, wait->segments, wait->ip_bytes, false);
 	return false;
+}
+
+/* What a sub-queue's packet waited is the class's wait, too: that is where readers look. */
+static __noinline int weir_note_at_class(__u32 index, __u64 now_ns, __u64 delay_ns)
+{
+	struct weir_backlog *of_class = bpf_map_lookup_elem(&weir_waits, &index);
+
+	if (of_class)
+		weir_note_worst(of_class, now_ns, delay_ns);
+	return 0;
 }
 
 /* A packet that was charged and would leave later than now. Returns whether it stays. */
@@ -202,9 +216,11 @@ static __noinline bool weir_wait(struct __sk_buff *skb, struct weir_waiting *wai
 	delay_ns = (wait->pace->departure_tk - now_tk) >> WEIR_TICK_SHIFT;
 	target_ns = weir_target_ns(owner.cost);
 	weir_note_delay(owner.backlog, now_tk >> WEIR_TICK_SHIFT, delay_ns, target_ns);
+	if (owner.id & WEIR_OWNER_HOST)
+		weir_note_at_class(wait->index, now_tk >> WEIR_TICK_SHIFT, delay_ns);
 	fate = weir_fate(owner.backlog, wait->ecn, delay_ns, target_ns);
 	if (fate == WEIR_EARLY_DROP)
-		return weir_drop_early(wait, owner.backlog);
+		return weir_drop_early(wait);
 	if (flow)
 		flow->departure_tk = wait->pace->departure_tk;
 	weir_set_departure(skb, wait->line, wait->pace->departure_tk >> WEIR_TICK_SHIFT);

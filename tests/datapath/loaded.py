@@ -25,6 +25,7 @@ LIVE = 0x40
 
 
 BACKLOG_SIZE = 32
+HOST_SIZE, HOST_LAW_AT = 64, 32
 _BACKLOG = struct.Struct("<QIIIIII")
 
 
@@ -138,6 +139,14 @@ class Loaded:
         at, now = (slot * 2 + direction) * BACKLOG_SIZE, time.monotonic_ns() >> 20
         struct.pack_into("<II", self._waits, at + 8, now, int(chance * 0xFFFF_FFFF))
 
+    def set_hosts_chance(self, slot: int, direction: int, chance: float) -> None:
+        """Of all sub-queues of a line, as if their control law had come to it just now."""
+        with _mapped(self.datapath, "weir_hosts", HOST_SIZE, self.datapath.usage().subqueues[1]) as hosts:
+            for at in range(0, len(hosts), HOST_SIZE):
+                if struct.unpack_from("<Q", hosts, at)[0] >> 32 == slot * 2 + direction:
+                    now = time.monotonic_ns() >> 20
+                    struct.pack_into("<II", hosts, at + HOST_LAW_AT, now, int(chance * 0xFFFF_FFFF))
+
     def counters(self, slot: int, direction: int) -> dict[str, int]:
         """Of a line; `bytes` are those of the stack and of the fast path."""
         layout, found = layout_of(self.datapath.usage()), {}
@@ -155,9 +164,10 @@ class Loaded:
         return {reason: count for reason, count in packets.items() if count}
 
 
-def _mapped(datapath: Datapath, name: str, stride: int = 64) -> mmap.mmap:
+def _mapped(datapath: Datapath, name: str, stride: int = 64, rows: int = 0) -> mmap.mmap:
+    """A map with so many rows, or with one for each line."""
     fd = datapath.map_fd(name)
     try:
-        return mmap.mmap(fd, datapath.usage().classes[1] * 2 * stride)
+        return mmap.mmap(fd, (rows or datapath.usage().classes[1] * 2) * stride)
     finally:
         os.close(fd)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.datapath import packets as p
 from tests.datapath.bpf_run import DROP, NEXT
-from tests.datapath.loaded import SECOND_NS, UPLOAD, Loaded
+from tests.datapath.loaded import DOWNLOAD, SECOND_NS, UPLOAD, Loaded
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import ClassRecord, LineRecord
@@ -125,6 +125,22 @@ def test_a_sub_queue_waits_at_its_own_rate(loaded: Loaded) -> None:
     cost_ns = (5014 - 4 * 14) * 8 * 1000 // 4
     assert third - second == pytest.approx(cost_ns, abs=1000)
     assert loaded.egress(p.frame4(SERVER, "10.64.1.2", 1000), **large).tstamp_ns == 0
+
+
+def test_what_sub_queues_wait_and_drop_early_is_noted_at_their_class(loaded: Loaded) -> None:
+    """That is where the API reads it."""
+    loaded.mode("edt")
+    loaded.classify(4, p.value4(NETWORK), 16, SLOT)
+    record = SubqueuesRecord("destination", rate_bps=1_000_000, limit_bytes=1_000_000)
+    class_of(loaded.datapath, record, rate_bps=100_000_000_000)
+    frame = p.frame4(SERVER, "10.64.1.1", 1000)
+    for _ in range(3):
+        assert loaded.egress(frame, wire_len=5014, gso_segs=4).verdict == NEXT
+    worst_us = loaded.backlog(SLOT, DOWNLOAD).worst_us
+    assert worst_us == pytest.approx(2 * (5014 - 4 * 14) * 8, rel=0.1)
+    loaded.set_hosts_chance(SLOT, DOWNLOAD, 1.0)
+    assert loaded.egress(frame, wire_len=5014, gso_segs=4).verdict == DROP
+    assert loaded.backlog(SLOT, DOWNLOAD).early_packets == 4
 
 
 def test_a_sub_queue_holds_no_more_than_its_limit(loaded: Loaded) -> None:
