@@ -67,6 +67,15 @@ def test_a_queue_names_what_it_asks_for_and_does_not_get() -> None:
     assert enforcement_of(asking, Document())[-1].to_json()["field"] == "target"
 
 
+def test_a_pcq_beside_another_kind_is_kept_all_the_same() -> None:
+    document = Document([CAKE])
+    asking = Queue("q", "q", ("10.0.0.1/32",), queue_type=Pair("mine", "pcq-download-default"))
+    said = {item.note.partition(" ")[0]: item.enforced for item in enforcement_of(asking, document)}
+    assert said == {"cake": False, "one": True}
+    both = enforcement_of(replace(asking, queue_type=Pair("mine", "wireless-default")), document)
+    assert [item.note.partition(",")[0] for item in both] == ["cake and sfq are qdiscs below HTB"]
+
+
 LIMITED = Pair(1_000_000, 1_000_000)
 CAKE = QueueType("mine", "cake")
 

@@ -138,8 +138,9 @@ def _waiting(field: str, names: Pair[str], document: Document) -> Iterator[Field
     """Whether packets wait as the queue's types say, which depends on who holds them."""
     types = [document.queue_type(name) for name in names]
     kinds = {item.type for item in types if item is not None and item is not _UNNAMED}
-    if kinds:
-        yield _kept(field, kinds, document)
+    for together in (kinds - {"pcq"}, kinds & {"pcq"}):
+        if together:
+            yield _kept(field, together, document)
 
 
 def _kept(field: str, kinds: set[str], document: Document) -> FieldEnforcement:
@@ -149,14 +150,15 @@ def _kept(field: str, kinds: set[str], document: Document) -> FieldEnforcement:
     names = " and ".join(sorted(kinds - NATIVE_KINDS))
     enabled = [item for item in document.interfaces() if not item.disabled]
     trees = sorted(item.id for item in enabled if item.shaper == "htb")
-    if kinds <= NATIVE_KINDS | {"pcq"}:
+    if kinds == {"pcq"}:
         return FieldEnforcement(field, not trees, _PCQ_NOTE)
     if trees and len(trees) == len(enabled):
         return FieldEnforcement(field, True, f"{names} as a qdisc below HTB; explain says if it is another")
     where = f"only on {', '.join(trees)}: elsewhere" if trees else "on no interface:"
+    what = "are qdiscs" if len(kinds - NATIVE_KINDS) > 1 else "is a qdisc"
     return FieldEnforcement(
         field,
         False,
-        f"{names} is a qdisc below HTB, {where} packets wait for departure times instead "
+        f"{names} {what} below HTB, {where} packets wait for departure times instead "
         "(set the shaper of an interface to htb to have it)",
     )
