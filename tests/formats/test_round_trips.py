@@ -48,6 +48,14 @@ def test_routeros_export_into_an_empty_router_keeps_everything_but_ids(document:
     assert {queue.id for queue in again.queues} == {queue.id for queue in report.queues}
 
 
+def test_a_destination_that_is_any_is_said_to_be_left_off() -> None:
+    report = read("routeros", {"a.rsc": b"/queue simple\nadd dst=0.0.0.0/0 name=a target=10.0.0.1/32\n"})
+    assert report.queues[0].dst is None
+    assert [(line.fate, line.code) for line in report.lines] == [("changed", "any-destination")]
+    old = b"/queue simple\nadd dst-address=0.0.0.0/0 name=a target-addresses=10.0.0.1/32\n"
+    assert [line.fate for line in read("routeros", {"a.rsc": old}).lines] == ["imported"]
+
+
 @given(documents())
 def test_routeros_export_is_plain_ascii_with_one_command_on_a_line(document: Document) -> None:
     text = routeros.write(document)

@@ -138,6 +138,9 @@ def _target(draft: Draft, key: str, value: str) -> None:
 
 def _dst(draft: Draft, key: str, value: str) -> None:
     text = value.strip()
+    if text == _EVERYTHING and key == "dst":
+        why = "dst=0.0.0.0/0 is any destination, as none is: imported without one."
+        draft.line.note("changed", "any-destination", why)
     if text in ("", _EVERYTHING):
         return
     if looks_like_prefix(text):
