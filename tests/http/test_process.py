@@ -136,3 +136,8 @@ def test_statistics_lie_beside_the_configuration(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("WEIR_DATABASE", "/data/weir.db")
     monkeypatch.delenv("WEIR_STATISTICS_DATABASE", raising=False)
     assert Settings.from_environment().statistics_database == Path("/data/weir-statistics.db")
+    moved = main.read_settings(["--database", "/elsewhere/own.db"])
+    assert moved.statistics_database == Path("/elsewhere/own-statistics.db")
+    named = main.read_settings(["--database", "/elsewhere/own.db", "--statistics-database", "/s.db"])
+    assert named.statistics_database == Path("/s.db")
+    assert main.read_settings([]).statistics_database == Path("/data/weir-statistics.db")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.app.base import BaseApplication
 
 from weir import memory
-from weir.http.settings import Settings
+from weir.http.settings import Settings, beside
 from weir.model.problem import Problem
 
 if TYPE_CHECKING:
@@ -107,9 +107,12 @@ def read_settings(arguments: Sequence[str] | None) -> Settings:
     parser.add_argument("--database", type=Path, default=settings.database)
     parser.add_argument("--agent-socket", type=Path, default=settings.agent_socket)
     parser.add_argument("--static-dir", type=Path, default=settings.static_dir, help="the built web UI")
-    parser.add_argument("--statistics-database", type=Path, default=settings.statistics_database)
+    parser.add_argument("--statistics-database", type=Path, help="default: beside the database")
     parser.add_argument("--allow-root", action="store_true", default=settings.allow_root, help="for tests")
     given = parser.parse_args(arguments)
+    if given.statistics_database is None:
+        moved = given.database != settings.database
+        given.statistics_database = beside(given.database) if moved else settings.statistics_database
     return replace(settings, **vars(given))
 
 
