@@ -5,7 +5,10 @@ import { live } from "@/api/live";
 import type { QueueStats } from "@/api/types";
 import { dropsOf } from "@/table/LiveCell";
 import { LiveCells } from "@/table/LiveCells";
-import { LivePainter, type Palette, type Shown } from "@/table/LivePainter";
+import type { Drawer } from "@/table/drawer";
+import type { Order, Palette, Shown } from "@/table/drawing";
+import type { Said } from "@/table/drawing.worker";
+import { LivePainter } from "@/table/LivePainter";
 import { statsOf } from "./mock/live";
 import { FakeEventSource, mockRouter } from "./render";
 
@@ -28,7 +31,11 @@ const pen = () => ({
   clearRect() {}, resetTransform() {}, setTransform() {},
   measureText: () => ({ width: 10, fontBoundingBoxAscent: 10, fontBoundingBoxDescent: 3 }),
 });
-const drawn = (): string[] => said.splice(0);
+/** What was drawn since the last time; all orders of a task go out together at its end. */
+const drawn = async (): Promise<string[]> => {
+  await Promise.resolve();
+  return said.splice(0);
+};
 
 beforeEach(() => {
   said = [];
@@ -36,43 +43,86 @@ beforeEach(() => {
 });
 
 describe("the painter of live columns", () => {
-  const make = () => {
+  const make = (drawer?: Drawer) => {
     const host = document.createElement("div");
     const painter = new LivePainter();
-    painter.attach(host);
+    painter.attach(host, drawer);
     return { host, painter, canvases: () => Array.from(host.querySelectorAll("canvas")).filter((canvas) => !canvas.hidden) };
   };
 
-  it("fills a bar to the rate's share of the limit, and touches only what differs", () => {
+  it("fills a bar to the rate's share of the limit, and touches only what differs", async () => {
     const { painter } = make();
     painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
     painter.draw(3, [rate("8M", 0.8), plain("2 ms")]);
-    expect(drawn()).toEqual(["red 0+80", "8M", "2 ms"]);
+    expect(await drawn()).toEqual(["red 0+80", "8M", "2 ms"]);
     painter.draw(3, [rate("8M", 0.8), plain("3 ms")]);
-    expect(drawn()).toEqual(["3 ms"]);
+    expect(await drawn()).toEqual(["3 ms"]);
+    painter.draw(3, [rate("8M", 0.8001), plain("3 ms")]);
+    expect(await drawn()).toEqual([]);
   });
 
-  it("draws what came before the columns were known, and again where they moved", () => {
+  it("draws what came before the columns were known, and again where they moved", async () => {
     const { painter } = make();
     painter.draw(0, [rate("1M", 0.1), plain("0")]);
-    expect(drawn()).toEqual([]);
+    expect(await drawn()).toEqual([]);
     for (const width of [100, 50]) {
       painter.layOut({ spans: [{ left: 600, width }, SPANS[1]!], rowPx: ROW_PX, palette });
-      expect(drawn()).toEqual([`green 0+${width / 10}`, "1M", "0"]);
+      expect(await drawn()).toEqual([`green 0+${width / 10}`, "1M", "0"]);
     }
   });
 
-  it("gives the canvas of rows that left to rows that come", () => {
+  it("gives the canvas of rows that left to rows that come", async () => {
     const { host, painter, canvases } = make();
     painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
     for (const index of [0, 1]) painter.draw(index, [rate("1M", 0.1), plain("0")]);
+    await drawn();
     painter.clear(0);
     expect(canvases()).toHaveLength(1);
     painter.clear(1);
     expect(canvases()).toHaveLength(0);
     painter.draw(1_600, [rate("1M", 0.1), plain("0")]);
+    await drawn();
     expect(canvases().map((canvas) => canvas.style.top)).toEqual([`${1_600 * ROW_PX}px`]);
     expect(host.querySelectorAll("canvas")).toHaveLength(1);
+  });
+
+  it("hides a canvas that moved until its new rows stand on it", async () => {
+    const orders: Order[] = [];
+    let answer: (said: Said) => void = () => undefined;
+    const { painter, canvases } = make({
+      take: (order) => void orders.push(order),
+      handOver: (canvas) => canvas,
+      listen: (listener) => {
+        answer = listener;
+        return () => undefined;
+      },
+    });
+    painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
+    painter.draw(0, [rate("1M", 0.1), plain("0")]);
+    await drawn();
+    expect(canvases()).toHaveLength(0);
+    const [block] = orders.at(-1)!.wiped;
+    answer({ shown: [block!] });
+    expect(canvases()).toHaveLength(1);
+    painter.clear(0);
+    painter.draw(320, [rate("2M", 0.2), plain("0")]);
+    await drawn();
+    expect(canvases()).toHaveLength(0);
+    answer({ shown: [block!] });
+    expect(canvases()).toHaveLength(1);
+  });
+
+  it("tells of one measurement in one message", async () => {
+    const orders: Order[] = [];
+    const { painter } = make({ take: (order) => void orders.push(order), handOver: (canvas) => canvas, listen: () => () => undefined });
+    painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
+    for (let index = 0; index < 40; index++) painter.draw(index, [rate("1M", 0.1), plain("0")]);
+    await drawn();
+    orders.length = 0;
+    for (let index = 0; index < 40; index++) painter.draw(index, [rate("2M", 0.1), plain("0")]);
+    await drawn();
+    expect(orders).toHaveLength(1);
+    expect(orders[0]!.lines.map(([, row, ...cells]) => [row, cells.length])).toEqual(Array.from({ length: 40 }, (_, index) => [index % 16, 1]));
   });
 });
 

@@ -6,8 +6,9 @@ import type { Pair, QueueStats } from "@/api/types";
 import { resolvedColour } from "@/ui/colour";
 import { shortRate } from "@/ui/rates";
 import { isNothing, type LiveText } from "./LiveCell";
+import type { Palette, Shown, Span } from "./drawing";
 import classes from "./LiveCells.module.css";
-import type { LivePainter, Palette, Shown, Span } from "./LivePainter";
+import type { LivePainter } from "./LivePainter";
 import { levelOf, shareText, type Direction } from "./RateBar";
 
 /** A column of measurements: a rate as a bar against its limit, or a text. */

@@ -1,101 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Level } from "./RateBar";
+import { BLOCK_ROWS, type Canvas, type Line, type Palette, type Sheet, type Shown, type Span } from "./drawing";
+import { theDrawer, type Drawer } from "./drawer";
+import type { Said } from "./drawing.worker";
 
 /**
- * Draws the live columns of a grid on canvases that lie above its rows, without the page's layout.
+ * Shows the live columns of a grid on canvases that lie above its rows, without the page's layout.
  *
  * A number in an element of its own costs its shaping, its layout, its clip and the painting of everything beside it;
  * two hundred of them change each second (docs/adr/0064). A canvas holds BLOCK_ROWS rows, stays where those rows are,
- * and goes to other rows when they leave: what scrolls is drawn once, when it comes in.
+ * and goes to other rows when they leave. What is on it is drawn elsewhere (drawer.ts): here is only kept what stands
+ * where, so that no more than the cells that differ are told.
  */
-export interface Shown {
-  text: string;
-  /** Printed paler, so that the rest is found at a glance. */
-  nothing: boolean;
-  /** What the bar behind the number is filled to, 0..1; null: there is no bar. */
-  fill: number | null;
-  level: Level;
-}
-
-/** Where a column stands, in CSS pixels from the left edge of the rows. */
-export interface Span {
-  left: number;
-  width: number;
-}
-
-export interface Palette {
-  text: string;
-  dim: string;
-  fill: Record<Level, string>;
-  font: string;
-  boldFont: string;
-  /** The system's own few colours: a filled bar would hide its number. */
-  outlined: boolean;
-}
-
 export interface PainterLayout {
   spans: readonly Span[];
   rowPx: number;
   palette: Palette;
 }
 
-/** A pen's own font and colour are written out as text when they are asked for: what it has is remembered here. */
 interface Block {
-  canvas: HTMLCanvasElement;
-  pen: CanvasRenderingContext2D;
-  font: string;
-  colour: string;
+  id: number;
+  element: HTMLCanvasElement;
 }
 
-const BLOCK_ROWS = 16;
-const LINE_PX = 1;
-const BAR_PX = 20;
-const BAR_PADDING_PX = 6;
+interface Orders {
+  canvases: (readonly [number, Canvas])[];
+  sheet: Sheet | null;
+  wiped: number[];
+  dropped: number[];
+  lines: Line[];
+}
+
+const noOrders = (): Orders => ({ canvases: [], sheet: null, wiped: [], dropped: [], lines: [] });
 
 /** On whole pixels of the screen also where a pixel of the page is 1.25, 1.5 or 1.75 of them: else the text blurs. */
 const snapped = (px: number, round: (value: number) => number): number => 4 * round(px / 4);
 
-function setColour(block: Block, colour: string): void {
-  if (block.colour !== colour) block.pen.fillStyle = block.colour = colour;
-}
+/** A bar that is wider by less than this is the same bar. */
+const FILL_STEPS = 256;
 
-function setFont(block: Block, font: string): void {
-  if (block.font !== font) block.pen.font = block.font = font;
-}
+const same = (a: Shown | undefined, b: Shown): boolean => a?.text === b.text && a.level === b.level && a.nothing === b.nothing && (a.fill === b.fill || (a.fill !== null && b.fill !== null && Math.round(a.fill * FILL_STEPS) === Math.round(b.fill * FILL_STEPS)));
 
-const same = (a: Shown | undefined, b: Shown): boolean => a?.text === b.text && a.fill === b.fill && a.level === b.level;
+let lastId = 0;
 
 export class LivePainter {
   private host: HTMLElement | null = null;
-  private layout: PainterLayout | null = null;
-  private left = 0;
-  private width = 0;
-  private scale = 1;
-  /** From the middle of a line to its base. */
-  private drop = 0;
+  private drawer: Drawer | null = null;
+  private stopListening: () => void = () => undefined;
+  private sheet: Sheet | null = null;
   private readonly rows = new Map<number, readonly Shown[]>();
   private readonly blocks = new Map<number, Block>();
   private readonly spare: Block[] = [];
+  private orders = noOrders();
+  private flushing = false;
 
-  attach(host: HTMLElement | null): void {
-    this.host = host;
-    for (const block of [...this.blocks.values(), ...this.spare]) block.canvas.remove();
+  attach(host: HTMLElement | null, drawer: Drawer = theDrawer()): void {
+    this.stopListening();
+    const old = [...this.blocks.values(), ...this.spare];
+    for (const block of old) block.element.remove();
+    this.orders.dropped.push(...old.map((block) => block.id));
+    if (old.length > 0) this.flushSoon();
     this.blocks.clear();
     this.spare.length = 0;
+    this.host = host;
+    if (!host) return;
+    this.drawer = drawer;
+    this.stopListening = drawer.listen((said) => this.hear(said));
   }
 
   /** Draws everything anew: columns were moved, colours changed, the page was zoomed or a font has come. */
-  layOut(layout: PainterLayout): void {
-    this.layout = layout;
-    const last = layout.spans.at(-1);
-    this.left = snapped(layout.spans[0]?.left ?? 0, Math.floor);
-    this.width = last ? snapped(last.left + last.width - this.left, Math.ceil) : 0;
-    this.scale = window.devicePixelRatio || 1;
-    for (const [number, block] of this.blocks) this.place(block, number);
-    for (const [index, cells] of this.rows) this.drawRow(index, cells, undefined);
+  layOut({ spans, rowPx, palette }: PainterLayout): void {
+    const last = spans.at(-1);
+    const left = snapped(spans[0]?.left ?? 0, Math.floor);
+    this.sheet = { spans, rowPx, palette, left, width: last ? snapped(last.left + last.width - left, Math.ceil) : 0, scale: window.devicePixelRatio || 1 };
+    this.drawAll();
   }
 
-  /** Shows a row's numbers; touches only the cells that differ from what stands there. */
+  /** Shows a row's numbers; tells only of the cells that differ from what stands there. */
   draw(index: number, cells: readonly Shown[]): void {
     const before = this.rows.get(index);
     this.rows.set(index, cells);
@@ -107,41 +87,32 @@ export class LivePainter {
     if (!this.rows.delete(index)) return;
     const number = Math.floor(index / BLOCK_ROWS);
     const block = this.blocks.get(number);
-    if (!block || !this.layout) return;
+    if (!block) return;
     if (this.inUse(number)) {
-      block.pen.clearRect(0, (index % BLOCK_ROWS) * this.layout.rowPx, this.width, this.layout.rowPx);
+      this.orders.lines.push([block.id, index % BLOCK_ROWS]);
+      this.flushSoon();
       return;
     }
     this.blocks.delete(number);
-    block.canvas.hidden = true;
+    block.element.hidden = true;
     this.spare.push(block);
   }
 
-  private drawRow(index: number, cells: readonly Shown[], before: readonly Shown[] | undefined): void {
-    const { layout } = this;
-    if (!layout || !this.host || layout.spans.length === 0) return;
-    const block = this.blockOf(Math.floor(index / BLOCK_ROWS));
-    if (!block) return;
-    const top = (index % BLOCK_ROWS) * layout.rowPx;
-    cells.forEach((cell, column) => {
-      const span = layout.spans[column];
-      if (span && !same(before?.[column], cell)) this.drawCell(block, layout, span, top, cell);
-    });
+  private drawAll(): void {
+    this.orders.sheet = this.sheet;
+    this.orders.lines = [];
+    for (const [number, block] of this.blocks) this.place(block, number);
+    for (const [index, cells] of this.rows) this.drawRow(index, cells, undefined);
+    this.flushSoon();
   }
 
-  private drawCell(block: Block, { rowPx, palette }: PainterLayout, span: Span, top: number, cell: Shown): void {
-    const left = span.left - this.left;
-    const middle = top + (rowPx - LINE_PX) / 2;
-    const { pen } = block;
-    pen.clearRect(left, top, span.width, rowPx);
-    if (cell.fill) {
-      setColour(block, palette.fill[cell.level]);
-      if (palette.outlined) pen.strokeRect(left + 0.5, middle - BAR_PX / 2, span.width * cell.fill - 1, BAR_PX);
-      else pen.fillRect(left, middle - BAR_PX / 2, span.width * cell.fill, BAR_PX);
-    }
-    setFont(block, cell.level === "bad" ? palette.boldFont : palette.font);
-    setColour(block, cell.nothing ? palette.dim : palette.text);
-    pen.fillText(cell.text, left + span.width - (cell.fill === null ? 0 : BAR_PADDING_PX), Math.round(middle + this.drop));
+  private drawRow(index: number, cells: readonly Shown[], before: readonly Shown[] | undefined): void {
+    if (!this.host || !this.sheet || this.sheet.spans.length === 0) return;
+    const block = this.blockOf(Math.floor(index / BLOCK_ROWS));
+    const changed = cells.flatMap((cell, column) => (same(before?.[column], cell) ? [] : [[column, cell] as const]));
+    if (changed.length === 0) return;
+    this.orders.lines.push([block.id, index % BLOCK_ROWS, ...changed]);
+    this.flushSoon();
   }
 
   private inUse(number: number): boolean {
@@ -149,41 +120,51 @@ export class LivePainter {
     return false;
   }
 
-  private blockOf(number: number): Block | null {
+  private blockOf(number: number): Block {
     const standing = this.blocks.get(number);
-    const block = standing ?? this.spare.pop() ?? this.newBlock();
-    if (!standing && block) {
-      this.blocks.set(number, block);
-      this.place(block, number);
-    }
+    if (standing) return standing;
+    const block = this.spare.pop() ?? this.newBlock();
+    this.blocks.set(number, block);
+    this.place(block, number);
     return block;
   }
 
-  private newBlock(): Block | null {
-    const canvas = document.createElement("canvas");
-    const pen = canvas.getContext("2d");
-    if (!pen) return null;
-    this.host?.append(canvas);
-    return { canvas, pen, font: "", colour: "" };
+  private newBlock(): Block {
+    const element = document.createElement("canvas");
+    const block = { id: ++lastId, element };
+    element.hidden = true;
+    this.host?.append(element);
+    if (this.drawer) this.orders.canvases.push([block.id, this.drawer.handOver(element)]);
+    return block;
   }
 
-  /** Gives the canvas its size and place; that also wipes it. */
-  private place(block: Block, number: number): void {
-    const { canvas, pen } = block;
-    const rowPx = this.layout?.rowPx ?? 0;
+  /** It is seen when its new rows stand on it: until then it would show those of its last place. */
+  private place({ id, element }: Block, number: number): void {
+    if (!this.sheet) return;
+    const { left, width, rowPx } = this.sheet;
     const height = BLOCK_ROWS * rowPx;
-    const pixels = [Math.round(this.width * this.scale), Math.round(height * this.scale)] as const;
-    Object.assign(canvas.style, { left: `${this.left}px`, top: `${number * height}px`, width: `${this.width}px`, height: `${height}px` });
-    canvas.hidden = false;
-    pen.resetTransform();
-    if (canvas.width === pixels[0] && canvas.height === pixels[1]) pen.clearRect(0, 0, ...pixels);
-    else [canvas.width, canvas.height] = pixels;
-    pen.setTransform(pixels[0] / this.width, 0, 0, pixels[1] / height, 0, 0);
-    pen.textAlign = "right";
-    pen.textRendering = "optimizeSpeed";
-    block.font = block.colour = "";
-    setFont(block, this.layout?.palette.font ?? "");
-    const { fontBoundingBoxAscent, fontBoundingBoxDescent } = pen.measureText("0");
-    this.drop = (fontBoundingBoxAscent - fontBoundingBoxDescent) / 2;
+    Object.assign(element.style, { left: `${left}px`, top: `${number * height}px`, width: `${width}px`, height: `${height}px` });
+    this.orders.wiped.push(id);
+    this.flushSoon();
+  }
+
+  private hear(said: Said): void {
+    if (said === "letters") {
+      if (this.sheet) this.drawAll();
+      return;
+    }
+    for (const { id, element } of this.blocks.values()) if (said.shown.includes(id)) element.hidden = false;
+  }
+
+  /** All that one measurement changes goes in one message. */
+  private flushSoon(): void {
+    if (this.flushing) return;
+    this.flushing = true;
+    queueMicrotask(() => {
+      this.flushing = false;
+      const { orders } = this;
+      this.orders = noOrders();
+      this.drawer?.take(orders);
+    });
   }
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef } from "react";
 import { shortRate } from "@/ui/rates";
+import type { Level } from "./drawing";
 import classes from "./RateBar.module.css";
 
 export type Direction = "upload" | "download";
-
-export type Level = "none" | "ok" | "warn" | "bad";
 
 /** Green up to 50 % of the limit, yellow up to 75 %, red above: what Winbox users know. */
 export const levelOf = (ratio: number): Level => (ratio > 0.75 ? "bad" : ratio > 0.5 ? "warn" : ratio > 0 ? "ok" : "none");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode, type RefObject } from "react";
-import type { Span } from "./LivePainter";
+import type { Span } from "./drawing";
 import classes from "./VirtualGrid.module.css";
 
 interface VirtualGridProps {
