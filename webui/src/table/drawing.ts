@@ -58,6 +58,7 @@ export const BLOCK_ROWS = 16;
 const LINE_PX = 1;
 const BAR_PX = 20;
 const BAR_PADDING_PX = 6;
+const ANOTHER_FONT = "10px monospace";
 
 /** A pen's own font and colour are written out as text when they are asked for: what it has is remembered here. */
 interface Block {
@@ -107,6 +108,8 @@ export class Drawing {
     pen.textAlign = "right";
     pen.textRendering = "optimizeSpeed";
     block.font = block.colour = "";
+    // Told the font that it has, a pen does not look for it anew, though its letters may have come in the meantime.
+    pen.font = ANOTHER_FONT;
     setFont(block, sheet.palette.font);
     const { fontBoundingBoxAscent, fontBoundingBoxDescent } = pen.measureText("0");
     this.drop = (fontBoundingBoxAscent - fontBoundingBoxDescent) / 2;

@@ -14,19 +14,29 @@ interface WorkerScope {
 
 const scope = globalThis as unknown as WorkerScope;
 const drawing = new Drawing();
+const LETTERS_WITHIN_MS = 1_000;
 
-scope.onmessage = ({ data }) => {
-  drawing.take(data);
-  if (data.wiped.length > 0) scope.postMessage({ shown: data.wiped });
-};
+function take(order: Order): void {
+  drawing.take(order);
+  if (order.wiped.length > 0) scope.postMessage({ shown: order.wiped });
+}
 
 /** A worker has no style sheet to take its letters from. */
 async function learnLetters(): Promise<void> {
   const faces = [["400", plain], ["600", bold]].map(([weight, url]) => new FontFace("IBM Plex Sans", `url(${url ?? ""})`, { weight }));
   for (const face of faces) scope.fonts.add(face);
   await Promise.all(faces.map((face) => face.load()));
-  scope.postMessage("letters");
 }
 
-// Without the product's letters the system's own are drawn.
-learnLetters().catch(() => undefined);
+/** Nothing is drawn before the letters are here; where they do not come, the system's own are drawn after a while. */
+async function begin(): Promise<void> {
+  const waiting: Order[] = [];
+  scope.onmessage = ({ data }) => void waiting.push(data);
+  const learnt = learnLetters().then(() => true, () => false);
+  const inTime = await Promise.race([learnt, new Promise<boolean>((late) => setTimeout(() => late(false), LETTERS_WITHIN_MS))]);
+  for (const order of waiting) take(order);
+  scope.onmessage = ({ data }) => take(data);
+  if (!inTime && (await learnt)) scope.postMessage("letters");
+}
+
+void begin();
