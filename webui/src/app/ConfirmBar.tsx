@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { IconClockExclamation } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
+import { useMay } from "@/api/may";
 import { refreshConfig, revisionDiffQuery, type PendingHere } from "@/api/queries";
 import { useConfirm, useRevert } from "@/api/writes";
 import { countsText } from "@/ui/DiffView";
@@ -54,6 +55,7 @@ export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
   const left = useCountdown(pending);
   const keep = useConfirm();
   const revert = useRevert();
+  const may = useMay("write");
   const expired = pending !== null && left === 0;
   useOutcome(pending, left, keep.isSuccess || revert.isSuccess || keep.isPending || revert.isPending);
   useEffect(() => {
@@ -84,12 +86,12 @@ export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
           {pending.message ? `: ${pending.message}` : ""}
         </span>
       </span>
-      <Button variant="filled" loading={keep.isPending} disabled={expired} onClick={() => keep.mutate(pending.revision)}>
+      {may ? <><Button variant="filled" loading={keep.isPending} disabled={expired} onClick={() => keep.mutate(pending.revision)}>
         Keep
       </Button>
       <Button loading={revert.isPending} disabled={expired} onClick={() => revert.mutate()}>
         Revert now
-      </Button>
+      </Button></> : null}
     </section>
   );
 }

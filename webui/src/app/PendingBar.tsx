@@ -45,7 +45,7 @@ function StagedBar({ candidate, blocked, onDialog }: { candidate: Candidate; blo
     <section className={classes.bar} aria-label="Pending changes">
       <IconPencil size={16} className={classes.icon} aria-hidden="true" />
       <span className={classes.text}>
-        <strong>{candidateText(candidate)}</strong> <span className="dim">{candidate.conflict_count > 0 ? `${candidate.conflict_count} in conflict` : "not in force yet"}</span>
+        <strong>{candidateText(candidate)}</strong> <span className="dim">{candidate.conflict_count > 0 ? `${candidate.conflict_count} in conflict` : blocked ? "wait until the confirmation is decided" : "not in force yet"}</span>
       </span>
       <Button onClick={() => onDialog("diff")}>Diff</Button>
       <Button onClick={() => setAsking(true)}>Discard</Button>

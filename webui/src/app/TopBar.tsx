@@ -6,6 +6,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
 import { meQuery, queryClient, systemQuery } from "@/api/queries";
 import { setSession } from "@/api/session";
+import { Tag } from "@/ui/blocks";
 import classes from "./Frame.module.css";
 import { Lamp } from "./Lamp";
 
@@ -50,6 +51,8 @@ function UserMenu({ onHelp }: { onHelp: () => void }) {
     await navigate({ to: "/sign-in" });
   };
   return (
+    <>
+    {me?.scope === "read" ? <Tag title="Your account may look at everything and change nothing">read only</Tag> : null}
     <Menu position="bottom-end" width={210}>
       <Menu.Target>
         <ActionIcon variant="subtle" color="gray" size="lg" aria-label={`Account: ${me?.username ?? ""}`}>
@@ -79,5 +82,6 @@ function UserMenu({ onHelp }: { onHelp: () => void }) {
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
+    </>
   );
 }

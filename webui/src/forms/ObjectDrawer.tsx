@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
 import { useState, type ReactNode } from "react";
+import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import type { Kind } from "@/api/types";
 import { useStage } from "@/api/writes";
@@ -8,6 +9,7 @@ import { Note } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
 import { say } from "@/ui/toast";
 import { useDraft } from "./draft";
+import classes from "./forms.module.css";
 import type { Messages } from "./queueValues";
 
 interface ObjectDrawerProps<Values> {
@@ -27,6 +29,7 @@ export function ObjectDrawer<Values extends object>({ kind, id, title, initial, 
   const [values, setValues, forget, touched] = useDraft(`${kind}.${id ?? "new"}`, initial);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStage(true);
+  const may = useMay("write");
   const send = (objectId: string | null, input: object | null, said: string) =>
     stage.mutate([{ kind, id: objectId, new: input as Record<string, unknown> | null }], {
       onSuccess: () => {
@@ -45,8 +48,8 @@ export function ObjectDrawer<Values extends object>({ kind, id, title, initial, 
     <Panel
       title={title}
       onClose={onClose}
-      onSubmit={save}
-      footer={
+      onSubmit={may ? save : undefined}
+      footer={may ? (
         <>
           <Button variant="filled" loading={stage.isPending} onClick={save}>
             Stage the change
@@ -58,12 +61,13 @@ export function ObjectDrawer<Values extends object>({ kind, id, title, initial, 
             </Button>
           ) : null}
         </>
-      }
+      ) : null}
     >
-      <div className="stack">
+      <fieldset className={`${classes.fields ?? ""} stack`} disabled={!may}>
+        {may ? null : <Note severity="notice">{ONLY_READS}</Note>}
         {messages[""] ? <Note severity="error" live>{messages[""]}</Note> : null}
         {children(values, (change) => setValues({ ...values, ...change }), messages)}
-      </div>
+      </fieldset>
     </Panel>
   );
 }

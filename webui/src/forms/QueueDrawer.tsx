@@ -2,6 +2,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
+import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import { queueQuery } from "@/api/queries";
 import type { Change, Queue } from "@/api/types";
@@ -10,6 +11,7 @@ import { Note, Skeleton } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
 import { say } from "@/ui/toast";
 import { useDraft } from "./draft";
+import classes from "./forms.module.css";
 import { QueueForm } from "./QueueForm";
 import { EMPTY_QUEUE, readQueue, valuesOf, type Messages } from "./queueValues";
 
@@ -50,6 +52,7 @@ function Editor({ id, queue, parent, onClose }: EditorProps) {
   const [values, setValues, forget, touched] = useDraft(`queue.${id ?? "new"}`, initial);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStage(true);
+  const may = useMay("write");
 
   const save = () => {
     const read = readQueue(values, queue ? queueInput(queue) : null);
@@ -80,8 +83,8 @@ function Editor({ id, queue, parent, onClose }: EditorProps) {
     <Panel
       title={queue ? queue.name : "New queue"}
       onClose={onClose}
-      onSubmit={save}
-      footer={
+      onSubmit={may ? save : undefined}
+      footer={may ? (
         <>
           <Button variant="filled" loading={stage.isPending} onClick={save}>
             {queue ? "Stage the change" : "Stage the queue"}
@@ -93,14 +96,17 @@ function Editor({ id, queue, parent, onClose }: EditorProps) {
             </Button>
           ) : null}
         </>
-      }
+      ) : null}
     >
+      {may ? null : <Note severity="notice">{ONLY_READS}</Note>}
       {messages[""] ? (
         <Note severity="error" live>
           {messages[""]}
         </Note>
       ) : null}
-      <QueueForm values={values} onChange={setValues} messages={messages} queue={queue} />
+      <fieldset className={classes.fields} disabled={!may}>
+        <QueueForm values={values} onChange={setValues} messages={messages} queue={queue} />
+      </fieldset>
     </Panel>
   );
 }

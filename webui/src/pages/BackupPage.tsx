@@ -4,6 +4,7 @@ import { useMutation } from "@tanstack/react-query";
 import { IconDownload } from "@tabler/icons-react";
 import { useRef, useState } from "react";
 import { api, need } from "@/api/client";
+import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import type { BackupReport } from "@/api/types";
@@ -40,6 +41,7 @@ const useRestoreFile = () =>
 
 /** The configuration as one file, and back: what a file would do is shown before it does it. */
 export default function BackupPage() {
+  const may = useMay("write");
   return (
     <Page title="Backup">
       <Section title="Take one">
@@ -52,7 +54,7 @@ export default function BackupPage() {
           </div>
         </div>
       </Section>
-      <RestoreSection />
+      {may ? <RestoreSection /> : <Note severity="notice">{ONLY_READS}</Note>}
     </Page>
   );
 }

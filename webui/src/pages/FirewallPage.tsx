@@ -2,11 +2,13 @@
 import { Button, Switch, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
+import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import { firewallQuery } from "@/api/queries";
 import type { Firewall } from "@/api/types";
 import { useStage, useStagedChanges } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
+import classes from "@/forms/forms.module.css";
 import type { Messages } from "@/forms/queueValues";
 import { Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { say } from "@/ui/toast";
@@ -42,6 +44,7 @@ function Policy({ policy }: { policy: Firewall }) {
   const [values, setValues, forget, touched] = useDraft("firewall", initial);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStage(true);
+  const may = useMay("write");
   const set = (change: Partial<Values>) => setValues({ ...values, ...change });
   const save = () => {
     const ports = parsePorts(values.ports);
@@ -58,20 +61,21 @@ function Policy({ policy }: { policy: Firewall }) {
   };
   return (
     <Section title="Between LAN and WAN">
-      <div className="stack">
+      <fieldset className={`${classes.fields ?? ""} stack`} disabled={!may}>
+        {may ? null : <Note severity="notice">{ONLY_READS}</Note>}
         {policy.warnings.map((finding) => <Note key={finding.code} severity={finding.severity}>{finding.message}</Note>)}
         {messages[""] ? <Note severity="error" live>{messages[""]}</Note> : null}
         <Switch label="Masquerade: customers share the WAN address" description="Uploads are still counted by the customer's own address, before it is rewritten." checked={values.masquerade} onChange={(event) => set({ masquerade: event.currentTarget.checked })} />
         <Switch label="Drop new connections from the WAN" description="Replies to what was asked from the LAN always pass." checked={values.drop_new_from_wan} onChange={(event) => set({ drop_new_from_wan: event.currentTarget.checked })} />
         <Switch label="Answer ping from the WAN" checked={values.allow_ping_from_wan} onChange={(event) => set({ allow_ping_from_wan: event.currentTarget.checked })} />
         <TextInput label="TCP ports of the router that the WAN may reach" description="Empty: none." placeholder="22, 443" maw={360} value={values.ports} error={messages["allowed_wan_tcp_ports"]} onChange={(event) => set({ ports: event.currentTarget.value })} />
-        <div className="row">
+        {may ? <div className="row">
           <Button variant="filled" disabled={!touched} loading={stage.isPending} onClick={save}>
             Stage the change
           </Button>
           {touched ? <Button onClick={forget}>Undo</Button> : null}
-        </div>
-      </div>
+        </div> : null}
+      </fieldset>
     </Section>
   );
 }

@@ -11,7 +11,7 @@ import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import { splitTargets, type Messages } from "@/forms/queueValues";
 import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
-import { Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
+import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { longRate, shortRate } from "@/ui/rates";
 import { Split } from "@/ui/Split";
 
@@ -124,7 +124,13 @@ export default function InterfacesPage() {
         {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
         {items.flatMap((item) => item.warnings).map((finding) => <Note key={`${finding.id} ${finding.code}`} severity={finding.severity}>{finding.message}</Note>)}
         <Section title="What the router has" flush aside={<span className="dim">unconfigured ones are shown as the kernel has them</span>}>
-          {query.isPending ? <Skeleton /> : <SimpleTable caption="Interfaces" columns={columns} rows={items} rowKey={(item) => item.id} rowMuted={(item) => item.disabled} rowCurrent={(item) => item.id === edit} />}
+          {query.isPending ? <Skeleton /> : items.length > 0 ? (
+            <SimpleTable caption="Interfaces" columns={columns} rows={items} rowKey={(item) => item.id} rowMuted={(item) => item.disabled} rowCurrent={(item) => item.id === edit} />
+          ) : (
+            <Empty title="No interfaces are known">
+              <p className="dim">The agent tells which ones the machine has, and it does not answer now; none is configured either.</p>
+            </Empty>
+          )}
         </Section>
       </Page>
     </Split>

@@ -3,6 +3,7 @@ import { Button } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { queueTypesQuery } from "@/api/queries";
 import type { Change, QueueType } from "@/api/types";
@@ -35,11 +36,12 @@ export default function QueueTypesPage() {
   const { edit } = useSearch({ from: "/frame/queue-types" });
   const navigate = useNavigate({ from: "/queue-types" });
   const query = useQuery(queueTypesQuery);
+  const may = useMay("write");
   const staged = useStagedChanges("queue-type");
   const types = withStaged(query.data?.items ?? [], staged);
   const open = (id: string | undefined) => void navigate({ search: { edit: id } });
   const edited = types.find((type) => type.id === edit);
-  useKeys([{ keys: "n", label: "New queue type", run: () => open("new") }]);
+  useKeys(may ? [{ keys: "n", label: "New queue type", run: () => open("new") }] : []);
   const columns: readonly Column<QueueType>[] = [
     { id: "name", title: "Name", render: (type) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(type.id)}>{type.id}</Button>{staged.has(type.id) ? <Tag tone="accent">change pending</Tag> : null}</span> },
     { id: "type", title: "Kind", render: (type) => type.type },
@@ -58,7 +60,7 @@ export default function QueueTypesPage() {
         ) : null
       }
     >
-      <Page title="Queue types" actions={<Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>New queue type</Button>}>
+      <Page title="Queue types" actions={may ? <Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>New queue type</Button> : null}>
         {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
         <Section title="How packets of a queue wait" flush>
           {query.isPending ? <Skeleton /> : types.length > 0 ? (
@@ -66,7 +68,7 @@ export default function QueueTypesPage() {
           ) : (
             <Empty title="Only the built-in types">
               <p className="dim">Queues use default-small unless they name another type. Make one to share a queue between hosts (pcq) or to choose its memory.</p>
-              <Button onClick={() => open("new")}>New queue type</Button>
+              {may ? <Button onClick={() => open("new")}>New queue type</Button> : null}
             </Empty>
           )}
         </Section>

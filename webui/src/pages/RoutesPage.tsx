@@ -3,6 +3,7 @@ import { Button, Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { interfacesQuery, routesQuery } from "@/api/queries";
 import type { Change, StaticRoute, StaticRouteInput } from "@/api/types";
@@ -57,11 +58,12 @@ export default function RoutesPage() {
   const { edit } = useSearch({ from: "/frame/routes" });
   const navigate = useNavigate({ from: "/routes" });
   const query = useQuery(routesQuery);
+  const may = useMay("write");
   const staged = useStagedChanges("static-route");
   const routes = withStaged(query.data?.items ?? [], staged);
   const open = (id: string | undefined) => void navigate({ search: { edit: id } });
   const edited = routes.find((route) => route.id === edit);
-  useKeys([{ keys: "n", label: "New route", run: () => open("new") }]);
+  useKeys(may ? [{ keys: "n", label: "New route", run: () => open("new") }] : []);
   const columns: readonly Column<StaticRoute>[] = [
     { id: "destination", title: "Destination", render: (route) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(route.id)}><span className="mono">{route.destination}</span></Button>{staged.has(route.id) ? <Tag tone="accent">{staged.get(route.id)?.action === "remove" ? "removal pending" : "change pending"}</Tag> : null}</span> },
     { id: "way", title: "By", render: way },
@@ -79,7 +81,7 @@ export default function RoutesPage() {
         ) : null
       }
     >
-      <Page title="Routes" actions={<Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>New route</Button>}>
+      <Page title="Routes" actions={may ? <Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>New route</Button> : null}>
         {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
         <Section title="Static routes" flush>
           {query.isPending ? <Skeleton /> : routes.length > 0 ? (
@@ -87,7 +89,7 @@ export default function RoutesPage() {
           ) : (
             <Empty title="No static routes">
               <p className="dim">The router knows the networks of its own addresses. A route to 0.0.0.0/0 sends everything else to your provider.</p>
-              <Button onClick={() => open("new")}>New route</Button>
+              {may ? <Button onClick={() => open("new")}>New route</Button> : null}
             </Empty>
           )}
         </Section>

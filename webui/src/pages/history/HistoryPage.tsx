@@ -3,6 +3,7 @@ import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
+import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { CONFIG } from "@/api/queries";
 import type { Revision } from "@/api/types";
@@ -32,6 +33,7 @@ export default function HistoryPage() {
   const search = useSearch({ from: "/frame/history" });
   const navigate = useNavigate({ from: "/history" });
   const query = useRevisions();
+  const may = useMay("write");
   const revisions = query.data?.pages.flatMap((page) => page.items) ?? [];
   const head = revisions[0]?.revision ?? 0;
   const to = search.to ?? head;
@@ -56,7 +58,7 @@ export default function HistoryPage() {
     {
       id: "do", title: "Do",
       render: (revision) => (
-        revision.revision === head ? null : (
+        revision.revision === head || !may ? null : (
           <Button size="compact-xs" onClick={() => go({ restore: revision.revision })}>
             Restore<span className="hidden-text"> revision {revision.revision}</span>
           </Button>
@@ -86,7 +88,7 @@ export default function HistoryPage() {
         </div>
         {head > 0 ? <div className={classes.comparison} role="region" aria-label="Comparison" tabIndex={0}><Comparison from={from} to={to} /></div> : null}
       </div>
-      {search.restore !== undefined && head > 0 ? <RestoreDialog revision={search.restore} head={head} onClose={() => go({ restore: undefined })} /> : null}
+      {search.restore !== undefined && head > 0 && may ? <RestoreDialog revision={search.restore} head={head} onClose={() => go({ restore: undefined })} /> : null}
     </Page>
   );
 }

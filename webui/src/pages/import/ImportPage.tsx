@@ -4,6 +4,7 @@ import { IconFileImport } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useRef, useState } from "react";
+import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { importReportQuery, queryClient } from "@/api/queries";
 import { Note, Page, Section, Skeleton } from "@/ui/blocks";
@@ -17,8 +18,9 @@ export default function ImportPage() {
   const { report: id } = useSearch({ from: "/frame/import" });
   const navigate = useNavigate({ from: "/import" });
   const query = useQuery({ ...importReportQuery(id ?? ""), enabled: id !== undefined });
+  const may = useMay("write");
   const again = () => void navigate({ search: {} });
-  if (id === undefined) return <Page title="Import"><Chooser /></Page>;
+  if (id === undefined) return <Page title="Import">{may ? <Chooser /> : <><Note severity="notice">{ONLY_READS}</Note><Formats /></>}</Page>;
   return (
     <Page title="Import" fill actions={<Button onClick={again}>Another file</Button>}>
       {query.data ? <ReportView report={query.data} /> : query.isError ? (

@@ -5,6 +5,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, need } from "@/api/client";
+import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import type { ImportReport } from "@/api/types";
@@ -25,6 +26,7 @@ export function ReportView({ report }: { report: ImportReport }) {
   const search = useSearch({ from: "/frame/import" });
   const navigate = useNavigate({ from: "/import" });
   const [asking, setAsking] = useState(false);
+  const may = useMay("write");
   const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
   const setFate = (fate: Fate | undefined) => void navigate({ search: (before) => ({ ...before, fate }), replace: true });
   const setQuery = useDebouncedCallback((q: string) => void navigate({ search: (before) => ({ ...before, q: q || undefined }), replace: true }), 200);
@@ -37,7 +39,7 @@ export function ReportView({ report }: { report: ImportReport }) {
           <strong>{report.file_names.join(", ")}</strong>{" "}
           <span className="dim">{nothing ? "changes nothing: everything in it is already so" : `${countsText(report.counts)} when committed; nothing is written yet`}</span>
         </span>
-        <Button variant="filled" disabled={!report.can_commit || nothing} onClick={() => setAsking(true)}>
+        <Button variant="filled" disabled={!report.can_commit || nothing || !may} onClick={() => setAsking(true)}>
           Commit this import
         </Button>
       </div>

@@ -2,6 +2,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { queueQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
@@ -25,13 +26,14 @@ export default function QueuePage() {
   const navigate = useNavigate({ from: "/queues/$id" });
   const query = useQuery(queueQuery(id));
   const staged = useStagedChanges("queue");
+  const may = useMay("write");
   const setEdit = (edit: boolean) => void navigate({ search: (before) => ({ ...before, edit: edit || undefined }) });
-  useKeys([{ keys: "e", label: "Edit this queue", run: () => setEdit(true) }]);
+  useKeys(may ? [{ keys: "e", label: "Edit this queue", run: () => setEdit(true) }] : []);
   const queue = query.data;
   return (
     <div className={classes.layout}>
       <div className={classes.content}>
-        <Page title={queue?.name ?? "Queue"} heading={queue ? <Heading queue={queue} staged={staged.has(id)} /> : "Queue"} actions={queue ? <Button onClick={() => setEdit(true)}>Edit</Button> : null}>
+        <Page title={queue?.name ?? "Queue"} heading={queue ? <Heading queue={queue} staged={staged.has(id)} /> : "Queue"} actions={queue && may ? <Button onClick={() => setEdit(true)}>Edit</Button> : null}>
           {queue ? <Details queue={queue} window={search.window ?? "2m"} onWindow={(window) => void navigate({ search: (before) => ({ ...before, window: window === "2m" ? undefined : window }), replace: true })} /> : query.isError ? <Missing error={query.error} /> : <Skeleton lines={10} />}
         </Page>
       </div>

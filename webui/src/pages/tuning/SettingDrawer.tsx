@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import type { Setting } from "@/api/types";
 import { useStage } from "@/api/writes";
@@ -32,6 +33,7 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
   const override = overrides[setting.id];
   const [text, setText] = useState(override ?? setting.value);
   const stage = useStage(true);
+  const may = useMay("write");
   const send = (value: string | null, words: string) => {
     const { [setting.id]: _before, ...others } = overrides;
     const next = value === null ? others : { ...others, [setting.id]: value };
@@ -47,8 +49,8 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
     <Panel
       title={setting.id}
       onClose={onClose}
-      onSubmit={save}
-      footer={
+      onSubmit={may ? save : undefined}
+      footer={may ? (
         <>
           <Button variant="filled" loading={stage.isPending} disabled={isPartOfImage(setting) || text.trim() === (override ?? setting.value)} onClick={save}>
             Stage the change
@@ -60,7 +62,7 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
             Leave to the kernel
           </Button>
         </>
-      }
+      ) : null}
     >
       <div className="stack">
         <p>{setting.reason}</p>
@@ -72,9 +74,9 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
             ["Measured", MEASURED_WORDS[setting.measured]],
           ]}
         />
-        {isPartOfImage(setting) ? <Note severity="notice">Part of the image: it is compared and shown, and cannot be replaced here.</Note> : null}
+        {isPartOfImage(setting) ? <Note severity="notice">Part of the image: it is compared and shown, and cannot be replaced here.</Note> : may ? null : <Note severity="notice">{ONLY_READS}</Note>}
         {stage.error ? <Note severity="error" live>{asProblem(stage.error).message} Nothing was changed.</Note> : null}
-        <TextInput label="Value" description="Empty: what the kernel has is left alone." disabled={isPartOfImage(setting)} styles={{ input: { fontFamily: "var(--mono)" } }} value={text} maxLength={128} onChange={(event) => setText(event.currentTarget.value)} />
+        <TextInput label="Value" description="Empty: what the kernel has is left alone." disabled={isPartOfImage(setting) || !may} styles={{ input: { fontFamily: "var(--mono)" } }} value={text} maxLength={128} onChange={(event) => setText(event.currentTarget.value)} />
         {setting.places.length > 0 ? <SimpleTable caption={`Places of ${setting.id}`} columns={COLUMNS} rows={setting.places} rowKey={(place) => place.place} /> : <p className="dim">It fits nothing in this router.</p>}
       </div>
     </Panel>
