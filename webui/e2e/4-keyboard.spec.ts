@@ -57,6 +57,20 @@ test("rows are walked, selected and edited by their keys", async ({ page }) => {
   await expect(page.getByRole("textbox", { name: "Name", exact: true })).toBeFocused();
 });
 
+test("Ctrl-C copies the row under the cursor, with the numbers that are drawn", async ({ page }) => {
+  await signIn(page, "/queues?q=customer&sort=-rate_download");
+  await expect(page.getByTestId("rate-download").first()).toHaveAccessibleName(/\d/);
+  await page.keyboard.press("j");
+  await page.evaluate(() => document.addEventListener("copy", (event) => (document.documentElement.dataset["copied"] = event.clipboardData?.getData("text/plain"))));
+  await page.keyboard.press("Control+c");
+  await expect(page.getByText("Copied 1 row")).toBeVisible();
+  const [titles, row, ...more] = ((await page.locator("html").getAttribute("data-copied")) ?? "").split("\n").map((line) => line.split("\t"));
+  expect(titles?.slice(0, 5)).toEqual(["Name", "Target", "Limit ↑/↓", "Rate ↑", "Rate ↓"]);
+  expect(row?.[0]).toMatch(/^customer-/);
+  expect(row?.[4]).toMatch(/^\d/);
+  expect(more).toEqual([]);
+});
+
 test("Enter presses the button that has the focus, also where Enter edits a limit", async ({ page }) => {
   await signIn(page, "/queues");
   await expect(page.getByRole("checkbox", { name: /^Select / }).nth(1)).toBeVisible();

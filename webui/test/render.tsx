@@ -3,7 +3,7 @@ import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
 import { cleanup, render } from "@testing-library/react";
-import { setupServer } from "msw/node";
+import { setupServer, type SetupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { queryClient } from "@/api/queries";
 import { setSession } from "@/api/session";
@@ -32,9 +32,9 @@ export class FakeEventSource extends EventTarget {
 }
 
 /** A router in memory for each test of the file. */
-export function mockRouter(count = 12): { state: MockState } {
-  const holder = { state: newState(count) };
+export function mockRouter(count = 12): { state: MockState; server: SetupServer } {
   const server = setupServer();
+  const holder = { state: newState(count), server };
   beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
   beforeEach(() => {
     holder.state = newState(count);

@@ -6,7 +6,8 @@ export interface Binding {
   /** `j`, `ctrl+k`, or a sequence such as `g q`. */
   keys: string;
   label: string;
-  run: () => void;
+  /** Missing where the browser does it: the key is only listed. */
+  run?: () => void;
 }
 
 type Scope = { current: readonly Binding[] };
@@ -42,6 +43,7 @@ function onKey(event: KeyboardEvent): void {
   prefix = "";
   const found = bindings.find((binding) => binding.keys === wanted);
   if (found) {
+    if (!found.run) return;
     event.preventDefault();
     found.run();
   } else if (bindings.some((binding) => binding.keys.startsWith(`${wanted} `))) {

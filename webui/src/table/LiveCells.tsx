@@ -14,7 +14,8 @@ import { levelOf, shareText, type Direction } from "./RateBar";
 /** A column of measurements: a rate as a bar against its limit, or a text. */
 export type LiveColumn = { rate: Direction } | { text: LiveText };
 
-function shownOf(column: LiveColumn, stats: QueueStats | null, limitBps: Pair<number>): Shown {
+/** What a live cell says of a measurement. */
+export function shownOf(column: LiveColumn, stats: QueueStats | null, limitBps: Pair<number>): Shown {
   if ("text" in column) {
     const text = stats ? column.text(stats) : "–";
     return { text, nothing: isNothing(text), fill: null, level: "none" };

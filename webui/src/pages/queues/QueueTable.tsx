@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import type { Queue } from "@/api/types";
+import { useCopy } from "./copy";
 import { LiveRate } from "@/table/LiveCell";
 import { LiveCells, LiveLayer } from "@/table/LiveCells";
 import { LivePainter } from "@/table/LivePainter";
@@ -22,6 +23,7 @@ const CARD_PX = 86;
 
 export interface Selection {
   count: number;
+  queues: readonly Queue[];
   has: (id: string) => boolean;
   toggle: (queue: Queue) => void;
   toggleAll: () => void;
@@ -36,6 +38,8 @@ interface QueueTableProps {
   onToggle: (id: string) => void;
   onHold: (hold: boolean) => void;
   cards: boolean;
+  /** Whether anything may be changed. */
+  may: boolean;
 }
 
 /** Until it is known how wide the cell is, every text may be too long for it. */
@@ -53,7 +57,7 @@ function useMeasured(columns: readonly QueueColumn[]) {
   return { measured, firstMeasured, painter, spans, liveSpans, onSpans };
 }
 
-export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold, cards }: QueueTableProps) {
+export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold, cards, may }: QueueTableProps) {
   const navigate = useNavigate();
   const [cursor, setCursor] = useState(-1);
   const [editing, setEditing] = useState<string | null>(null);
@@ -69,14 +73,23 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     table.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
   };
   const isOpen = (row: QueueRow) => row.staged !== "add";
-  useKeys([
-    { keys: "j", label: "Next row", run: () => step(1) },
-    { keys: "k", label: "Row before", run: () => step(-1) },
-    { keys: "x", label: "Select the row", run: () => at && selection.toggle(at.queue) },
+  const editKeys = [
     selection.count > 0
       ? { keys: "e", label: "Edit the selected queues", run: () => onSearch({ edit: "selected" }) }
       : { keys: "e", label: "Edit the row", run: () => at && onSearch({ edit: at.queue.id }) },
     { keys: "Enter", label: "Edit the limit in place", run: () => at && setEditing(at.queue.id) },
+  ];
+  const chosen = selection.queues;
+  useCopy(
+    useCallback(() => (chosen.length > 0 ? chosen.map(asRow) : at ? [at] : []), [chosen, at]),
+    columns,
+  );
+  useKeys([
+    { keys: "j", label: "Next row", run: () => step(1) },
+    { keys: "k", label: "Row before", run: () => step(-1) },
+    { keys: "x", label: "Select the row", run: () => at && selection.toggle(at.queue) },
+    { keys: "ctrl+c", label: "Copy the row, or the selected ones" },
+    ...(may ? editKeys : []),
     { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
   ]);
   // The field goes away with its focus: the keys go on where they were, in the table.
@@ -93,7 +106,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
       if (!row) return <span role="gridcell" className={classes.blank}>…</span>;
       const check = <input type="checkbox" className={classes.check} tabIndex={-1} aria-label={`Select ${row.queue.name}`} checked={has(row.queue.id)} onChange={() => toggle(row.queue)} onClick={(event) => event.stopPropagation()} />;
       if (cards) return <QueueCard row={row} check={check} onToggle={onToggle} />;
-      const context: CellContext = { editing: editing === row.queue.id, onToggle, onEdit: edit };
+      const context: CellContext = { editing: editing === row.queue.id, onToggle, onEdit: may ? edit : null };
       return (
         <>
           <span role="gridcell">{check}</span>
@@ -109,7 +122,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
         </>
       );
     },
-    [get, has, toggle, cards, columns, measured, firstMeasured, painter, spans, editing, edit, onToggle, onSearch],
+    [get, has, toggle, cards, columns, measured, firstMeasured, painter, spans, editing, edit, may, onToggle, onSearch],
   );
   return (
     <div ref={table} className={classes.table}>
@@ -144,6 +157,9 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     </div>
   );
 }
+
+/** A selected queue need not be on the screen. */
+const asRow = (queue: Queue): QueueRow => ({ queue, depth: 0, expanded: null, staged: null });
 
 /** The sum of the columns' least widths, with the gaps, the check box and the padding. */
 const leastWidth = (columns: readonly QueueColumn[]): number => columns.reduce((sum, column) => sum + 10 + Number(/\d+/.exec(column.width)?.[0] ?? 0), 38);

@@ -4,6 +4,7 @@ import { useMediaQuery } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { api, need } from "@/api/client";
+import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import type { QueueFilter } from "@/api/queries";
 import type { Queue } from "@/api/types";
@@ -15,6 +16,7 @@ import { Empty, Note, Skeleton } from "@/ui/blocks";
 import { countText, plural } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { BulkDrawer } from "./BulkDrawer";
+import { copyNow } from "./copy";
 import classes from "./Queues.module.css";
 import { QueueTable, type Selection } from "./QueueTable";
 import { useFlatRows, useTreeRows, type Rows } from "./rows";
@@ -33,7 +35,7 @@ async function fetchMatching(filter: QueueFilter): Promise<Queue[]> {
   return found;
 }
 
-function useSelection(filter: QueueFilter, count: number): Selection & { queues: Queue[]; clear: () => void } {
+function useSelection(filter: QueueFilter, count: number): Selection & { clear: () => void } {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Queue>>(new Map());
   const clear = useCallback(() => setChosen(new Map()), []);
   const toggle = useCallback((queue: Queue) => {
@@ -77,6 +79,7 @@ export default function QueuesPage() {
   const [hold, setHold] = useState(false);
   const [expanded, toggle] = useExpanded();
   const staged = useStagedChanges("queue");
+  const may = useMay("write");
   const tree = search.view === "tree" && !search.q;
   const filter = useMemo<QueueFilter>(() => ({ q: search.q, sort: search.sort, parent: search.parent, disabled: search.disabled, warnings: search.warnings }), [search.q, search.sort, search.parent, search.disabled, search.warnings]);
   const flatRows = useFlatRows(filter, staged, hold, !tree);
@@ -84,27 +87,28 @@ export default function QueuesPage() {
   const rows = tree ? treeRows : flatRows;
   const selection = useSelection(filter, rows.count);
   const onSearch = useCallback((change: Partial<QueuesSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: !("edit" in change) }), [navigate]);
-  const bulk = search.edit === "selected";
+  const bulk = search.edit === "selected" && may;
   // Also where there is no table yet.
-  useKeys([{ keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) }]);
+  useKeys(may ? [{ keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) }] : []);
   useEffect(() => {
     document.title = "Queues · Weir";
   }, []);
   return (
     <div className={classes.layout}>
       <div className={classes.list}>
-        <Toolbar search={search} onSearch={onSearch} cards={cards} status={<Status rows={rows} search={search} hold={hold} tree={tree} />} />
+        <Toolbar search={search} onSearch={onSearch} cards={cards} may={may} status={<Status rows={rows} search={search} hold={hold} tree={tree} />} />
         {selection.queues.length > 0 ? (
           <div className={classes.bulk} role="status">
             <strong>{plural(selection.queues.length, "queue")} selected</strong>
-            <Button onClick={() => onSearch({ edit: "selected" })}>Edit all</Button>
+            {may ? <Button onClick={() => onSearch({ edit: "selected" })}>Edit all</Button> : null}
+            <Button onClick={copyNow}>Copy</Button>
             <Button variant="subtle" onClick={selection.clear}>
               Clear
             </Button>
           </div>
         ) : null}
         <Body rows={rows} filtered={Boolean(search.q ?? search.parent ?? search.warnings ?? search.disabled)} onClear={() => onSearch({ q: undefined, parent: undefined, warnings: undefined, disabled: undefined })}>
-          <QueueTable rows={rows} search={search} onSearch={onSearch} selection={selection} onToggle={toggle} onHold={setHold} cards={cards} />
+          <QueueTable rows={rows} search={search} onSearch={onSearch} selection={selection} onToggle={toggle} onHold={setHold} cards={cards} may={may} />
         </Body>
       </div>
       {search.edit !== undefined && !bulk ? <QueueDrawer id={search.edit} staged={staged} parent={search.parent ?? null} onClose={() => onSearch({ edit: undefined })} /> : null}

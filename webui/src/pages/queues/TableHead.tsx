@@ -33,8 +33,8 @@ export function TableHead({ columns, sort, sortable, onSort, allSelected, onSele
         const active = column.sorts?.find((option) => sort === option.key || sort === `-${option.key}`);
         return (
           <span key={column.id} role="columnheader" aria-sort={active ? (sort?.startsWith("-") ? "descending" : "ascending") : undefined}>
-            <span className={classes.headCell} data-numeric={column.numeric}>
-              {column.sorts && sortable ? null : column.title}
+            <span className={column.id === "limits" ? `${classes.headCell ?? ""} ${classes.headPair ?? ""}` : classes.headCell} data-numeric={column.numeric}>
+              {column.sorts ? null : column.title}
               {sortable
                 ? column.sorts?.map((option, index) => (
                     <button key={option.key} type="button" className={classes.sort} data-on={option === active} aria-label={`${index === 0 ? `${column.title} ` : ""}${typeof option.mark === "string" ? option.mark : ""} sort by ${option.label}`} onClick={() => onSort(nextSort(option.key, sort))}>
@@ -43,7 +43,7 @@ export function TableHead({ columns, sort, sortable, onSort, allSelected, onSele
                       {option === active ? sort?.startsWith("-") ? <IconArrowNarrowDown size={13} /> : <IconArrowNarrowUp size={13} /> : null}
                     </button>
                   ))
-                : column.sorts?.map((option) => <span key={option.key} className={option.tone}>{option.mark}</span>)}
+                : column.sorts?.map((option, index) => <span key={option.key}>{index === 0 ? `${column.title} ` : ""}<span className={option.tone}>{option.mark}</span></span>)}
             </span>
           </span>
         );

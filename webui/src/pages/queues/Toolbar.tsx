@@ -5,7 +5,7 @@ import { IconColumns3, IconPlus, IconSearch, IconX } from "@tabler/icons-react";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { QueuesSearch } from "@/app/search";
 import { Heading } from "@/ui/blocks";
-import { COLUMNS, chosenColumns, DEFAULT_COLUMNS } from "./columns";
+import { COLUMN_WORD, COLUMNS, chosenColumns, DEFAULT_COLUMNS } from "./columns";
 import classes from "./Queues.module.css";
 
 interface ToolbarProps {
@@ -13,11 +13,12 @@ interface ToolbarProps {
   onSearch: (change: Partial<QueuesSearch>) => void;
   /** Shown instead of sortable column heads on a phone. */
   cards: boolean;
+  may: boolean;
   /** How many there are, and what happens to their order. */
   status: ReactNode;
 }
 
-function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">) {
+function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "status">) {
   const [text, setText] = useState(search.q ?? "");
   const sent = useRef(search.q ?? "");
   const send = useDebouncedCallback((q: string) => {
@@ -46,9 +47,7 @@ function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">
   );
 }
 
-const COLUMN_WORD: Record<string, string> = { rate_upload: "Rate ↑", rate_download: "Rate ↓", worst: "Longest delay" };
-
-function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "status">) {
+function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "status">) {
   const shown = chosenColumns(search.cols).map((column) => column.id);
   const toggle = (id: string, on: boolean) => {
     const next = COLUMNS.map((column) => column.id).filter((column) => (column === id ? on : shown.includes(column)));
@@ -86,7 +85,7 @@ const SORTS = [
 
 const stateOf = (search: QueuesSearch): string => (search.warnings ? "warnings" : search.disabled === true ? "disabled" : search.disabled === false ? "enabled" : "all");
 
-export function Toolbar({ search, onSearch, cards, status }: ToolbarProps) {
+export function Toolbar({ search, onSearch, cards, may, status }: ToolbarProps) {
   return (
     <div className={classes.toolbar}>
       <Heading>Queues</Heading>
@@ -108,9 +107,9 @@ export function Toolbar({ search, onSearch, cards, status }: ToolbarProps) {
       <SegmentedControl aria-label="View" data={[{ value: "flat", label: "List" }, { value: "tree", label: "Tree" }]} value={search.view ?? "flat"} onChange={(view) => onSearch({ view: view === "tree" ? "tree" : undefined })} />
       {cards && search.view === "tree" ? null : cards ? <NativeSelect aria-label="Sort by" data={SORTS} value={search.sort ?? "position"} onChange={(event) => onSearch({ sort: event.currentTarget.value as QueuesSearch["sort"] })} /> : <ColumnMenu search={search} onSearch={onSearch} />}
       {status}
-      <Button className={classes.make} variant="filled" leftSection={<IconPlus size={15} />} onClick={() => onSearch({ edit: "new" })}>
+      {may ? <Button className={classes.make} variant="filled" leftSection={<IconPlus size={15} />} onClick={() => onSearch({ edit: "new" })}>
         New queue
-      </Button>
+      </Button> : null}
     </div>
   );
 }

@@ -16,7 +16,8 @@ import type { QueueRow } from "./rows";
 export interface CellContext {
   editing: boolean;
   onToggle: (id: string) => void;
-  onEdit: (id: string | null) => void;
+  /** null: nothing may be changed. */
+  onEdit: ((id: string | null) => void) | null;
 }
 
 interface ColumnHead {
@@ -31,6 +32,8 @@ interface ColumnHead {
 
 export interface StaticColumn extends ColumnHead {
   render: (row: QueueRow, context: CellContext) => ReactNode;
+  /** What is copied. */
+  text: (row: QueueRow) => string;
   /** Whether the row's text needs more than the cell has; then its end is cut off. */
   long?: (row: QueueRow, widthPx: number) => boolean;
 }
@@ -62,8 +65,12 @@ function RowLink({ id, name, removed }: { id: string; name: string; removed: boo
   );
 }
 
+/** The queue above, where the row stands by itself: in the list, and for what is new below a parent that is not unfolded. */
+export const aboveOf = ({ queue, depth }: QueueRow): string | null => (depth > 0 ? null : (queue.path.at(-1)?.name ?? queue.parent));
+
 export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: string) => void }) {
   const { queue, depth, expanded, staged } = row;
+  const above = aboveOf(row);
   return (
     <span className={classes.name} style={{ paddingLeft: depth * INDENT_PX + (expanded === null && depth > 0 ? TWIST_PX : 0) }}>
       {expanded === null ? null : (
@@ -74,7 +81,8 @@ export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: str
       {staged === "add" ? <span>{queue.name}</span> : (
         <RowLink id={queue.id} name={queue.name} removed={staged === "remove"} />
       )}
-      {queue.child_count > 0 ? <span className="dim">{queue.child_count}</span> : null}
+      {queue.child_count > 0 ? <span className="dim" title={`${queue.child_count} queues in it`}>{queue.child_count}</span> : null}
+      {above === null ? null : <span className={classes.above} title={`in ${above}`}>{above}</span>}
       {staged ? <Tag tone="accent">{STAGED_WORD[staged]}</Tag> : null}
       {queue.disabled ? <Tag>off</Tag> : null}
       {queue.warnings.length > 0 ? (
@@ -88,9 +96,10 @@ export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: str
 
 export function Limits({ row, context }: { row: QueueRow; context: CellContext }) {
   const { queue } = row;
-  if (context.editing) return <InlineLimits key={queue.id} queue={queue} onClose={() => context.onEdit(null)} />;
+  const { onEdit } = context;
+  if (context.editing && onEdit) return <InlineLimits key={queue.id} queue={queue} onClose={() => onEdit(null)} />;
   return (
-    <span className={classes.limits} onDoubleClick={() => context.onEdit(queue.id)} title="Enter or double-click to edit">
+    <span className={classes.limits} onDoubleClick={() => onEdit?.(queue.id)} title={onEdit ? "Enter or double-click to edit" : undefined}>
       <span>{limitText(queue.max_limit_bps.upload)}</span>
       <span>{limitText(queue.max_limit_bps.download)}</span>
     </span>
@@ -101,6 +110,8 @@ const targetsOf = ({ queue }: QueueRow): string => queue.target.map(targetText).
 const parentOf = ({ queue }: QueueRow): string => queue.path.at(-1)?.name ?? queue.parent ?? "–";
 const typeOf = ({ queue }: QueueRow): string => (queue.queue_type.upload === queue.queue_type.download ? queue.queue_type.upload : `${queue.queue_type.upload} / ${queue.queue_type.download}`);
 const limitsOf = ({ queue }: QueueRow): string => `${limitText(queue.max_limit_bps.upload)}   ${limitText(queue.max_limit_bps.download)}`;
+const guaranteeOf = ({ queue }: QueueRow): string => `${limitText(queue.limit_at_bps.upload)} / ${limitText(queue.limit_at_bps.download)}`;
+const priorityOf = ({ queue }: QueueRow): string => `${queue.priority.upload} / ${queue.priority.download}`;
 
 const longer =
   (text: (row: QueueRow) => string, face: Face = "plain") =>
@@ -109,13 +120,13 @@ const longer =
 
 /** Whatever stands beside the name may not push it out of its cell. */
 const nameIsLong = (row: QueueRow, widthPx: number): boolean =>
-  row.depth > 0 || row.expanded !== null || row.staged !== null || row.queue.child_count > 0 || row.queue.disabled || row.queue.warnings.length > 0 || isWider(row.queue.name, "strong", widthPx);
+  row.depth > 0 || row.expanded !== null || row.staged !== null || row.queue.child_count > 0 || row.queue.disabled || row.queue.warnings.length > 0 || isWider(`${row.queue.name}  ${aboveOf(row) ?? ""}`, "strong", widthPx);
 
 export const COLUMNS: readonly QueueColumn[] = [
-  { id: "name", title: "Name", width: "minmax(170px, 2.2fr)", sorts: [{ key: "name", label: "name" }], long: nameIsLong, render: (row, context) => <QueueName row={row} onToggle={context.onToggle} /> },
-  { id: "target", title: "Target", width: "minmax(140px, 2fr)", long: longer(targetsOf, "mono"), render: (row) => <span className="mono" title={row.queue.target.join("\n")}>{targetsOf(row)}</span> },
+  { id: "name", title: "Name", width: "minmax(170px, 2.2fr)", sorts: [{ key: "name", label: "name" }], long: nameIsLong, text: ({ queue }) => queue.name, render: (row, context) => <QueueName row={row} onToggle={context.onToggle} /> },
+  { id: "target", title: "Target", width: "minmax(140px, 2fr)", long: longer(targetsOf, "mono"), text: targetsOf, render: (row) => <span className="mono" title={row.queue.target.join("\n")}>{targetsOf(row)}</span> },
   {
-    id: "limits", title: "Limit", width: "136px", numeric: true, long: longer(limitsOf),
+    id: "limits", title: "Limit", width: "136px", numeric: true, long: longer(limitsOf), text: (row) => limitsOf(row).replace(/ +/, "/"),
     sorts: [{ key: "max_limit_upload", label: "upload limit", mark: "↑", tone: "up" }, { key: "max_limit_download", label: "download limit", mark: "↓", tone: "down" }],
     render: (row, context) => <Limits row={row} context={context} />,
   },
@@ -125,14 +136,17 @@ export const COLUMNS: readonly QueueColumn[] = [
   { id: "worst", title: "Longest", width: "66px", numeric: true, live: { text: worstDelayOf } },
   { id: "drops", title: "Drops/s", width: "66px", numeric: true, sorts: [{ key: "drops", label: "drops per second" }], live: { text: dropsOf } },
   { id: "fast", title: "Fast", width: "54px", numeric: true, live: { text: fastShareOf } },
-  { id: "comment", title: "Comment", width: "minmax(80px, 1.2fr)", long: longer(({ queue }) => queue.comment), render: ({ queue }) => <span className="dim" title={queue.comment || undefined}>{queue.comment}</span> },
-  { id: "parent", title: "Parent", width: "minmax(90px, 1fr)", long: longer(parentOf), render: parentOf },
-  { id: "guarantee", title: "Guarantee", width: "110px", numeric: true, render: ({ queue }) => `${limitText(queue.limit_at_bps.upload)} / ${limitText(queue.limit_at_bps.download)}` },
-  { id: "priority", title: "Priority", width: "70px", numeric: true, render: ({ queue }) => `${queue.priority.upload} / ${queue.priority.download}` },
-  { id: "type", title: "Type", width: "minmax(110px, 1fr)", long: longer(typeOf), render: typeOf },
-  { id: "position", title: "Position", width: "80px", numeric: true, sorts: [{ key: "position", label: "position" }], render: ({ queue }) => queue.position },
-  { id: "id", title: "Id", width: "80px", sorts: [{ key: "id", label: "id" }], long: longer(({ queue }) => queue.id, "mono"), render: ({ queue }) => <span className="mono">{queue.id}</span> },
+  { id: "comment", title: "Comment", width: "minmax(80px, 1.2fr)", long: longer(({ queue }) => queue.comment), text: ({ queue }) => queue.comment, render: ({ queue }) => <span className="dim" title={queue.comment || undefined}>{queue.comment}</span> },
+  { id: "parent", title: "Parent", width: "minmax(90px, 1fr)", long: longer(parentOf), text: parentOf, render: parentOf },
+  { id: "guarantee", title: "Guarantee", width: "110px", numeric: true, text: guaranteeOf, render: guaranteeOf },
+  { id: "priority", title: "Priority", width: "70px", numeric: true, text: priorityOf, render: priorityOf },
+  { id: "type", title: "Type", width: "minmax(110px, 1fr)", long: longer(typeOf), text: typeOf, render: typeOf },
+  { id: "position", title: "Position", width: "80px", numeric: true, sorts: [{ key: "position", label: "position" }], text: ({ queue }) => String(queue.position), render: ({ queue }) => queue.position },
+  { id: "id", title: "Id", width: "80px", sorts: [{ key: "id", label: "id" }], long: longer(({ queue }) => queue.id, "mono"), text: ({ queue }) => queue.id, render: ({ queue }) => <span className="mono">{queue.id}</span> },
 ];
+
+/** Titles where no arrow stands beside them. */
+export const COLUMN_WORD: Partial<Record<string, string>> = { limits: "Limit ↑/↓", rate_upload: "Rate ↑", rate_download: "Rate ↓", worst: "Longest delay" };
 
 export const DEFAULT_COLUMNS = ["name", "target", "limits", "rate_upload", "rate_download", "delay", "drops", "fast", "comment"];
 

@@ -84,26 +84,57 @@ export function useFlatRows(filter: QueueFilter, staged: ReadonlyMap<string, Cha
   return { count: kept.total + offset, total: kept.total, get, onRange, error: results.find((result) => result.isError)?.error, loading: !fresh && kept.pages.size === 0, stale: !fresh && kept.pages.size > 0 };
 }
 
+/** What is new, by the queue that it will stand below. */
+function addedBelow(staged: ReadonlyMap<string, Change>): ReadonlyMap<string, QueueRow[]> {
+  const below = new Map<string, QueueRow[]>();
+  for (const row of addedRows(staged)) {
+    const parent = row.queue.parent ?? "none";
+    below.set(parent, [...(below.get(parent) ?? []), row]);
+  }
+  return below;
+}
+
+/**
+ * The tree as lines. What is staged as new stands below its parent, also while that is folded: a change that is not
+ * in force yet is seen. Only where the parent itself is out of sight does it stand on top, as new roots do.
+ */
+export function treeRows(children: ReadonlyMap<string, readonly Queue[] | undefined>, expanded: ReadonlySet<string>, staged: ReadonlyMap<string, Change>): QueueRow[] {
+  const below = addedBelow(staged);
+  const placed = new Set<string>();
+  const add = (list: QueueRow[], rows: readonly QueueRow[], depth: number) => {
+    for (const row of rows) {
+      if (placed.has(row.queue.id)) continue;
+      placed.add(row.queue.id);
+      list.push({ ...row, depth });
+      add(list, below.get(row.queue.id) ?? [], depth + 1);
+    }
+  };
+  const stored: QueueRow[] = [];
+  const walk = (parent: string, depth: number) => {
+    for (const queue of children.get(parent) ?? []) {
+      const open = queue.child_count > 0 ? expanded.has(queue.id) : null;
+      stored.push({ ...withStaged(queue, staged), depth, expanded: open });
+      if (open) walk(queue.id, depth + 1);
+      add(stored, below.get(queue.id) ?? [], depth + 1);
+    }
+  };
+  walk("none", 0);
+  const top: QueueRow[] = [];
+  const fresh = [...below.values()].flat();
+  const isNew = new Set(fresh.map((row) => row.queue.id));
+  add(top, fresh.filter((row) => !isNew.has(row.queue.parent ?? "none")), 0);
+  add(top, fresh, 0);
+  return [...top, ...stored];
+}
+
 /** The tree: roots, and the children of whatever is unfolded. */
 export function useTreeRows(expanded: ReadonlySet<string>, staged: ReadonlyMap<string, Change>, enabled: boolean): Rows {
   const ids = ["none", ...expanded];
   const results = useQueries({ queries: ids.map((id) => ({ ...childrenQuery(id), enabled })) });
   const stamps = results.map((result) => result.dataUpdatedAt).join(",");
-  const rows = useMemo(() => {
-    const children = new Map(ids.map((id, index) => [id, results[index]?.data]));
-    const list: QueueRow[] = addedRows(staged);
-    const walk = (parent: string, depth: number) => {
-      for (const queue of children.get(parent) ?? []) {
-        const open = queue.child_count > 0 ? expanded.has(queue.id) : null;
-        list.push({ ...withStaged(queue, staged), depth, expanded: open });
-        if (open) walk(queue.id, depth + 1);
-      }
-    };
-    walk("none", 0);
-    return list;
-    // The stamps stand for the results, which are new objects at each render.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [stamps, expanded, staged]);
+  // The stamps stand for the results, which are new objects at each render.
+  // eslint-disable-next-line react-hooks/exhaustive-deps
+  const rows = useMemo(() => treeRows(new Map(ids.map((id, index) => [id, results[index]?.data])), expanded, staged), [stamps, expanded, staged]);
   const onRange = useCallback(() => undefined, []);
   const get = useCallback((index: number) => rows[index], [rows]);
   return { count: rows.length, total: null, get, onRange, error: results.find((result) => result.isError)?.error, loading: results[0]?.data === undefined, stale: false };
