@@ -37,6 +37,7 @@
 #include "lookup.h"
 #include "ports.h"
 #include "rewrite.h"
+#include "tagged.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);
@@ -181,31 +182,122 @@ static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir
 	return action == XDP_REDIRECT ? weir_send_fast(ctx, passage) : action;
 }
 
+/* The port that the route leads to, and whose classes that makes the packet's. False: not of the fast path. */
+static __always_inline bool weir_find_way_out(struct weir_passage *passage, __u32 roles)
+{
+	const struct weir_port *to = passage->to;
+
+	if (!to || (to->roles & roles) != WEIR_ROLE_FAST || to->mode == WEIR_HTB)
+		return false;
+	if (to->domain != passage->from->domain)
+		weir_find_slots_across(passage);
+	return true;
+}
+
+/* To a VLAN interface, if `to` is one. */
+static __always_inline int weir_shape_and_tag(struct xdp_md *ctx, struct weir_passage *passage)
+{
+	const struct weir_port *to;
+	int action;
+
+	if (!weir_find_way_out(passage, WEIR_ROLE_FAST))
+		return weir_go_up(passage, WEIR_UP_PORT);
+	to = passage->to;
+	action = weir_shape_fast(ctx, passage);
+	if (action == XDP_REDIRECT && to->roles & WEIR_ROLE_TAGGED &&
+	    !weir_push_tag(ctx, to->tag_protocol, bpf_htons(to->tag)))
+		return XDP_DROP; /* no room before the frame, which XDP promises */
+	return action;
+}
+
+/* The way out is no plain fast port. */
+static __noinline int weir_shape_tagged(struct xdp_md *ctx, struct weir_passage *passage)
+{
+	return weir_shape_and_tag(ctx, passage);
+}
+
+/* From `passage->from`, which is fast, as far as the way out. XDP_REDIRECT: it is known. */
+static __always_inline int weir_route_fast(struct xdp_md *ctx, struct weir_passage *passage,
+					   weir_find_flow find_flow)
+{
+	struct weir_route *route = &passage->route;
+
+	passage->now_ns = bpf_ktime_get_ns();
+	if (weir_went_up(route->flow, passage->now_ns))
+		return weir_go_up(passage, WEIR_UP_ORDER);
+	if (passage->from->roles & WEIR_ROLE_FLOW && (route->ends || !find_flow(ctx, route)))
+		return weir_go_up(passage, WEIR_UP_FLOW);
+	weir_find_slots(passage);
+	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
+		return weir_go_up(passage, WEIR_UP_ROUTE);
+	passage->to = weir_port_find(route->fib.ifindex, &passage->to_place);
+	return XDP_REDIRECT;
+}
+
+/* Flows of the flow table are known by the interface below; those of tags are the stack's. */
+static __always_inline bool weir_find_no_flow(struct xdp_md *ctx, struct weir_route *route)
+{
+	(void)ctx;
+	(void)route;
+	return false;
+}
+
+static __always_inline bool weir_read_tag(struct xdp_md *ctx, struct weir_tagged_frame *frame)
+{
+	void *data = (void *)(long)ctx->data;
+
+	if (data + sizeof(*frame) > (void *)(long)ctx->data_end)
+		return false;
+	__builtin_memcpy(frame, data, sizeof(*frame));
+	return weir_is_vlan(frame->ethernet.h_proto);
+}
+
+/* A frame that is not plain, on a port with VLAN interfaces: perhaps a plain one of theirs with its tag. */
+static __noinline int weir_fast_tagged(struct xdp_md *ctx, struct weir_passage *passage)
+{
+	struct weir_tagged_frame frame = {};
+	__u32 place = WEIR_PORTS;
+	int action = XDP_PASS;
+
+	if (weir_read_tag(ctx, &frame))
+		place = weir_tagged_place(ctx->ingress_ifindex, frame.ethernet.h_proto,
+					  bpf_ntohs(frame.vlan.tag) & WEIR_TAG_MASK);
+	passage->from = bpf_map_lookup_elem(&weir_ports, &place);
+	if (!passage->from || !(passage->from->roles & WEIR_ROLE_FAST)) {
+		weir_port_count_up(passage->from_place, WEIR_UP_UNUSUAL);
+		return XDP_PASS;
+	}
+	passage->from_place = place;
+	if (!weir_pop_tag(ctx))
+		return XDP_DROP;
+	if (!weir_forwardable(ctx, passage->from, &passage->route))
+		weir_port_count_up(passage->from_place, WEIR_UP_UNUSUAL);
+	else if (weir_route_fast(ctx, passage, weir_find_no_flow) == XDP_REDIRECT)
+		action = weir_shape_and_tag(ctx, passage);
+	if (action == XDP_PASS && !weir_push_tag(ctx, frame.ethernet.h_proto, frame.vlan.tag))
+		return XDP_DROP;
+	return action;
+}
+
 static __always_inline int weir_fast_path(struct xdp_md *ctx, weir_find_flow find_flow)
 {
 	struct weir_passage passage = {};
-	struct weir_route *route = &passage.route;
+	int action;
 
 	passage.from = weir_port_find(ctx->ingress_ifindex, &passage.from_place);
 	if (!passage.from || !(passage.from->roles & WEIR_ROLE_FAST))
 		return XDP_PASS;
-	if (!weir_forwardable(ctx, passage.from, route)) {
+	if (!weir_forwardable(ctx, passage.from, &passage.route)) {
+		if (passage.from->roles & WEIR_ROLE_TRUNK)
+			return weir_fast_tagged(ctx, &passage);
 		weir_port_count_up(passage.from_place, WEIR_UP_UNUSUAL);
 		return XDP_PASS;
 	}
-	passage.now_ns = bpf_ktime_get_ns();
-	if (weir_went_up(route->flow, passage.now_ns))
-		return weir_go_up(&passage, WEIR_UP_ORDER);
-	if (passage.from->roles & WEIR_ROLE_FLOW && (route->ends || !find_flow(ctx, route)))
-		return weir_go_up(&passage, WEIR_UP_FLOW);
-	weir_find_slots(&passage);
-	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
-		return weir_go_up(&passage, WEIR_UP_ROUTE);
-	passage.to = weir_port_find(route->fib.ifindex, &passage.to_place);
-	if (!passage.to || !(passage.to->roles & WEIR_ROLE_FAST) || passage.to->mode == WEIR_HTB)
-		return weir_go_up(&passage, WEIR_UP_PORT);
-	if (passage.to->domain != passage.from->domain)
-		weir_find_slots_across(&passage);
+	action = weir_route_fast(ctx, &passage, find_flow);
+	if (action != XDP_REDIRECT)
+		return action;
+	if (!weir_find_way_out(&passage, WEIR_ROLE_FAST | WEIR_ROLE_TAGGED))
+		return weir_shape_tagged(ctx, &passage);
 	return weir_shape_fast(ctx, &passage);
 }
 

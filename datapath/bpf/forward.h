@@ -156,7 +156,7 @@ static __always_inline bool weir_forwardable(struct xdp_md *ctx, const struct we
 	if (route->ip_bytes > (__u64)(end - data) - sizeof(*ethernet))
 		return false;
 	route->fib.tot_len = route->ip_bytes;
-	route->fib.ifindex = ctx->ingress_ifindex;
+	route->fib.ifindex = from->ifindex;
 	route->flow = weir_flow_hash(route);
 	return true;
 }

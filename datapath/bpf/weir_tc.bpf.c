@@ -33,6 +33,7 @@
 #include "parse.h"
 #include "ports.h"
 #include "round_trip.h"
+#include "tagged.h"
 #include "totals.h"
 #include "wait.h"
 
@@ -250,6 +251,17 @@ static __always_inline __u32 weir_classify_far(struct __sk_buff *skb, const stru
 	return weir_choose(from, port, &ends);
 }
 
+/* On a port with VLAN interfaces: whether this one's program has dealt with the packet. */
+static __noinline bool weir_is_shaped_above(struct __sk_buff *skb, const struct weir_port *port)
+{
+	__u32 place = WEIR_PORTS;
+
+	if (port && skb->vlan_present)
+		place = weir_tagged_place(port->ifindex, skb->vlan_proto, skb->vlan_tci & WEIR_TAG_MASK);
+	port = bpf_map_lookup_elem(&weir_ports, &place);
+	return port && port->roles & WEIR_ROLE_SHAPE && port->mode != WEIR_NONE;
+}
+
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
@@ -283,7 +295,10 @@ int weir_egress(struct __sk_buff *skb)
 	int reason;
 
 	port = weir_port_find(skb->ifindex, &place);
-	if (!port || !(port->roles & WEIR_ROLE_SHAPE) || port->mode == WEIR_NONE)
+	if (!port || port->mode == WEIR_NONE)
+		return WEIR_NEXT;
+	if ((port->roles & (WEIR_ROLE_SHAPE | WEIR_ROLE_TRUNK)) != WEIR_ROLE_SHAPE &&
+	    (!(port->roles & WEIR_ROLE_SHAPE) || weir_is_shaped_above(skb, port)))
 		return WEIR_NEXT;
 	reason = weir_parse(skb, port, WEIR_DESTINATION, &packet);
 	if (reason != WEIR_OK) {

@@ -187,7 +187,8 @@ static int filter_attach(struct weir *weir, struct weir_port *port, enum weir_pr
 /* Where packets of the fast path may go. */
 int weir_device_set(struct weir *weir, const struct weir_port *port, bool present)
 {
-	uint32_t place = weir_port_place(weir, port), ifindex = port->ifindex;
+	uint32_t place = weir_port_place(weir, port);
+	uint32_t ifindex = port->roles & WEIR_ROLE_TAGGED ? port->lower : port->ifindex;
 	int fd = weir->map_fd[WEIR_MAP_DEVICES];
 
 	return present ? bpf_map_update_elem(fd, &place, &ifindex, BPF_ANY) : bpf_map_delete_elem(fd, &place);

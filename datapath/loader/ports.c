@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ports: the records that the programs read, and attaching, detaching and listing interfaces. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <net/ethernet.h>
@@ -50,12 +51,18 @@ static struct weir_port *port_free(struct weir *weir, uint32_t ifindex)
 	return NULL;
 }
 
+/* Frames of a VLAN interface come through the XDP program of the port below. */
+static bool is_program_of(enum weir_program program, uint32_t roles)
+{
+	return roles & weir_role_of(program) && !(program == WEIR_FAST && roles & WEIR_ROLE_TAGGED);
+}
+
 static int links_attach(struct weir *weir, struct weir_port *port, uint32_t roles)
 {
 	int error = 0;
 
 	for (enum weir_program program = 0; program < WEIR_PROGRAMS && !error; program++) {
-		if (roles & weir_role_of(program))
+		if (is_program_of(program, roles))
 			error = weir_link_attach(weir, port, program);
 		else
 			weir_link_detach(weir, port, program);
@@ -63,10 +70,46 @@ static int links_attach(struct weir *weir, struct weir_port *port, uint32_t role
 	return error;
 }
 
+/* Takes the port out of the index of tags. */
+static void tag_remove(struct weir *weir, const struct weir_port *port)
+{
+	uint32_t own = weir_port_place(weir, port) + 1;
+
+	for (uint32_t entry = 0; entry < WEIR_PORTS; entry++)
+		if (weir_port_table(weir)[entry].tagged_place == own)
+			weir_publish(&weir_port_table(weir)[entry].tagged_place, 0);
+}
+
+/* Puts a port that is a VLAN interface into the index of tags, where frames and packets find it. */
+static int tag_store(struct weir *weir, struct weir_port *port, const struct weir_port_spec *spec)
+{
+	uint32_t own = weir_port_place(weir, port) + 1, first = WEIR_TAG_ENTRY(spec->lower, spec->tag);
+	bool same = port->lower == spec->lower && port->tag == spec->tag;
+
+	if (!(spec->roles & WEIR_ROLE_TAGGED) || !same)
+		tag_remove(weir, port);
+	port->lower = spec->lower;
+	port->tag = spec->tag;
+	port->tag_protocol = htons(spec->tag_protocol);
+	if (!(spec->roles & WEIR_ROLE_TAGGED))
+		return 0;
+	for (uint32_t probe = 0; probe < WEIR_PORT_PROBES; probe++) {
+		struct weir_port *entry = &weir_port_table(weir)[(first + probe) % WEIR_PORTS];
+
+		if (!entry->tagged_place || entry->tagged_place == own) {
+			weir_publish(&entry->tagged_place, (uint16_t)own);
+			return 0;
+		}
+	}
+	return weir_fail(ENOSPC, "%s: no free place for tag %u", spec->name, spec->tag);
+}
+
 static void port_remove(struct weir *weir, struct weir_port *port)
 {
 	struct weir_port empty = {};
 
+	tag_remove(weir, port);
+	empty.tagged_place = port->tagged_place; /* another's */
 	weir_device_set(weir, port, false);
 	for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
 		weir_link_detach(weir, port, program);
@@ -100,6 +143,9 @@ static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
 				 spec->target_slot, meta->slots);
 	if (spec->roles & WEIR_ROLE_FLOW && !meta->flow_lookup)
 		return weir_fail(EOPNOTSUPP, "%s: %s", spec->name, weir_flow_reason(weir));
+	if (spec->roles & WEIR_ROLE_TAGGED && (!spec->lower || !spec->tag || spec->tag > 4094))
+		return weir_fail(EINVAL, "%s: tag %u on interface index %u is not possible", spec->name,
+				 spec->tag, spec->lower);
 	if (spec->domain >= meta->domains)
 		return weir_fail(EINVAL, "%s: domain %u is above the capacity of %u", spec->name,
 				 spec->domain, meta->domains);
@@ -157,7 +203,10 @@ int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
 	if (is_new)
 		port_clear_counters(weir, weir_port_place(weir, port));
 	port_store(weir, port, spec, ifindex);
-	error = links_attach(weir, port, spec->roles);
+	error = tag_store(weir, port, spec) ?: links_attach(weir, port, spec->roles);
+	if (!error &&
+	    (spec->roles & (WEIR_ROLE_TAGGED | WEIR_ROLE_FAST)) == (WEIR_ROLE_TAGGED | WEIR_ROLE_FAST))
+		error = weir_device_set(weir, port, true);
 	if (error && is_new)
 		port_remove(weir, port);
 	else if (error == -EOPNOTSUPP)
@@ -212,12 +261,15 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 			.overhead_bytes = port->overhead_bytes,
 			.alive = 1,
 			.hook = port->hook,
-			.xdp = !!(port->roles & WEIR_ROLE_FAST),
+			.xdp = is_program_of(WEIR_FAST, port->roles),
+			.tag = port->tag,
+			.tag_protocol = ntohs(port->tag_protocol),
+			.lower = port->lower,
 		};
 		memcpy(spec->name, port->name, sizeof(spec->name));
 		memcpy(spec->mac, port->mac, sizeof(spec->mac));
 		for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
-			if (port->roles & weir_role_of(program) && !weir_link_alive(weir, port, program))
+			if (is_program_of(program, port->roles) && !weir_link_alive(weir, port, program))
 				spec->alive = 0;
 		read_counters(weir, place, spec);
 		count++;

@@ -99,7 +99,10 @@ struct weir_port_spec {
 	uint32_t hook; /* read only: 1 tcx, 2 clsact */
 	uint32_t xdp; /* read only: 0 none, 1 native, 2 generic */
 	uint8_t mac[6]; /* read only: as the fast path knows it */
-	uint8_t reserved[6];
+	uint16_t tag; /* WEIR_ROLE_TAGGED: VLAN id and protocol, */
+	uint32_t tag_protocol;
+	uint32_t lower; /* and the index of the interface below */
+	uint32_t reserved;
 	uint64_t packets[8]; /* read only, by enum weir_reason */
 	uint64_t bytes[8];
 	uint64_t up[8]; /* read only, packets by enum weir_up_reason */

@@ -23,6 +23,7 @@ DROP = 2  # TCX_DROP, TC_ACT_SHOT
 _SK_BUFF_SIZE = 192
 _OFFSETS = {"mark": 8, "priority": 32, "ifindex": 40, "wire_len": 160, "gso_segs": 164, "gso_size": 176}
 _TSTAMP = 152
+_VLAN_TAG_BYTES = 4
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -87,7 +88,7 @@ def run_xdp(program_fd: int, packet: bytes, ifindex: int) -> tuple[int, bytes]:
     """(verdict, the frame afterwards) of an XDP program for a frame that arrives at an interface."""
     context = ctypes.create_string_buffer(struct.pack("<IIIIII", 0, len(packet), 0, ifindex, 0, 0), 24)
     data = ctypes.create_string_buffer(packet, len(packet))
-    after = ctypes.create_string_buffer(len(packet))
+    after = ctypes.create_string_buffer(len(packet) + _VLAN_TAG_BYTES)
     places = (ctypes.addressof(data), ctypes.addressof(after))
     attributes = bytearray(
         struct.pack(
@@ -95,7 +96,7 @@ def run_xdp(program_fd: int, packet: bytes, ifindex: int) -> tuple[int, bytes]:
             program_fd,
             0,
             len(packet),
-            len(packet),
+            len(after),
             *places,
             1,
             0,
@@ -106,7 +107,8 @@ def run_xdp(program_fd: int, packet: bytes, ifindex: int) -> tuple[int, bytes]:
         )
     )
     bpf(_BPF_PROG_TEST_RUN, attributes)
-    return struct.unpack_from("<I", attributes, 4)[0], after.raw
+    verdict, _, size = struct.unpack_from("<III", attributes, 4)
+    return verdict, after.raw[:size]
 
 
 def map_lookup(map_fd: int, index: int, size: int) -> bytes:

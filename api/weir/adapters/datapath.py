@@ -29,6 +29,7 @@ from weir.adapters.datapath_records import (
     CLASS,
     FAR,
     MODES,
+    NO_TAG,
     PREFIX,
     ClassRecord,
     FarEntry,
@@ -39,6 +40,7 @@ from weir.adapters.datapath_records import (
     PrefixKey,
     Role,
     RoundTrips,
+    Tag,
     Usage,
     pack_classes,
     pack_far,
@@ -144,6 +146,7 @@ class Datapath:
         overhead_bytes: int = 0,
         slot_for_interface_target: int = 0,
         domain: int = 0,
+        tag: Tag = NO_TAG,
     ) -> None:
         """Attach to an interface of the calling thread's network namespace, or change how (no packet is
         missed). Raises `NotFound` for an unknown interface, `ApplyFailed` when the kernel refuses."""
@@ -154,6 +157,9 @@ class Datapath:
             target_slot=slot_for_interface_target,
             domain=domain,
             overhead_bytes=overhead_bytes,
+            lower=tag.lower,
+            tag=tag.vid,
+            tag_protocol=tag.protocol,
         )
         self._call("weir_attach", ctypes.byref(spec))
 
@@ -354,4 +360,5 @@ def _port(spec: PortSpec) -> Port:
         domain=spec.domain,
         xdp=XDP_MODES[spec.xdp],
         mac=":".join(f"{byte:02x}" for byte in spec.mac),
+        tag=Tag(spec.lower, spec.tag, spec.tag_protocol),
     )

@@ -6,7 +6,19 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
 
 from weir.model.problem import ApplyFailed, Invalid, NotFound, Problem, Unavailable, Unsupported
@@ -37,7 +49,10 @@ class PortSpec(Structure):
         ("hook", c_uint32),
         ("xdp", c_uint32),
         ("mac", c_uint8 * 6),
-        ("reserved", c_uint8 * 6),
+        ("tag", c_uint16),
+        ("tag_protocol", c_uint32),
+        ("lower", c_uint32),
+        ("reserved", c_uint32),
         ("packets", c_uint64 * 8),
         ("bytes", c_uint64 * 8),
         ("up", c_uint64 * 8),

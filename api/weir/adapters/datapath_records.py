@@ -39,6 +39,19 @@ class Role(enum.IntFlag):
     FAST = 4  # XDP on ingress: conforming packets are forwarded before the stack
     L3 = 8  # the device has no Ethernet header (tun, WireGuard, PPP)
     FLOW = 16  # with FAST: only packets of connections in the kernel's flow table
+    TAGGED = 64  # a VLAN interface whose frames travel on another port
+    TRUNK = 128  # such interfaces are on it
+
+
+class Tag(NamedTuple):
+    """How the frames of a VLAN interface travel: on which interface, with which id and EtherType."""
+
+    lower: int
+    vid: int
+    protocol: int
+
+
+NO_TAG = Tag(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +179,7 @@ class Port:
     domain: int
     xdp: str = "none"
     mac: str = ""
+    tag: Tag = NO_TAG
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ class Link:
     lower: int
     counters: dict[str, int]
     gro_max_bytes: int = GRO_MAX_BYTES
+    vlan: tuple[int, int] = (0, 0)
+    """Of a VLAN interface: its id and EtherType."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,13 @@ def _link(message: Any) -> Link:
         lower=0 if message.get("link_netnsid") is not None else int(message.get("link") or 0),
         counters={name: int(statistics.get(name, 0)) for name in _COUNTERS},
         gro_max_bytes=int(message.get("gro_max_size") or GRO_MAX_BYTES),
+        vlan=_vlan(information) if kind == "vlan" else (0, 0),
     )
+
+
+def _vlan(information: Any) -> tuple[int, int]:
+    data = information.get("data")
+    return (0, 0) if data is None else (int(data.get("vlan_id") or 0), int(data.get("vlan_protocol") or 0))
 
 
 _COUNTERS = (

@@ -25,6 +25,7 @@ from weir.adapters import data_partition, rauc
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
+from weir.adapters.ethtool import takes_tags_off
 from weir.adapters.events import Events
 from weir.adapters.frr import Frr
 from weir.adapters.machine import power_off, restart
@@ -127,7 +128,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
         tuning=TuningBackend(tuning.load(options.tuning), links),
         tables=TablesBackend(datapath, lines),
         htb=HtbBackend(modes),
-        ports=PortsBackend(datapath, links, modes, FastPaths(datapath.flow_reason(), xdp_features)),
+        ports=PortsBackend(
+            datapath, links, modes, FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off)
+        ),
         routes=RoutesBackend(frr),
     )
     events = Events()

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from weir.adapters.datapath_records import Role
+from weir.adapters.datapath_records import Role, Tag
 from weir.adapters.netlink import Link
 from weir.adapters.xdp_features import ALL, XdpFeature
 from weir.backends.modes import Decision
@@ -32,6 +33,34 @@ class Sight:
         return cls(any(rule.chain in ("forward", "postrouting") for rule in rules), foreign)
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a port's decision depends on besides itself: all links, all ports, who sees packets."""
+
+    links: Mapping[str, Link]
+    ports: Mapping[str, PortSpec]
+    sight: Sight
+
+
+def _below(link: Link, around: Around) -> Link | None:
+    """The port that a VLAN interface is on."""
+    found = (other for name in around.ports if (other := around.links.get(name)))
+    return next((other for other in found if other.index == link.lower), None)
+
+
+def _tagging(link: Link, around: Around) -> dict[str, Any]:
+    """The parts of a decision that say whose tags travel where. One tag, that is: a VLAN interface on
+    another takes no part."""
+    if link.kind == "vlan":
+        lower = _below(link, around)
+        if lower is None or lower.kind == "vlan":
+            return {}
+        return {"tagging": Role.TAGGED, "tag": Tag(lower.index, *link.vlan)}
+    vlans = (around.links[name] for name in around.ports if name in around.links)
+    above = any(other.kind == "vlan" and other.lower == link.index for other in vlans)
+    return {"tagging": Role.TRUNK} if above else {}
+
+
 class FastPaths:
     """Decides by what was asked for, what the device and the kernel can do, and who must see the packets."""
 
@@ -39,9 +68,11 @@ class FastPaths:
         self,
         flow_reason: str,
         features: Callable[[int], XdpFeature | None],
+        takes_tags_off: Callable[[str], bool],
     ) -> None:
         """`flow_reason`: why the flow table cannot be asked, "" when it can."""
         self._flow_reason = flow_reason
+        self._takes_tags_off = takes_tags_off
         self._features = features
         self._refused_on: dict[tuple[str, int], str] = {}
 
@@ -49,33 +80,55 @@ class FastPaths:
         """Remember what the kernel said to attaching (until the device is made anew)."""
         self._refused_on[ifname, ifindex] = reason
 
-    def decide(
-        self, spec: PortSpec, link: Link, links: Mapping[str, Link], decision: Decision, sight: Sight
-    ) -> Decision:
+    def decide(self, spec: PortSpec, decision: Decision, around: Around) -> Decision:
         """The decision on the shaper, completed."""
-        reason = self._obstacle(spec, link, links, decision) or self._hidden(sight)
+        link = around.links[spec.ifname]
+        decision = replace(decision, **_tagging(link, around))
+        reason = self._obstacle(spec, link, decision, around) or self._hidden(around.sight)
         if reason:
             return replace(decision, fast=Role.NOTHING, fast_reason=reason)
-        if sight.filtered:
+        if around.sight.filtered:
             reason = "XDP forwards what conforms of established connections"
             return replace(decision, fast=Role.FAST | Role.FLOW, fast_reason=reason)
         return replace(decision, fast=Role.FAST, fast_reason="XDP forwards what conforms")
 
-    def _obstacle(self, spec: PortSpec, link: Link, links: Mapping[str, Link], decision: Decision) -> str:
+    def _obstacle(self, spec: PortSpec, link: Link, decision: Decision, around: Around) -> str:
         if spec.fast_path == "off":
             return "turned off"
         if decision.mode == "htb":
             return "HTB shapes in the stack"
         if not link.ethernet:
             return "frames of this device have no Ethernet header"
-        master = next((other for other in links.values() if other.index == link.master), None)
+        master = next((other for other in around.links.values() if other.index == link.master), None)
         if master is not None and master.kind not in _ROUTED_MASTERS:
             return f"it belongs to {master.name}, which is a {master.kind}"
-        above = (other for other in links.values() if other.lower == link.index)
+        if link.kind == "vlan":
+            return self._obstacle_below(link, decision, around)
+        above = (other for other in around.links.values() if other.lower == link.index)
         tagged = [other.name for other in above if other.kind == "vlan"]
         if tagged and link.kind == "veth":
             return f"XDP does not see the tags of {tagged[0]} on a veth"
+        if tagged and self._takes_tags_off(link.name):
+            return f"the card takes the tags of {tagged[0]} off (ethtool -K {link.name} rxvlan off)"
         return self._refused_on.get((spec.ifname, link.index), "") or self._incapable(link)
+
+    def _obstacle_below(self, link: Link, decision: Decision, around: Around) -> str:
+        """Why the port that a VLAN interface is on does not forward its frames."""
+        lower = _below(link, around)
+        if lower is None:
+            return "it is on an interface that is not configured"
+        if decision.tagging != Role.TAGGED:
+            return f"it is on {lower.name}, which is tagged as well"
+        if around.sight.filtered:
+            return (
+                "NAT or the firewall must see forwarded packets, and the flow table does not know their tags"
+            )
+        if self._features(lower.index) is None:
+            return f"this kernel does not tell what {lower.name} can"
+        spec = around.ports[lower.name]
+        below = "HTB shapes in the stack" if spec.shaper == "htb" else ""
+        below = below or self._obstacle(spec, lower, Decision("police", ""), around)
+        return f"{lower.name} has no fast path: {below}" if below else ""
 
     def _incapable(self, link: Link) -> str:
         features = self._features(link.index)

@@ -6,19 +6,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weir.adapters.datapath_records import Mode, Role
+from weir.adapters.datapath_records import NO_TAG, Mode, Role, Tag
 from weir.backends.leaves import Leaf, leaf_of
 from weir.compiler.types import PortSpec, Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How a port shapes; and its share in the fast path: no role, FAST, or FAST and FLOW."""
+    """How a port shapes; and its share in the fast path: no role, FAST, or FAST and FLOW.
+
+    `tagging` is TAGGED for a VLAN interface on another port, TRUNK for that one.
+    """
 
     mode: Mode
     reason: str
     fast: Role = Role.NOTHING
     fast_reason: str = ""
+    tagging: Role = Role.NOTHING
+    tag: Tag = NO_TAG
 
 
 class PortModes:

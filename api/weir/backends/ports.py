@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from weir.adapters import nft, tc
-from weir.adapters.datapath_records import Mode, Port, Role
+from weir.adapters.datapath_records import Mode, Port, Role, Tag
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tc import Qdisc
 from weir.backends.backend import refuse, step
-from weir.backends.fast import FastPaths, Sight
+from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.modes import Decision, PortModes
 from weir.compiler.types import FirewallRule, PortSpec, Step
 from weir.model.problem import ApplyFailed, NotFound, Unsupported
@@ -35,6 +35,7 @@ class Attachments(Protocol):
         overhead_bytes: int = ...,
         slot_for_interface_target: int = ...,
         domain: int = ...,
+        tag: Tag = ...,
     ) -> None: ...
     def detach(self, ifname: str) -> None: ...
     def attached(self) -> dict[str, Port]: ...
@@ -83,6 +84,7 @@ class PortsDifference:
     """(interface, whether its root qdisc is ours and goes too)"""
     missing: list[str] = field(default_factory=list)
     sight: Sight = field(default_factory=lambda: Sight(filtered=False, foreign=""))
+    wanted: Mapping[str, PortSpec] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.changes or self.detach)
@@ -110,13 +112,14 @@ class PortsBackend:
         )
 
     def diff(self, held: PortsState, wanted: PortsWanted) -> PortsDifference:
-        found = PortsDifference(sight=Sight.of(wanted.rules, held.foreign))
+        found = PortsDifference(sight=Sight.of(wanted.rules, held.foreign), wanted=wanted.ports)
+        around = Around(held.links, wanted.ports, found.sight)
         for name, spec in wanted.ports.items():
             link = held.links.get(name)
             if link is None:
                 found.missing.append(name)
             else:
-                change = self._change(held, spec, link, found.sight)
+                change = self._change(held, spec, link, around)
                 if change.install_fq or change.attach or change.remove_root:
                     found.changes.append(change)
         for name in held.ports:
@@ -135,6 +138,7 @@ class PortsBackend:
 
     def verify(self, difference: PortsDifference) -> None:
         held = self.read()
+        around = Around(held.links, difference.wanted, difference.sight)
         wrong: list[str] = []
         for change in difference.changes:
             name = change.spec.ifname
@@ -142,7 +146,7 @@ class PortsBackend:
             if link is None or port is None:
                 wrong.append(f"{name} is not attached")
                 continue
-            decision = self._decide(change.spec, link, held.links, difference.sight)
+            decision = self._decide(change.spec, link, around)
             wrong += [f"{name}: {words}" for words in _deviations(port, change.spec, decision, link)]
             if decision.mode == "edt" and not paces(held.qdiscs.get(name, ()), link.tx_queues):
                 wrong.append(f"{name} has no fq at every transmit queue")
@@ -152,9 +156,9 @@ class PortsBackend:
     def decisions(self, wanted: PortsWanted) -> dict[str, Decision]:
         """How every wanted port whose interface exists shapes, and whether it takes the fast path."""
         links = self._links.links()
-        sight = Sight.of(wanted.rules, nft.foreign_forwarding_chain())
+        around = Around(links, wanted.ports, Sight.of(wanted.rules, nft.foreign_forwarding_chain()))
         return {
-            name: self._decide(spec, links[name], links, sight)
+            name: self._decide(spec, links[name], around)
             for name, spec in wanted.ports.items()
             if name in links
         }
@@ -163,12 +167,11 @@ class PortsBackend:
         """The ports whose connections belong into the flow table."""
         return tuple(sorted(name for name, decision in decisions.items() if Role.FLOW in decision.fast))
 
-    def _decide(self, spec: PortSpec, link: Link, links: Mapping[str, Link], sight: Sight) -> Decision:
-        decision = self._modes.decide(spec, link.index)
-        return self._fast.decide(spec, link, links, decision, sight)
+    def _decide(self, spec: PortSpec, link: Link, around: Around) -> Decision:
+        return self._fast.decide(spec, self._modes.decide(spec, link.index), around)
 
-    def _change(self, held: PortsState, spec: PortSpec, link: Link, sight: Sight) -> PortChange:
-        decision = self._decide(spec, link, held.links, sight)
+    def _change(self, held: PortsState, spec: PortSpec, link: Link, around: Around) -> PortChange:
+        decision = self._decide(spec, link, around)
         port, qdiscs = held.ports.get(spec.ifname), held.qdiscs.get(spec.ifname, ())
         root = _root(qdiscs)
         replaced = port is not None and (not port.alive or port.ifindex != link.index)
@@ -208,6 +211,7 @@ class PortsBackend:
             spec.overhead_bytes,
             spec.interface_slot,
             spec.domain,
+            decision.tag,
         )
 
     def _install_fq(self, change: PortChange) -> Decision:
@@ -220,8 +224,8 @@ class PortsBackend:
             reason = problem.message
         if reason:
             self._modes.refuse_pacing(name, link.index, reason)
-        decision = self._modes.decide(change.spec, link.index)
-        return replace(decision, fast=change.decision.fast, fast_reason=change.decision.fast_reason)
+        found = self._modes.decide(change.spec, link.index)
+        return replace(change.decision, mode=found.mode, reason=found.reason)
 
     def _detach(self, name: str) -> None:
         try:
@@ -261,7 +265,8 @@ def _delete_root(name: str) -> None:
 
 
 def _roles(link: Link, decision: Decision) -> Role:
-    return Role.CLASSIFY | Role.SHAPE | decision.fast | (Role.NOTHING if link.ethernet else Role.L3)
+    way = decision.fast | decision.tagging | (Role.NOTHING if link.ethernet else Role.L3)
+    return Role.CLASSIFY | Role.SHAPE | way
 
 
 def _deviations(port: Port, spec: PortSpec, decision: Decision, link: Link) -> list[str]:
@@ -275,6 +280,7 @@ def _deviations(port: Port, spec: PortSpec, decision: Decision, link: Link) -> l
         "overhead": (port.overhead_bytes, spec.overhead_bytes),
         "class": (port.target_slot, spec.interface_slot),
         "domain": (port.domain, spec.domain),
+        "tag": (port.tag, decision.tag),
     }
     return [f"{what} is {held}, not {wanted}" for what, (held, wanted) in pairs.items() if held != wanted]
 

@@ -271,6 +271,8 @@ enum weir_role {
 	WEIR_ROLE_L3 = 8, /* no Ethernet header */
 	WEIR_ROLE_FLOW = 16, /* fast only for flows that the kernel's flow table holds */
 	WEIR_ROLE_HOSTS = 32, /* some class has sub-queues by source: find them before NAT */
+	WEIR_ROLE_TAGGED = 64, /* a VLAN interface: its frames travel on `lower`, with its tag */
+	WEIR_ROLE_TRUNK = 128, /* such interfaces are on it */
 };
 
 enum weir_hook { WEIR_HOOK_NONE = 0, WEIR_HOOK_TCX = 1, WEIR_HOOK_CLSACT = 2 };
@@ -291,8 +293,15 @@ struct weir_port {
 	__u8 reserved;
 	__u8 mac[6]; /* frames to others are none of the fast path's business */
 	char name[WEIR_IFNAMSIZ];
-	__u64 reserved2[2];
+	__u32 lower; /* TAGGED: index of the interface below */
+	__u16 tag; /* TAGGED: VLAN id */
+	__be16 tag_protocol; /* TAGGED: ETH_P_8021Q or ETH_P_8021AD */
+	__u16 tagged_place; /* none of this port's: entry of the index of tags, a port's place + 1, 0 = free */
+	__u16 reserved2[5];
 };
+
+/* Where the search for a VLAN interface begins: `tagged_place` of this entry and the next ones. */
+#define WEIR_TAG_ENTRY(lower, tag) (((lower)*257 + (tag)) % WEIR_PORTS)
 
 /* Why a packet left a shaping port unshaped; counted per port. */
 enum weir_reason {
