@@ -79,15 +79,17 @@ static __always_inline void weir_find_slots(struct weir_passage *passage)
 {
 	const struct weir_port *from = passage->from;
 	struct weir_line *line;
+	__u32 index;
 
 	passage->down_slot = weir_lookup(from, &passage->route.destination);
 	passage->up_slot = 0;
 	if (!passage->down_slot && from->roles & WEIR_ROLE_CLASSIFY)
 		passage->up_slot = weir_lookup(from, &passage->route.source) ?: from->target_slot;
-	line = weir_line(passage->down_slot ? passage->down_slot * 2 + WEIR_DOWNLOAD :
-					      passage->up_slot * 2 + WEIR_UPLOAD);
+	index = passage->down_slot ? passage->down_slot * 2 + WEIR_DOWNLOAD :
+				     passage->up_slot * 2 + WEIR_UPLOAD;
+	line = weir_line_of(index);
 	if (line)
-		(void)*(volatile __u64 *)&line->clock_tk;
+		weir_fetch(line);
 }
 
 static __noinline __u32 weir_lookup_called(const struct weir_port *port, const struct weir_packet *packet)

@@ -15,6 +15,12 @@
 
 #include "weir/abi.h"
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define WEIR_TOP_BYTE 7
+#else
+#define WEIR_TOP_BYTE 0
+#endif
+
 /* How a port applies the lines' limits. */
 struct weir_pace {
 	__u64 now_tk;
@@ -43,6 +49,21 @@ struct {
 static __always_inline struct weir_line *weir_line(__u32 index)
 {
 	return bpf_map_lookup_elem(&weir_lines, &index);
+}
+
+/* NULL when there is no class. */
+static __always_inline struct weir_line *weir_line_of(__u32 index)
+{
+	return index ? weir_line(index) : NULL;
+}
+
+/*
+ * Have a line fetched, and to be written, while the packet is worked on: BPF has no prefetch, and a load holds up what
+ * follows it even if nobody asks for its value. The byte is 0 and stays so: no line counts 2^56 packets.
+ */
+static __always_inline void weir_fetch(struct weir_line *line)
+{
+	((volatile __u8 *)&line->packets)[WEIR_TOP_BYTE] = 0;
 }
 
 static __always_inline bool weir_after(__u64 a, __u64 b)

@@ -116,11 +116,11 @@ static __noinline int weir_see_round_trip(struct __sk_buff *skb, __u32 index, __
 /* `subqueue` is NULL at compile time for classes that have none. */
 static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
 				     struct weir_line *line, __u32 ecn, const struct weir_weight *weight,
-				     struct weir_subqueue *subqueue)
+				     struct weir_subqueue *subqueue, __u64 now_ns)
 {
 	bool paced = port->mode != WEIR_POLICE;
 	struct weir_pace pace = {
-		.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT,
+		.now_tk = now_ns << WEIR_TICK_SHIFT,
 		.limit_mask = paced ? ~0ULL : 0,
 		.burst_min = port->burst_min,
 		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
@@ -206,7 +206,7 @@ static __noinline int weir_pace_host(struct __sk_buff *skb, const struct weir_po
 		host = weir_host_find(index, mixed, row);
 	}
 	weir_subqueue_at(&subqueue, subqueues, index, host, port->burst_min);
-	return weir_pace(skb, port, index, line, destination->ecn, weight, &subqueue);
+	return weir_pace(skb, port, index, line, destination->ecn, weight, &subqueue, bpf_ktime_get_ns());
 }
 
 /* An upload's sub-queue by its source, which NAT is about to rewrite. */
@@ -292,6 +292,7 @@ int weir_egress(struct __sk_buff *skb)
 	struct weir_port *port;
 	struct weir_line *line;
 	__u32 place, index;
+	__u64 now_ns;
 	int reason;
 
 	port = weir_port_find(skb->ifindex, &place);
@@ -306,12 +307,16 @@ int weir_egress(struct __sk_buff *skb)
 		return WEIR_NEXT;
 	}
 	index = weir_classify_egress(skb, port, &packet);
-	line = weir_line(index);
+	line = weir_line_of(index);
+	if (line)
+		weir_fetch(line);
+	/* Takes its time, while the line is fetched. */
+	now_ns = port->mode == WEIR_HTB ? 0 : bpf_ktime_get_ns();
 	if (line && line->flags & WEIR_LINE_FORK) {
 		index = weir_classify_far(skb, port, &packet);
-		line = weir_line(index);
+		line = weir_line_of(index);
 	}
-	if (!index || !line || !(line->flags & WEIR_LINE_LIVE)) {
+	if (!line || !(line->flags & WEIR_LINE_LIVE)) {
 		weir_port_count(place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS, skb->len);
 		return WEIR_NEXT;
 	}
@@ -320,7 +325,7 @@ int weir_egress(struct __sk_buff *skb)
 		return weir_hand_to_tree(skb, port, index, line, &weight);
 	if (line->flags & WEIR_LINE_SUBQUEUES)
 		return weir_pace_host(skb, port, index, &packet, &weight);
-	return weir_pace(skb, port, index, line, packet.ecn, &weight, NULL);
+	return weir_pace(skb, port, index, line, packet.ecn, &weight, NULL, now_ns);
 }
 
 char LICENSE[] SEC("license")

@@ -56,7 +56,7 @@ struct weir_line {
 	__u32 limit; /* how far ahead of now the clock may be before packets drop, 16 ns */
 	__u32 parent; /* line, 0 = none */
 	__u32 shared; /* line charged by both directions (total limits), 0 = none */
-	__u64 packets; /* sent on, counted as segments */
+	__u64 packets; /* sent on, counted as segments; the top byte stays 0 (bpf/line.h) */
 	__u64 bytes; /* IP bytes sent on by the stack */
 	__u64 fast_bytes; /* IP bytes forwarded in XDP */
 	__u32 flags; /* WEIR_LINE_* */
