@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queue types that become qdiscs below HTB, under traffic, on a kernel that has them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab import measure, netns, plan
+from lab.measure import Flow
+from tests.router import MEGABIT, Router, customer, rate
+
+pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+
+LIMIT_MBIT = 4
+DATAGRAM = 1428
+KINDS = {
+    "pfifo": ("pfifo", {"pfifo-limit": "40"}),
+    "bfifo": ("bfifo", {"bfifo-limit": "60000"}),
+    "red": ("red", {}),
+    "sfq": ("sfq", {"sfq-perturb": "5"}),
+}
+"""Queue type -> the qdisc of Linux, options."""
+
+
+def shape(router: Router, shaper: str) -> None:
+    for name in ("lan0", "wan0"):
+        found = router.api.call("GET", f"/interfaces/{name}")
+        router.api.call(
+            "PATCH", f"/interfaces/{name}", {"shaper": shaper}, headers={"If-Match": f'"{found["etag"]}"'}
+        )
+
+
+@pytest.fixture(scope="module")
+def trees(standing_router: Router) -> Iterator[Router]:
+    """The router with HTB on both interfaces and a queue type of each kind."""
+    for kind, (_, options) in KINDS.items():
+        standing_router.api.call("PUT", f"/queue-types/of-{kind}", {"type": kind, "options": options})
+    shape(standing_router, "htb")
+    yield standing_router
+    standing_router.clear_queues()
+    shape(standing_router, "auto")
+
+
+def leaves(device: str) -> list[str]:
+    """The kinds of the qdiscs below classes."""
+    shown: list[dict[str, Any]] = json.loads(
+        netns.run(["tc", "-n", plan.ROUTER, "-j", "qdisc", "show", "dev", device])
+    )
+    return [item["kind"] for item in shown if "parent" in item and item["kind"] not in ("clsact", "htb")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_leaf_of_each_kind_keeps_the_limit_and_explain_agrees(trees: Router, kind: str) -> None:
+    name = f"of-{kind}"
+    types = {"upload": name, "download": name}
+    queue = customer(0, max_limit_bps=rate(LIMIT_MBIT, LIMIT_MBIT), queue_type=types)
+    trees.bulk(upsert=[queue])
+    explained = trees.api.call("GET", f"/queues/{queue['id']}/explain")
+    assert explained["agrees"], explained["lines"]
+    assert KINDS[kind][0] in leaves("lan0")
+    offered_bps = int(1.3 * LIMIT_MBIT * MEGABIT)
+    flow = Flow(plan.client_v4(0), plan.INTERNET_ADDRESSES[0], "download", offered_bps, DATAGRAM)
+    (result,) = measure.measure([flow], warm_s=1.5, seconds=3)
+    assert result.rate_bps == pytest.approx(LIMIT_MBIT * MEGABIT, rel=0.03)
