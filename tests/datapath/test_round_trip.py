@@ -78,12 +78,13 @@ def wait_ms(milliseconds: float) -> None:
 def test_data_and_its_answer_are_a_round_trip_behind_nat(router: Loaded) -> None:
     slot = looked_at()
     down(router, slot, 100, 1)
+    before_ns = time.monotonic_ns()
     down(router, slot, 101, 1)
     wait_ms(30)
     up(router, slot, 2, 101)
     found = trips(router, slot, DOWNLOAD)
     assert len(found.samples_ns) == 1
-    assert 30e6 <= found.samples_ns[0] < 60e6
+    assert 29.9e6 <= found.samples_ns[0] <= time.monotonic_ns() - before_ns
     assert found.age_ms < 1000
     assert trips(router, slot, UPLOAD).samples_ns == ()
 
@@ -94,7 +95,7 @@ def test_uploads_are_measured_to_the_far_end(router: Loaded) -> None:
     up(router, slot, 201, 1, data=500)
     wait_ms(10)
     down(router, slot, 2, 201, data=0)
-    assert 10e6 <= trips(router, slot, UPLOAD).samples_ns[0] < 40e6
+    assert trips(router, slot, UPLOAD).samples_ns[0] >= 9.9e6
     assert trips(router, slot, DOWNLOAD).samples_ns == ()
 
 
