@@ -66,8 +66,8 @@ static __always_inline bool weir_flow_same6(const struct weir_route *route, cons
 	return !differs;
 }
 
-/* A weir_find_flow. */
-static __always_inline bool weir_flow_find(struct xdp_md *ctx, struct weir_route *route)
+/* A weir_find_flow. Called, so that what it needs of the stack is not there below the functions for tags. */
+static __noinline bool weir_flow_find(struct xdp_md *ctx, struct weir_route *route)
 {
 	struct bpf_flowtable_opts opts = {};
 	struct flow_offload_tuple_rhash *found, *other;
