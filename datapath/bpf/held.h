@@ -68,8 +68,8 @@ static __always_inline void weir_goes_up(__u32 flow, __u64 now_ns)
 
 	if (stamp)
 		*(volatile __u32 *)stamp = now;
-	/* Seldom written, as all CPUs read it. */
-	if (of_group && *(volatile __u32 *)of_group != now)
+	/* Seldom written, as all CPUs read it; and not set back by one that was kept from running. */
+	if (of_group && *(volatile __u32 *)of_group - now >= WEIR_HELD_SPAN)
 		*(volatile __u32 *)of_group = now;
 }
 
