@@ -27,6 +27,8 @@ CUSTOMER, NEIGHBOUR = 3, 5
 OTHER = "10.200.0.2"
 OWN_MAC, PEER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:0a"
 C_TAG, S_TAG = 0x8100, 0x88A8
+NO_IPV6 = "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6"
+"""Multicast reports of the peers would be counted with the packets of the tests."""
 MACS = bytes.fromhex((PEER_MAC + OWN_MAC).replace(":", ""))
 
 
@@ -52,6 +54,8 @@ def topology(own_namespace: None) -> Iterator[Topology]:
         for address, ifname in ((CLIENT, "lan0"), (SERVER, "wan0"), (OTHER, "other0")):
             run("ip", "neigh", "replace", address, "lladdr", PEER_MAC, "dev", ifname, "nud", "permanent")
         topology.server.run("ethtool", "-K", "far0", "gro", "on")
+        for silence in (run, topology.client.run, topology.server.run):
+            silence("sh", "-c", NO_IPV6)
         yield topology
 
 
