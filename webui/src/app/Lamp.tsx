@@ -58,7 +58,7 @@ export function Lamp() {
             />
           ) : null}
           {system?.checks.filter((check) => check.state !== "ok").map((check) => (
-            <div key={check.id} className="row">
+            <div key={check.id} className="row nowrap">
               <SeverityIcon severity={check.state === "failed" ? "error" : "warning"} />
               <span className="grow">{check.message}</span>
             </div>

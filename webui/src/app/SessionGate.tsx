@@ -36,8 +36,10 @@ export function SessionGate({ children }: { children: ReactNode }) {
     <>
       {children}
       <Modal opened={session === "lost"} onClose={() => undefined} withCloseButton={false} title="Your session has ended" size="sm">
-        <p className="dim">Sign in again to go on. What you typed is still here.</p>
-        <SignInForm username={me.data.username} onDone={() => void queryClient.invalidateQueries()} />
+        <div className="stack">
+          <p className="dim">Sign in again to go on. What you typed is still here.</p>
+          <SignInForm username={me.data.username} onDone={() => void queryClient.invalidateQueries()} />
+        </div>
       </Modal>
     </>
   );

@@ -28,8 +28,9 @@ const maintenance = createRoute({ getParentRoute: () => frame, path: "/maintenan
 const diagnostics = createRoute({ getParentRoute: () => frame, path: "/diagnostics", component: lazyRouteComponent(() => import("@/pages/DiagnosticsPage")) });
 const about = createRoute({ getParentRoute: () => frame, path: "/about", component: lazyRouteComponent(() => import("@/pages/AboutPage")) });
 const account = createRoute({ getParentRoute: () => frame, path: "/account", component: lazyRouteComponent(() => import("@/pages/AccountPage")) });
+const elsewhere = createRoute({ getParentRoute: () => frame, path: "$", component: NotFoundScreen });
 
-const routeTree = root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, tuning, backup, update, maintenance, diagnostics, about, account])]);
+const routeTree = root.addChildren([signIn, frame.addChildren([overview, queues, queue, queueTypes, importRoute, interfaces, routes, firewall, history, users, tuning, backup, update, maintenance, diagnostics, about, account, elsewhere])]);
 
 /** Tests give a history in memory; the browser has its own. */
 export function makeRouter(memory?: RouterHistory) {
