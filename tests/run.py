@@ -2,7 +2,8 @@
 """Run the checks of this repository: `python -m tests.run all`, or groups of them (lint, unit, lab, vm, e2e).
 
 The group `kernel` is apart from `all`: it needs the product's kernel, which takes a quarter of an hour to
-build. What is about the image belongs to it: the disk's slots, updates and data partition.
+build. What is about the image belongs to it: the disk's slots, updates and data partition; and those long
+tests of the virtual machine (marked `on_ours`) for which `make test` has no time.
 
 Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
 with the closing lines of the runners. Checks that only compute or count instructions run side by side; those
@@ -141,7 +142,9 @@ def unit_checks() -> list[Check]:
 def vm_checks() -> list[Check]:
     on_ours = [*VM, "--kernel", KERNEL, *PYTEST]
     return [
-        Check("vm", "vm", [*VM, *PYTEST, "tests/vm"], processors=PROCESSORS, limit_s=960),
+        Check(
+            "vm", "vm", [*VM, *PYTEST, "-m", "not on_ours", "tests/vm"], processors=PROCESSORS, limit_s=960
+        ),
         Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, limit_s=1200),
         Check("disks", "kernel", [*on_ours, "tests/disks"], limit_s=960),
         Check(

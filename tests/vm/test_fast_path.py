@@ -179,6 +179,7 @@ class Numbered:
         return [(a, b) for a, b in zip(self.arrived, self.arrived[1:], strict=False) if b < a]
 
 
+@pytest.mark.on_ours
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_no_packet_overtakes_another_while_load_crosses_the_limit(rig: Rig, direction: str) -> None:
     limit_mbit = 0.8

@@ -14,7 +14,10 @@ from lab import measure, netns, plan
 from lab.measure import Flow
 from tests.router import MEGABIT, Router, customer, rate
 
-pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+pytestmark = [
+    pytest.mark.on_ours,
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
 
 LIMIT_MBIT = 4
 DATAGRAM = 1428

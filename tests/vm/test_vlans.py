@@ -21,7 +21,10 @@ from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import PrefixEntry, Role, Tag
 from weir.adapters.netlink import Links
 
-pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+pytestmark = [
+    pytest.mark.on_ours,
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
 
 HOST, ROUTER = "10.0.0.2", "10.0.0.1"
 SERVERS = {1: "198.51.100.21", 2: "198.51.100.22"}
