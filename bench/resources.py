@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from bench.rows import Row
@@ -106,9 +107,11 @@ def memory(target: Router) -> Row:
 
 
 def proportional_kib(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1])
+    """0 for a process that has ended, as a command of the agent's may have."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1])
     return 0
 
 
