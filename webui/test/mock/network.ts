@@ -42,7 +42,7 @@ export const LINES: ImportLine[] = [
 
 const report: ImportReport = {
   id: "rep1", format: "routeros", file_names: ["export.rsc"], created_at: "2026-01-01T00:00:00Z", expires_at: "2026-01-01T01:00:00Z", base_revision: 1, summary: { imported: 1, changed: 0, warning: 1, left_out: 1 },
-  counts: { added: 2, changed: 0, removed: 0 }, can_commit: true, lines: LINES, total_lines: 3, next_cursor: null, findings: [], kernel: { available: true, reason: null, counts: { added: 2, changed: 0, removed: 0 }, steps: [], apply_ms: null, verify_ms: null },
+  counts: { added: 2, changed: 0, removed: 0 }, can_commit: true, lines: LINES, total_lines: 3, next_cursor: null, findings: [{ severity: "warning", code: "shadowed", message: "queue 'typo' never matches: queue 'hotel' (the same target) comes first", kind: "queue", id: "typo", field: "target" }], kernel: { available: true, reason: null, counts: { added: 2, changed: 0, removed: 0 }, steps: [], apply_ms: null, verify_ms: null },
 };
 
 /** The lists that no test changes. */

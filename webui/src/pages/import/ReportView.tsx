@@ -13,7 +13,7 @@ import { committedText, rememberConfirmation } from "@/api/writes";
 import { WINDOWS } from "@/app/CommitDialog";
 import { Note } from "@/ui/blocks";
 import { countsText, Findings, KernelText } from "@/ui/DiffView";
-import { countText } from "@/ui/format";
+import { countText, plural } from "@/ui/format";
 import { say } from "@/ui/toast";
 import classes from "./Import.module.css";
 import { LineTable } from "./LineTable";
@@ -32,6 +32,7 @@ export function ReportView({ report }: { report: ImportReport }) {
   const setQuery = useDebouncedCallback((q: string) => void navigate({ search: (before) => ({ ...before, q: q || undefined }), replace: true }), 200);
   const nothing = report.counts.added + report.counts.changed + report.counts.removed === 0;
   const errors = report.findings.filter((finding) => finding.severity === "error");
+  const others = report.findings.filter((finding) => finding.severity !== "error");
   return (
     <>
       <div className={classes.summary}>
@@ -44,6 +45,14 @@ export function ReportView({ report }: { report: ImportReport }) {
         </Button>
       </div>
       {errors.length > 0 ? <Findings findings={errors} /> : null}
+      {others.length > 0 ? (
+        <details className={classes.others}>
+          <summary>{plural(others.length, "warning")} about the queues as they would be</summary>
+          <div className="stack-tight">
+            <Findings findings={others} />
+          </div>
+        </details>
+      ) : null}
       <div className={classes.fates} role="group" aria-label="Filter by fate">
         <button type="button" aria-pressed={search.fate === undefined} onClick={() => setFate(undefined)}>
           <strong>{countText(report.total_lines)}</strong> statements
