@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.datapath.fast_router import Fast, fast_router, known_neighbours
 from tests.datapath.loaded import Loaded
+from tests.datapath.topology import Topology
 from weir.adapters.bpffs import mount_bpffs, unmount_bpffs
 from weir.adapters.datapath import Datapath
 
@@ -61,6 +63,18 @@ def loaded(datapath: Datapath) -> Iterator[Loaded]:
     """Attached to the loopback, with descriptors of the programs and views of the maps."""
     with Loaded(datapath) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def fast_topology(own_namespace: None) -> Iterator[Topology]:
+    with known_neighbours() as topology:
+        yield topology
+
+
+@pytest.fixture
+def fast(fast_topology: Topology, datapath: Datapath) -> Iterator[Fast]:
+    with fast_router(datapath) as made:
+        yield made
 
 
 @pytest.fixture
