@@ -60,6 +60,12 @@ _PCQ_NOTE = "one sub-queue for each address, but below HTB, where all share one 
 _UNNAMED = BUILTIN_QUEUE_TYPES["default-small"]
 _DEFAULTS = Queue(id="defaults", name="defaults")
 _WAYS = ("upload", "download")
+_NEEDS = (
+    ("burst_threshold_bps", "burst_limit_bps"),
+    ("burst_time_ms", "burst_limit_bps"),
+    ("bucket_size_ms", "max_limit_bps"),
+)
+"""Fields, of a queue and of its total, and what each has no effect without."""
 _NO_PARENT = "shares are among the queues below one parent, and this one has none"
 
 
@@ -94,11 +100,7 @@ def _without_effect(queue: Queue) -> Iterator[FieldEnforcement]:
         for field in ("limit_at_bps", "priority"):
             if getattr(queue, field) != getattr(_DEFAULTS, field):
                 yield FieldEnforcement(field, False, _NO_PARENT)
-    for field, needed in (
-        ("burst_threshold_bps", "burst_limit_bps"),
-        ("burst_time_ms", "burst_limit_bps"),
-        ("bucket_size_ms", "max_limit_bps"),
-    ):
+    for field, needed in _NEEDS:
         value: Pair[int] = getattr(queue, field)
         default: Pair[int] = getattr(_DEFAULTS, field)
         if value == default:
@@ -117,11 +119,7 @@ def _of_total(total: Total, document: Document) -> Iterator[FieldEnforcement]:
     if not total.max_limit_bps and not total.limit_at_bps:
         yield FieldEnforcement("total", False, "without a max_limit_bps or limit_at_bps of its own")
         return
-    for field, needed in (
-        ("burst_threshold_bps", "burst_limit_bps"),
-        ("burst_time_ms", "burst_limit_bps"),
-        ("bucket_size_ms", "max_limit_bps"),
-    ):
+    for field, needed in _NEEDS:
         if getattr(total, field) != getattr(NO_TOTAL, field) and not getattr(total, needed):
             yield FieldEnforcement(f"total.{field}", False, f"no effect without total.{needed}")
     kind = document.queue_type(total.queue_type)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from weir.model.claims import pack, pack_text, text_of
 from weir.model.document import Change, Document, interface_targets, packed_targets
 from weir.model.objects import Interface, Queue, QueueType
-from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix
+from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix, parse_prefix_in_domain, split_domain
 from weir.model.problem import Finding
 from weir.model.queue_options import faults_of
 from weir.model.rules.base import Rule, View, below_if, differs, error, old_and_new, own, warning
@@ -180,7 +180,7 @@ def unknown_domain(view: View, queue: Queue) -> Iterator[Finding]:
     """A prefix of a domain that no interface is in."""
     unknown = [text for text in queue.target if "@" in text and not _is_anywhere(view, text)]
     if unknown:
-        domain = unknown[0].partition("@")[2]
+        domain, _ = split_domain(unknown[0])
         yield warning(
             "unknown-domain",
             queue,
@@ -191,7 +191,7 @@ def unknown_domain(view: View, queue: Queue) -> Iterator[Finding]:
 
 
 def _is_anywhere(view: View, text: str) -> bool:
-    domain = int(text.partition("@")[2])
+    domain, _ = split_domain(text)
     return any(item.domain == domain and not item.disabled for item in view.document.interfaces())
 
 
@@ -211,7 +211,7 @@ def mapped_address(_view: View, queue: Queue) -> Iterator[Finding]:
     """IPv4 in the clothes of IPv6 (RFC 4291, 2.5.5.2) is for sockets: no packet carries such an address."""
     for field, texts in (("target", queue.target), ("dst", (queue.dst,) if queue.dst else ())):
         for text in texts:
-            if ":" in text and _MAPPED.covers(prefix := parse_prefix(text.partition("@")[0])):
+            if ":" in text and _MAPPED.covers(prefix := parse_prefix_in_domain(text)[1]):
                 plain = Prefix(4, prefix.value & 0xFFFFFFFF, prefix.length - _MAPPED.length).text
                 yield warning(
                     "mapped-address",
