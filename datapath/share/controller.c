@@ -14,6 +14,30 @@
 #define FLOOR_BPS 24000.0
 #define BOUNDLESS_BPS 1e12
 
+static uint64_t cost_of(double rate_bps)
+{
+	double ticks_per_byte = 8e9 * (1 << WEIR_TICK_SHIFT) / rate_bps;
+	double cost = ticks_per_byte * (1 << WEIR_COST_SHIFT);
+
+	return cost < 1 ? 1 : (uint64_t)(cost + 0.5);
+}
+
+static uint64_t configured_cost(const struct weir_controller *c, uint32_t line)
+{
+	uint64_t rate_bps = load(&c->details[line].rate_bps);
+
+	return rate_bps ? cost_of((double)rate_bps) : 0;
+}
+
+/* What a controller before this one had lent when it was killed is this one's to give back. */
+static void take_over(struct weir_controller *c, uint32_t line)
+{
+	if (load(&c->details[line].key) && load(&c->lines[line].cost) != configured_cost(c, line)) {
+		c->lent[c->lent_count++] = line;
+		c->is_lent[line] = 1;
+	}
+}
+
 int weir_controller_new(struct weir_line *lines, const struct weir_detail *details, uint32_t count,
 			struct weir_controller **out)
 {
@@ -45,6 +69,7 @@ int weir_controller_new(struct weir_line *lines, const struct weir_detail *detai
 		c->seen[line].sent_bytes = lines[line].bytes + lines[line].fast_bytes;
 		c->seen[line].lost_bytes = details[line].drop_bytes;
 		c->seen[line].drops = details[line].drop_packets;
+		take_over(c, line);
 	}
 	*out = c;
 	return 0;
@@ -72,14 +97,6 @@ void weir_controller_free(struct weir_controller *c)
 	free(c->live);
 	free(c->bursts);
 	free(c);
-}
-
-static uint64_t cost_of(double rate_bps)
-{
-	double ticks_per_byte = 8e9 * (1 << WEIR_TICK_SHIFT) / rate_bps;
-	double cost = ticks_per_byte * (1 << WEIR_COST_SHIFT);
-
-	return cost < 1 ? 1 : (uint64_t)(cost + 0.5);
 }
 
 int weir_controller_burst(struct weir_controller *c, uint32_t line, const struct weir_burst_spec *spec)
@@ -217,11 +234,15 @@ static void lend(struct weir_controller *c, uint32_t line, double rate_bps)
 	c->is_lent[line] = 2;
 }
 
+/* Whoever changes the rate stores it before the cost: if that came in between, the new one is looked at again. */
 static void give_back(struct weir_controller *c, uint32_t line)
 {
-	double rate_bps = (double)c->details[line].rate_bps;
+	uint64_t cost;
 
-	__atomic_store_n(&c->lines[line].cost, rate_bps > 0 ? cost_of(rate_bps) : 0, __ATOMIC_RELAXED);
+	do {
+		cost = configured_cost(c, line);
+		__atomic_store_n(&c->lines[line].cost, cost, __ATOMIC_SEQ_CST);
+	} while (configured_cost(c, line) != cost);
 	c->is_lent[line] = 0;
 }
 

@@ -5,8 +5,8 @@
  *
  * A lent rate is one aligned store into weir_line.cost, the one field of a line that is not
  * configuration; rate_bps keeps what the operator asked for. A tree in which nothing is short is left
- * alone, so the cost of a tick is that of the classes in use. If the controller stops, limits hold and
- * what was lent last stays.
+ * alone, so the cost of a tick is that of the classes in use. If the controller is killed, limits hold and
+ * what was lent last stays until the next one starts, which takes it over.
  */
 #ifndef WEIR_CONTROLLER_H
 #define WEIR_CONTROLLER_H

@@ -185,6 +185,38 @@ static void demand_comes_and_goes(void)
 	weir_controller_free(controller);
 }
 
+/* A controller that is killed leaves what it lent in the lines: the next one knows nothing of it. */
+static void a_controller_is_killed(void)
+{
+	struct weir_controller *controller = NULL;
+	struct weir_share_stats stats;
+
+	reset();
+	queue(2, 0, 9 * M, 0, 8);
+	queue(4, 2, 9 * M, 0, 1);
+	queue(6, 2, 9 * M, 0, 8);
+	if (weir_controller_new(lines, details, LINES, &controller))
+		return (void)check(0, "out of memory");
+	offered_bps[4] = offered_bps[6] = 20e6;
+	run(controller, 2);
+	check_rate(lines[6].cost > 100 * lines[2].cost, "the last priority is starved", 0, 0);
+	weir_controller_free(controller);
+	if (weir_controller_new(lines, details, LINES, &controller))
+		return (void)check(0, "out of memory");
+	run(controller, 1);
+	expect(controller, "a tree that is still short", (uint32_t[]){ 4 }, (double[]){ 9 }, 1);
+	weir_controller_free(controller);
+	offered_bps[4] = 0;
+	offered_bps[6] = 6e6;
+	if (weir_controller_new(lines, details, LINES, &controller))
+		return (void)check(0, "out of memory");
+	run(controller, 1);
+	expect(controller, "what the dead lent is given back", (uint32_t[]){ 6 }, (double[]){ 6 }, 1);
+	weir_controller_stats(controller, &stats);
+	check_rate(stats.lent == 0, "nothing is lent", stats.lent, 0);
+	weir_controller_free(controller);
+}
+
 /* Lines 4 and 5, 6 and 7 are two customers' directions; 20 and 22 their totals below a total of both. */
 static void totals_share(void)
 {
@@ -266,6 +298,7 @@ int main(void)
 	vector("promised more than there is", (uint64_t[]){ 0, 6, 2, 12 }, (uint32_t[]){ 8, 8, 8, 8 }, 15,
 	       (double[]){ 3, 1, 6 });
 	demand_comes_and_goes();
+	a_controller_is_killed();
 	totals_share();
 	return checked();
 }
