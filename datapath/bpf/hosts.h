@@ -22,6 +22,7 @@
 #include "clock.h"
 #include "parse.h"
 
+#define WEIR_FLOOR_BYTES (4 * 1514) /* least bucket where nothing waits, as a class has it (docs/adr/0012) */
 #define WEIR_BY_SOURCE_FACTOR 0xc4ceb9fe1a85ec53ULL /* MurmurHash3: a pair of addresses is not its reverse */
 
 const volatile __u32 weir_host_mask = 0; /* the loader: entries - 1 */
@@ -128,9 +129,12 @@ static __always_inline void weir_subqueue_at(struct weir_subqueue *found, struct
 {
 	struct weir_host *host = index ? bpf_map_lookup_elem(&weir_hosts, &index) : NULL;
 	__u32 burst = row->burst > burst_min ? row->burst : burst_min;
+	__u64 floor_tk = burst_min ? weir_cost_tk(*(volatile __u64 *)&row->cost, WEIR_FLOOR_BYTES) : 0;
 
 	found->row = row;
 	found->burst_tk = (__u64)burst << WEIR_TIME_SHIFT;
+	if (found->burst_tk < floor_tk)
+		found->burst_tk = floor_tk;
 	if (host && host->key >> 32 == line) {
 		found->host = host;
 		found->full_tk = &host->full_tk;
