@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -65,8 +66,10 @@ class Engine:
         database: Path,
         capacity: int,
         now_local: Callable[[], datetime] = datetime.now,
+        refusing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """`now_local` gives the router's local time, without a zone: what time windows are compared with."""
+        """`now_local` gives the router's local time, without a zone: what time windows are compared with.
+        What is raised within `refusing()` may be given more words."""
         self.kernel = kernel
         self.sharing = sharing
         self.lock = threading.RLock()
@@ -79,6 +82,7 @@ class Engine:
         self._database = database
         self._now_local = now_local
         self._capacity = capacity
+        self._refusing = refusing
         self.document = Document()
         self.compiled = nothing_compiled(SlotAllocation(capacity), self._now_local())
         self.slot_log = SlotLog()
@@ -137,7 +141,8 @@ class Engine:
             if revision <= base:
                 raise Invalid(f"revision {revision} does not follow {base}", code="bad-revision")
             changes = self._completed(changes)
-            plan, timing = self._advance(changes, strict=True)
+            with self._refusing():
+                plan, timing = self._advance(changes, strict=True)
             self.revision = revision
             self._unsettled = Unsettled(revision, changes)
             return {
@@ -263,7 +268,8 @@ class Engine:
             after = self._document_after(changes)
             try:
                 errors = validate(after, changes, errors_only=True)
-                plan = update(self.compiled, after, changes, self._now_local())
+                with self._refusing():
+                    plan = update(self.compiled, after, changes, self._now_local())
             finally:
                 self._take_back(after, changes)
             return {

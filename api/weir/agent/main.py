@@ -24,7 +24,7 @@ from weir import memory
 from weir.adapters import data_partition, rauc
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
-from weir.adapters.datapath import DEFAULT_CAPACITY, Datapath
+from weir.adapters.datapath import Datapath
 from weir.adapters.ethtool import takes_tags_off
 from weir.adapters.events import Events
 from weir.adapters.frr import Frr
@@ -36,6 +36,7 @@ from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, logs
 from weir.agent.appliance import Appliance, Machine
+from weir.agent.capacity import Capacity
 from weir.agent.engine import Engine
 from weir.agent.handlers import Handlers
 from weir.agent.keeper import Keeper
@@ -85,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--library", type=Path, default=None, help="libweir.so, if it is not in its usual place")
     add("--frr-run-dir", type=Path, default=Path("/run/frr"), help="folder of FRR's vty sockets")
     add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
-    add("--capacity", type=int, default=DEFAULT_CAPACITY, help="class slots when maps are made anew")
+    add("--capacity", type=int, default=0, help="class slots when maps are made anew; 0: by the memory")
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
     add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")
     add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
@@ -113,7 +114,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     wait_for_signal = _signals(stack)
     links = Links()
     stack.callback(links.close)
-    datapath = _open_datapath(options)
+    capacity = Capacity(options.update_dir, options.capacity)
+    datapath = _open_datapath(options, capacity.slots(options.database))
     stack.callback(datapath.close)
     lines = ClassLines(datapath)
     stack.callback(lines.close)
@@ -135,7 +137,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     )
     events = Events()
     stack.callback(events.close)
-    engine = Engine(kernel, Sharing(share), options.database, lines.capacity)
+    refusing = partial(capacity.explaining, lines.capacity)
+    engine = Engine(kernel, Sharing(share), options.database, lines.capacity, refusing=refusing)
     merging = Merging(links, lambda: dict(kernel.decisions), lambda: share.state().slowest_bps)
     keeper = Keeper(engine, events, scan_s=options.scan_interval_s, fit_sizes=merging.fit)
     found = capabilities.Capabilities(refusals, frr, options.library)
@@ -210,13 +213,13 @@ def _only_one(state_dir: Path) -> IO[str]:
     return handle
 
 
-def _open_datapath(options: argparse.Namespace) -> Datapath:
+def _open_datapath(options: argparse.Namespace, slots: int) -> Datapath:
     pin_dir: Path = options.pin_dir
     on_bpffs = is_bpffs(pin_dir) if pin_dir.exists() else is_bpffs(pin_dir.parent)
     if not on_bpffs:
         mount_bpffs(pin_dir)
     load_flow_tables()
-    return Datapath.open(pin_dir, options.library, options.capacity, domains=MAX_DOMAIN + 1)
+    return Datapath.open(pin_dir, options.library, slots, domains=MAX_DOMAIN + 1)
 
 
 if __name__ == "__main__":

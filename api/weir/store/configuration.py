@@ -60,6 +60,11 @@ class ConfigStore:
                 require_complete(connection, revision)
             yield from reading.objects(connection, revision)
 
+    def count(self, kind: Kind) -> int:
+        """How many objects of a kind the newest revision has."""
+        with self._database.reading() as connection:
+            return reading.count(connection, kind)
+
     def get(self, kind: Kind, object_id: str) -> Stored:
         """Raises `NotFound`."""
         with self._database.reading() as connection:

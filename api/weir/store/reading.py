@@ -139,6 +139,13 @@ def pending(connection: sqlite3.Connection) -> Pending | None:
     return None if row is None else Pending(*row)
 
 
+def count(connection: sqlite3.Connection, kind: Kind) -> int:
+    (found,) = connection.execute(
+        "SELECT count(*) FROM object_version WHERE kind = ? AND to_revision IS NULL", (kind,)
+    ).fetchone()
+    return int(found)
+
+
 def highest_number(connection: sqlite3.Connection, kind: Kind, prefix: str) -> int:
     rows = connection.execute(
         "SELECT max(CAST(substr(id, ?3) AS INTEGER)) FROM object_version "
