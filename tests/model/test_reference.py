@@ -107,7 +107,11 @@ def test_a_queue_names_what_it_sets_in_vain(queue: Queue, said: dict[str, bool])
 @pytest.mark.parametrize(
     ("shapers", "kind", "enforced", "note"),
     [
-        (("auto", "auto"), "bfifo", True, "a time at the queue's rate"),
+        (("auto", "auto"), "bfifo", True, "by departure times: its length is a time at the queue's rate"),
+        (("auto", "auto"), "mq-pfifo", True, "not tied to a card's transmit queues"),
+        (("auto", "auto"), "none", True, "nothing waits, what is above the rate and the bucket is dropped"),
+        (("htb", "auto"), "none", True, "on lan0 pfifo below HTB"),
+        (("htb", "htb"), "bfifo", True, "on lan0, wan0 bfifo below HTB"),
         (("auto", "auto"), "cake", False, "on no interface: packets wait for departure times"),
         (("htb", "auto"), "sfq", False, "only on lan0: elsewhere packets wait"),
         (("auto", "auto"), "pcq", True, "one sub-queue for each address"),

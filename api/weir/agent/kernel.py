@@ -133,9 +133,11 @@ class Kernel:
             if decision.mode == "police":
                 text = "nothing waits, it polices"
             elif decision.mode == "edt":
-                text = f"at most {record_of(spec).line(way).limit_ns // 1_000_000} ms"
+                limit_ns = record_of(spec).line(way).limit_ns
+                text = f"departure times, at most {limit_ns // 1_000_000} ms" if limit_ns else "nothing waits"
             elif decision.mode == "htb":
-                text, agrees = self.htb.leaf_text(spec, port)
+                leaf, agrees = self.htb.leaf_text(spec, port)
+                text = f"below HTB {leaf}"
             texts.append(f"{name}: {text}")
             right = right and agrees
         return "; ".join(texts), right

@@ -52,10 +52,18 @@ _INTERFACE_NOTE = FieldEnforcement(
     True,
     "an interface takes the packets that no queue's prefix takes, wherever it stands in the list",
 )
-NATIVE_KINDS = frozenset({"pfifo", "bfifo", "mq-pfifo", "none"})
-"""What departure times keep by themselves; the other kinds need a qdisc of Linux."""
-
-_FIFO_NOTE = "its length is a time at the queue's rate; where an interface polices, nothing waits"
+_FIFO_NOTE = "kept by departure times: its length is a time at the queue's rate"
+_NATIVE_NOTES = {
+    "pfifo": _FIFO_NOTE,
+    "bfifo": _FIFO_NOTE,
+    "mq-pfifo": f"{_FIFO_NOTE}, as a pfifo's; queues are not tied to a card's transmit queues",
+    "none": "kept by the clocks themselves: nothing waits, what is above the rate and the bucket is dropped",
+}
+"""Kind -> how it is kept without a qdisc of its own."""
+NATIVE_KINDS = frozenset(_NATIVE_NOTES)
+"""The other kinds need a qdisc of Linux."""
+_POLICED_NOTE = "where an interface polices, nothing waits"
+_WHY_A_QDISC = "those have one fq for all queues, which cannot choose among the packets of one"
 _PCQ_NOTE = "one sub-queue for each address, but below HTB, where all share one queue"
 _UNNAMED = BUILTIN_QUEUE_TYPES["default-small"]
 _DEFAULTS = Queue(id="defaults", name="defaults")
@@ -143,20 +151,32 @@ def _waiting(field: str, names: Pair[str], document: Document) -> Iterator[Field
 
 def _kept(field: str, kinds: set[str], document: Document) -> FieldEnforcement:
     """Whether these kinds hold packets on the router's interfaces."""
-    if kinds <= NATIVE_KINDS:
-        return FieldEnforcement(field, True, _FIFO_NOTE)
-    names = " and ".join(sorted(kinds - NATIVE_KINDS))
     enabled = [item for item in document.interfaces() if not item.disabled]
     trees = sorted(item.id for item in enabled if item.shaper == "htb")
+    if kinds <= NATIVE_KINDS:
+        return FieldEnforcement(field, True, _native_note(kinds, trees))
+    names = " and ".join(sorted(kinds - NATIVE_KINDS))
     if kinds == {"pcq"}:
         return FieldEnforcement(field, not trees, _PCQ_NOTE)
     if trees and len(trees) == len(enabled):
-        return FieldEnforcement(field, True, f"{names} as a qdisc below HTB; explain says if it is another")
+        note = f"{names} as a qdisc below HTB, not by departure times: {_WHY_A_QDISC}"
+        return FieldEnforcement(field, True, f"{note}; explain says if it is another")
     where = f"only on {', '.join(trees)}: elsewhere" if trees else "on no interface:"
     what = "are qdiscs" if len(kinds - NATIVE_KINDS) > 1 else "is a qdisc"
     return FieldEnforcement(
         field,
         False,
-        f"{names} {what} below HTB, {where} packets wait for departure times instead "
+        f"{names} {what} below HTB, {where} packets wait for departure times instead, and {_WHY_A_QDISC} "
         "(set the shaper of an interface to htb to have it)",
     )
+
+
+def _native_note(kinds: set[str], trees: list[str]) -> str:
+    """How kinds are kept that need no qdisc, and which one they are where there is a tree all the same."""
+    notes = list(dict.fromkeys(_NATIVE_NOTES[kind] for kind in sorted(kinds)))
+    if kinds != {"none"}:
+        notes.append(_POLICED_NOTE)
+    if trees:
+        fifos = sorted({"bfifo" if kind == "bfifo" else "pfifo" for kind in kinds})
+        notes.append(f"on {', '.join(trees)} {' and '.join(fifos)} below HTB")
+    return "; ".join(notes)
