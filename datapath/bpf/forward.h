@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the fast path may forward by itself: plain unicast IP to this router that the kernel would only
- * route. All else (options, extension headers, fragments, IPsec, last hop, strange sources) goes up.
+ * route. All else (options, extension headers, fragments, IPsec, tunnels, last hop, strange sources) goes up.
  */
 #ifndef WEIR_BPF_FORWARD_H
 #define WEIR_BPF_FORWARD_H
@@ -35,11 +35,22 @@ struct weir_route {
 	struct bpf_fib_lookup fib;
 };
 
+/* What may follow the addresses: a frame is at least 60 bytes long, and a switch that took tags off leaves 8 more. */
+#define WEIR_PADDED_BYTES (60 + 8 - ETH_HLEN)
+
 static __always_inline bool weir_strange4(__u32 source)
 {
 	__u32 net = source >> 24;
 
 	return net == 0 || net == 127 || net >= 224;
+}
+
+/* Tunnels and IPsec have policies of the stack's. Of the numbers below 64 by a mask, which is one path to the verifier. */
+static __always_inline bool weir_plain_protocol(__u8 protocol, __u8 icmp)
+{
+	__u64 plain = 1ULL << IPPROTO_TCP | 1ULL << IPPROTO_UDP | 1ULL << IPPROTO_DCCP | 1ULL << icmp;
+
+	return protocol < 64 ? plain >> protocol & 1 : protocol == IPPROTO_SCTP;
 }
 
 static __always_inline bool weir_plain4(struct iphdr *ip, void *end, struct weir_route *route)
@@ -48,7 +59,7 @@ static __always_inline bool weir_plain4(struct iphdr *ip, void *end, struct weir
 		return false;
 	if (ip->ttl <= 1 || ip->frag_off & bpf_htons(0x3fff))
 		return false;
-	if (ip->protocol == IPPROTO_ESP || ip->protocol == IPPROTO_AH)
+	if (!weir_plain_protocol(ip->protocol, IPPROTO_ICMP))
 		return false;
 	route->source.family = route->destination.family = 4;
 	route->source.high = bpf_ntohl(ip->saddr);
@@ -56,6 +67,8 @@ static __always_inline bool weir_plain4(struct iphdr *ip, void *end, struct weir
 	if (weir_strange4(route->source.high) || weir_strange4(route->destination.high))
 		return false;
 	route->ip_bytes = bpf_ntohs(ip->tot_len);
+	if (route->ip_bytes < sizeof(*ip))
+		return false;
 	route->fib.family = WEIR_AF_INET;
 	route->fib.tos = ip->tos;
 	route->fib.l4_protocol = ip->protocol;
@@ -70,18 +83,12 @@ static __always_inline bool weir_strange6(__u64 high)
 	return high >> 56 == 0xff || high >> 54 == 0x3fa || high >> 56 == 0;
 }
 
-static __always_inline bool weir_plain_header6(__u8 next)
-{
-	return next == IPPROTO_TCP || next == IPPROTO_UDP || next == IPPROTO_ICMPV6 || next == IPPROTO_SCTP ||
-	       next == IPPROTO_DCCP;
-}
-
 static __always_inline bool weir_plain6(struct ipv6hdr *ip, void *end, struct weir_route *route)
 {
 	if (weir_parse_ipv6(ip, end, WEIR_SOURCE, &route->source) != WEIR_OK ||
 	    weir_parse_ipv6(ip, end, WEIR_DESTINATION, &route->destination) != WEIR_OK)
 		return false;
-	if (ip->hop_limit <= 1 || !weir_plain_header6(ip->nexthdr))
+	if (ip->hop_limit <= 1 || !weir_plain_protocol(ip->nexthdr, IPPROTO_ICMPV6))
 		return false;
 	if (weir_strange6(route->source.high) || weir_strange6(route->destination.high))
 		return false;
@@ -139,6 +146,7 @@ static __always_inline bool weir_forwardable(struct xdp_md *ctx, const struct we
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *ethernet = data;
 	void *ip = ethernet + 1;
+	__u64 after;
 
 	if (ip > end || !weir_is_for(ethernet, from))
 		return false;
@@ -153,7 +161,9 @@ static __always_inline bool weir_forwardable(struct xdp_md *ctx, const struct we
 	} else {
 		return false;
 	}
-	if (route->ip_bytes > (__u64)(end - data) - sizeof(*ethernet))
+	after = end - ip;
+	/* What follows the IP packet would be forwarded and not charged; the stack cuts it off. */
+	if (route->ip_bytes != after && (route->ip_bytes > after || after > WEIR_PADDED_BYTES))
 		return false;
 	route->fib.tot_len = route->ip_bytes;
 	route->fib.ifindex = from->ifindex;

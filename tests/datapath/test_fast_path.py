@@ -40,6 +40,10 @@ def with_ttl(frame: bytes, ttl: int) -> bytes:
     return bytes(head)
 
 
+def with_length(frame: bytes, length: int) -> bytes:
+    return frame[:16] + length.to_bytes(2, "big") + frame[18:]
+
+
 def test_ipv4_is_routed_rewritten_and_charged(fast: Fast) -> None:
     frame = with_ttl(p.frame4(SERVER, CLIENT, 1000), 64)
     verdict, after = fast.from_wan(frame)
@@ -87,6 +91,14 @@ UNUSUAL = {
     "loopback source": p.frame4("127.0.0.1", CLIENT),
     "source in net 0": p.frame4("0.0.0.1", CLIENT),
     "longer than the frame": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(100))[:60]),
+    "longer than its packet": p.frame4(SERVER, CLIENT, 100) + bytes(400),
+    "longer than its ipv6 packet": p.frame6(SERVER6, CLIENT6, 100) + bytes(400),
+    "without a length": with_length(p.frame4(SERVER, CLIENT, 46), 0),
+    "shorter than its header": with_length(p.frame4(SERVER, CLIENT, 46), 19),
+    "ip in ip": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, protocol=4)),
+    "ipv6 in ip": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, protocol=41)),
+    "gre": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, protocol=47)),
+    "l2tp": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, protocol=115)),
     "esp": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, protocol=50)),
     "ah": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, protocol=51)),
     "half a udp header": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(7))),
@@ -99,6 +111,7 @@ UNUSUAL = {
     "ipv6 fragment": p.ethernet(
         p.IPV6, p.ipv6(SERVER6, CLIENT6, p.fragment_header(17, 1, bytes(8)), next_header=44)
     ),
+    "gre over ipv6": p.ethernet(p.IPV6, p.ipv6(SERVER6, CLIENT6, next_header=47)),
     "ipv6 esp": p.ethernet(p.IPV6, p.ipv6(SERVER6, CLIENT6, next_header=50)),
     "half a udp header over ipv6": p.ethernet(p.IPV6, p.ipv6(SERVER6, CLIENT6, bytes(7))),
     "ipv6 link-local": p.frame6("fe80::1", CLIENT6),
@@ -132,7 +145,14 @@ def test_frames_without_a_way_go_up_and_are_counted(fast: Fast, frame: bytes) ->
     assert fast.sent_up_of_ours("wan0") == {"route": 1}
 
 
-@pytest.mark.parametrize("protocol", [1, 6, 17, 47, 132])
+@pytest.mark.parametrize("trailer", [18, 22, 26])
+def test_a_padded_frame_is_forwarded(fast: Fast, trailer: int) -> None:
+    """To 60 bytes, the least; or to what is left of 64 and 68 when a switch took one tag or two off."""
+    assert fast.from_wan(p.frame4(SERVER, CLIENT, 28) + bytes(trailer))[0] == XDP_REDIRECT
+    assert fast.loaded.counters(SLOT, DOWNLOAD)["fast_bytes"] == 28
+
+
+@pytest.mark.parametrize("protocol", [1, 6, 17, 33, 132])
 def test_any_transport_protocol_is_forwarded(fast: Fast, protocol: int) -> None:
     frame = p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(60), protocol=protocol))
     assert fast.from_wan(frame)[0] == XDP_REDIRECT
