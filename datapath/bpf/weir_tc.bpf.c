@@ -251,15 +251,34 @@ static __always_inline __u32 weir_classify_far(struct __sk_buff *skb, const stru
 	return weir_choose(from, port, &ends);
 }
 
-/* On a port with VLAN interfaces: whether this one's program has dealt with the packet. */
-static __noinline bool weir_is_shaped_above(struct __sk_buff *skb, const struct weir_port *port)
+/* Whether the packet has the tag of a VLAN interface whose program has dealt with it. */
+static __always_inline bool weir_is_of_vlan(struct __sk_buff *skb, const struct weir_port *lower)
 {
 	__u32 place = WEIR_PORTS;
+	struct weir_port *port;
 
-	if (port && skb->vlan_present)
-		place = weir_tagged_place(port->ifindex, skb->vlan_proto, skb->vlan_tci & WEIR_TAG_MASK);
+	if (skb->vlan_present)
+		place = weir_tagged_place(lower->ifindex, skb->vlan_proto, skb->vlan_tci & WEIR_TAG_MASK);
 	port = bpf_map_lookup_elem(&weir_ports, &place);
 	return port && port->roles & WEIR_ROLE_SHAPE && port->mode != WEIR_NONE;
+}
+
+/*
+ * Where packets leave by two ports, one upon the other (VLANs, tunnels, PPP, bridges): whether the first one's program has
+ * dealt with this one. The mark says so to the ports below; it stays with the packet in whatever it is wrapped.
+ */
+static __noinline bool weir_is_shaped_above(struct __sk_buff *skb, const struct weir_port *port)
+{
+	bool above;
+
+	if (!port)
+		return false;
+	above = skb->mark & WEIR_MARK_CHARGED || weir_is_of_vlan(skb, port);
+	if (above || port->carried)
+		skb->mark |= WEIR_MARK_CHARGED;
+	if (above && port->mode == WEIR_HTB)
+		skb->priority = 0; /* a class of the tree above; this tree passes it unshaped */
+	return above;
 }
 
 SEC("tc")

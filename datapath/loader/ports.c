@@ -143,6 +143,8 @@ static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
 				 spec->target_slot, meta->slots);
 	if (spec->roles & WEIR_ROLE_FLOW && !meta->flow_lookup)
 		return weir_fail(EOPNOTSUPP, "%s: %s", spec->name, weir_flow_reason(weir));
+	if (spec->roles & WEIR_ROLE_CARRIED && !(spec->roles & WEIR_ROLE_TRUNK))
+		return weir_fail(EINVAL, "%s: what is carried is a trunk as well", spec->name);
 	if (spec->roles & WEIR_ROLE_TAGGED && (!spec->lower || !spec->tag || spec->tag > 4094))
 		return weir_fail(EINVAL, "%s: tag %u on interface index %u is not possible", spec->name,
 				 spec->tag, spec->lower);
@@ -165,6 +167,7 @@ static void port_store(struct weir *weir, struct weir_port *port, const struct w
 	port->domain = spec->domain;
 	weir_publish(&port->target_slot, spec->target_slot);
 	weir_publish(&port->burst_min, spec->mode == WEIR_POLICE ? burst : 0);
+	weir_publish(&port->carried, (uint8_t)((spec->roles & WEIR_ROLE_CARRIED) != 0));
 	weir_publish(&port->mode, (uint8_t)spec->mode);
 	weir_publish(&port->roles, (uint8_t)(spec->roles | (l3 ? WEIR_ROLE_L3 : 0) | hosts));
 	weir_publish(&port->ifindex, ifindex);
@@ -255,7 +258,7 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 		*spec = (struct weir_port_spec){
 			.ifindex = port->ifindex,
 			.mode = port->mode,
-			.roles = port->roles,
+			.roles = port->roles | (port->carried ? WEIR_ROLE_CARRIED : 0),
 			.target_slot = port->target_slot,
 			.domain = port->domain,
 			.overhead_bytes = port->overhead_bytes,

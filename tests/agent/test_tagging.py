@@ -62,15 +62,19 @@ def around(**ports: PortSpec) -> Around:
 
 def test_a_vlan_interface_is_fast_by_the_port_below_and_says_its_tag() -> None:
     found = decided("eth0.100", around())
-    assert (found.fast, found.tagging, found.tag) == (Role.FAST, Role.TAGGED, Tag(2, 100, 0x8100))
+    assert (found.fast, found.stacking, found.tag) == (
+        Role.FAST,
+        Role.TAGGED | Role.TRUNK,
+        Tag(2, 100, 0x8100),
+    )
     below = decided("eth0", around())
-    assert (below.fast, below.tagging, below.tag) == (Role.FAST, Role.TRUNK, NO_TAG)
-    assert decided("eth1", around()).tagging == Role.NOTHING
+    assert (below.fast, below.stacking, below.tag) == (Role.FAST, Role.TRUNK, NO_TAG)
+    assert decided("eth1", around()).stacking == Role.NOTHING
 
 
 def test_a_tag_below_a_tag_is_the_stacks() -> None:
     found = decided("eth0.100.7", around())
-    assert (found.fast, found.tagging) == (Role.NOTHING, Role.NOTHING)
+    assert (found.fast, found.stacking) == (Role.NOTHING, Role.CARRIED | Role.TRUNK)
     assert "tagged as well" in found.fast_reason
 
 
@@ -80,7 +84,7 @@ def test_a_tag_below_a_tag_is_the_stacks() -> None:
 )
 def test_what_keeps_the_port_below_in_the_stack_keeps_its_tags_there(below: PortSpec, says: str) -> None:
     found = decided("eth0.100", around(below=below))
-    assert (found.fast, found.tagging) == (Role.NOTHING, Role.TAGGED)
+    assert (found.fast, found.stacking) == (Role.NOTHING, Role.TAGGED | Role.TRUNK)
     assert found.fast_reason == f"eth0 has no fast path: {says}"
 
 
@@ -113,7 +117,7 @@ def test_tags_pass_a_veth_unseen() -> None:
 def test_a_vlan_interface_on_what_is_not_configured_takes_no_part() -> None:
     ports = {name: spec for name, spec in PORTS.items() if name != "eth0"}
     found = decided("eth0.100", replace(around(), ports=ports))
-    assert (found.fast, found.tagging) == (Role.NOTHING, Role.NOTHING)
+    assert (found.fast, found.stacking) == (Role.NOTHING, Role.CARRIED | Role.TRUNK)
     assert "not configured" in found.fast_reason
 
 

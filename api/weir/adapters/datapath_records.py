@@ -40,7 +40,8 @@ class Role(enum.IntFlag):
     L3 = 8  # the device has no Ethernet header (tun, WireGuard, PPP)
     FLOW = 16  # with FAST: only packets of connections in the kernel's flow table
     TAGGED = 64  # a VLAN interface whose frames travel on another port
-    TRUNK = 128  # such interfaces are on it
+    TRUNK = 128  # packets that left by another port leave by it: of such interfaces, tunnels, bridges
+    CARRIED = 256  # with TRUNK: its packets leave by another port after it
 
 
 class Tag(NamedTuple):

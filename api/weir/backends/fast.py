@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from weir.adapters.datapath_records import Role, Tag
+from weir.adapters.datapath_records import Role
 from weir.adapters.netlink import Link
 from weir.adapters.xdp_features import ALL, XdpFeature
 from weir.backends.modes import Decision
+from weir.backends.stacking import stacking
 from weir.compiler.types import FirewallRule, PortSpec
 
 _ROUTED_MASTERS = ("", "vrf")
@@ -48,19 +48,6 @@ def _below(link: Link, around: Around) -> Link | None:
     return next((other for other in found if other.index == link.lower), None)
 
 
-def _tagging(link: Link, around: Around) -> dict[str, Any]:
-    """The parts of a decision that say whose tags travel where. One tag, that is: a VLAN interface on
-    another takes no part."""
-    if link.kind == "vlan":
-        lower = _below(link, around)
-        if lower is None or lower.kind == "vlan":
-            return {}
-        return {"tagging": Role.TAGGED, "tag": Tag(lower.index, *link.vlan)}
-    vlans = (around.links[name] for name in around.ports if name in around.links)
-    above = any(other.kind == "vlan" and other.lower == link.index for other in vlans)
-    return {"tagging": Role.TRUNK} if above else {}
-
-
 class FastPaths:
     """Decides by what was asked for, what the device and the kernel can do, and who must see the packets."""
 
@@ -83,7 +70,8 @@ class FastPaths:
     def decide(self, spec: PortSpec, decision: Decision, around: Around) -> Decision:
         """The decision on the shaper, completed."""
         link = around.links[spec.ifname]
-        decision = replace(decision, **_tagging(link, around))
+        roles, tag = stacking(link, around.links, around.ports)
+        decision = replace(decision, stacking=roles, tag=tag)
         reason = self._obstacle(spec, link, decision, around) or self._hidden(around.sight)
         if reason:
             return replace(decision, fast=Role.NOTHING, fast_reason=reason)
@@ -117,7 +105,7 @@ class FastPaths:
         lower = _below(link, around)
         if lower is None:
             return "it is on an interface that is not configured"
-        if decision.tagging != Role.TAGGED:
+        if Role.TAGGED not in decision.stacking:
             return f"it is on {lower.name}, which is tagged as well"
         if around.sight.filtered:
             return (

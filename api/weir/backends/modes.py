@@ -15,14 +15,14 @@ from weir.compiler.types import PortSpec, Waiting
 class Decision:
     """How a port shapes; and its share in the fast path: no role, FAST, or FAST and FLOW.
 
-    `tagging` is TAGGED for a VLAN interface on another port, TRUNK for that one.
+    `stacking` are the roles of ports that are upon another, or below one.
     """
 
     mode: Mode
     reason: str
     fast: Role = Role.NOTHING
     fast_reason: str = ""
-    tagging: Role = Role.NOTHING
+    stacking: Role = Role.NOTHING
     tag: Tag = NO_TAG
 
 

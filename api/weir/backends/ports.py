@@ -265,7 +265,7 @@ def _delete_root(name: str) -> None:
 
 
 def _roles(link: Link, decision: Decision) -> Role:
-    way = decision.fast | decision.tagging | (Role.NOTHING if link.ethernet else Role.L3)
+    way = decision.fast | decision.stacking | (Role.NOTHING if link.ethernet else Role.L3)
     return Role.CLASSIFY | Role.SHAPE | way
 
 

@@ -37,8 +37,9 @@
 #define WEIR_LEVELS 8
 
 /*
- * skb->mark: bits 8 to 27 carry the upload class's slot from ingress to egress, bit 28 says that XDP
- * has charged the packet already. Bits 0 to 7 and 29 to 31 are free for other uses and never touched.
+ * skb->mark: bits 8 to 27 carry the upload class's slot from ingress to egress, bit 28 says that a port
+ * which the packet left by before has charged it. Bits 0 to 7 and 29 to 31 are free for other uses
+ * and never touched.
  */
 #define WEIR_MARK_SHIFT 8
 #define WEIR_MARK_SLOT 0x0fffff00U
@@ -272,7 +273,8 @@ enum weir_role {
 	WEIR_ROLE_FLOW = 16, /* fast only for flows that the kernel's flow table holds */
 	WEIR_ROLE_HOSTS = 32, /* some class has sub-queues by source: find them before NAT */
 	WEIR_ROLE_TAGGED = 64, /* a VLAN interface: its frames travel on `lower`, with its tag */
-	WEIR_ROLE_TRUNK = 128, /* such interfaces are on it */
+	WEIR_ROLE_TRUNK = 128, /* packets that left by another port leave by it as well */
+	WEIR_ROLE_CARRIED = 256, /* with TRUNK: its packets leave by another port after it */
 };
 
 enum weir_hook { WEIR_HOOK_NONE = 0, WEIR_HOOK_TCX = 1, WEIR_HOOK_CLSACT = 2 };
@@ -290,7 +292,7 @@ struct weir_port {
 	__u32 target_slot; /* class of an interface target, 0 = none */
 	__u32 burst_min; /* least burst on this port (policing), 16 ns */
 	__u8 hook; /* enum weir_hook: how the programs are attached */
-	__u8 reserved;
+	__u8 carried; /* WEIR_ROLE_CARRIED; ports of an older build have 0 */
 	__u8 mac[6]; /* frames to others are none of the fast path's business */
 	char name[WEIR_IFNAMSIZ];
 	__u32 lower; /* TAGGED: index of the interface below */
