@@ -182,6 +182,10 @@ def test_interfaces_routes_and_firewall(weir: Weir) -> None:
     weir("interface", "set", "wan0", "--role", "wan", "--address", "192.0.2.1/24")
     weir("interface", "set", "wan0", "--description", "uplink")
     assert "uplink" in weir("interface", "list").stdout
+    weir("interface", "set", "acme", "--vlan-parent", "wan0", "--vlan-id", "100")
+    weir("interface", "set", "acme", "--vlan-protocol", "802.1ad")
+    vlan = json.loads(weir("interface", "show", "acme").stdout)["vlan"]
+    assert vlan == {"parent": "wan0", "id": 100, "protocol": "802.1ad"}
     weir("route", "add", "0.0.0.0/0", "--via", "192.0.2.254")
     route = weir.json("route", "list")["items"][0]
     weir("route", "rm", route["id"])

@@ -104,3 +104,26 @@ def test_the_system_tells_how_it_is(api: Client, world: World) -> None:
     world.parts.stats.tick()
     down = api("GET", "/system").json
     assert (down["health"], down["agent"]["connected"], down["agent"]["state"]) == ("failed", False, "down")
+
+
+def test_a_vlan_is_configured_and_says_what_it_waits_for(api: Client, world: World) -> None:
+    world.agent.interfaces[0] |= {"vlan": None}
+    world.parts.stats.tick()
+    api("PUT", "/interfaces/lan0", {})
+    vlan = {"parent": "lan0", "id": 100, "protocol": "802.1Q"}
+    made = api("PUT", "/interfaces/acme", {"role": "lan", "vlan": {"parent": "lan0", "id": 100}})
+    assert made.status_code == 201, made.json
+    assert (made.json["vlan"], made.json["state"], made.json["warnings"]) == (vlan, None, [])
+    moved = api("PATCH", "/interfaces/acme", {"vlan": {"id": 101}}, etag=made.json["etag"])
+    assert moved.json["vlan"] == {**vlan, "id": 101}
+    refused = api("PUT", "/interfaces/other", {"vlan": {"parent": "lan0", "id": 101}})
+    assert (refused.status_code, refused.json["code"]) == (422, "duplicate-vlan")
+    assert api("PUT", "/interfaces/other", {"vlan": {"parent": "lan0", "id": 4095}}).status_code == 422
+    api("PUT", "/interfaces/gone0", {})
+    waiting = api("PUT", "/interfaces/other", {"vlan": {"parent": "gone0", "id": 1}})
+    (said,) = waiting.json["warnings"]
+    assert (said["code"], said["field"]) == ("vlan-waits", "vlan.parent")
+    assert "waits for gone0" in said["message"]
+    assert api("DELETE", "/interfaces/lan0", etag=api("GET", "/interfaces/lan0").json["etag"]).status_code == 422
+    whole = {item["id"]: item for item in api("GET", "/interfaces").json["items"]}
+    assert whole["acme"]["vlan"]["id"] == 101

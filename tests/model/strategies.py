@@ -20,6 +20,7 @@ from weir.model.objects import (
     TimeWindow,
     Total,
     Tuning,
+    Vlan,
 )
 from weir.model.prefix import WIDTH, Prefix
 
@@ -125,6 +126,12 @@ def valid_trees(draw: st.DrawFn) -> list[Queue]:
     return found
 
 
+vlans = st.builds(
+    Vlan,
+    parent=st.sampled_from(("lan0", "wan0", "wan1", "gone0")),
+    id=st.sampled_from((1, 4094)),
+    protocol=st.sampled_from(("802.1Q", "802.1ad")),
+)
 interfaces = st.builds(
     Interface,
     id=st.sampled_from(("lan0", "wan0", "wan1")),
@@ -136,6 +143,7 @@ interfaces = st.builds(
     ).map(tuple),
     mtu=st.sampled_from((None, 1000, 1500)),
     domain=st.sampled_from((0, 0, 2)),
+    vlan=st.one_of(st.none(), st.none(), vlans),
     disabled=st.booleans(),
 )
 routes = st.builds(

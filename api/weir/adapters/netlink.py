@@ -2,7 +2,8 @@
 """Interfaces and their addresses, by netlink (pyroute2), in the network namespace of this process.
 
 Addresses that Weir sets carry the protocol number `OUR_PROTO` (IFA_PROTO, Linux 5.18), so that only
-they are ever removed. An older kernel ignores the mark: there, nothing is removed.
+they are ever removed. An older kernel ignores the mark: there, nothing is removed. Interfaces that Weir
+makes are in the group `OUR_GROUP` from their first moment on.
 """
 
 from __future__ import annotations
@@ -13,15 +14,22 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
-from weir.model.problem import ApplyFailed, NotFound, Unavailable
+from weir.model.problem import ApplyFailed, NotFound, Unavailable, Unsupported
 
 OUR_PROTO = 87
 """Not in use by the kernel (1 to 3) nor by any daemon that we ship."""
+
+OUR_GROUP = 87
+"""Of interfaces (IFLA_GROUP); 0 is everybody's."""
+
+VLAN_PROTOCOLS: dict[str, int] = {"802.1Q": 0x8100, "802.1ad": 0x88A8}
+"""EtherTypes of the tags."""
 
 GRO_MAX_BYTES = 65536
 """What Linux begins with."""
@@ -53,6 +61,8 @@ class Link:
     gro_max_bytes: int = GRO_MAX_BYTES
     vlan: tuple[int, int] = (0, 0)
     """Of a VLAN interface: its id and EtherType."""
+    ours: bool = False
+    """It carries the mark of the interfaces that we make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,33 @@ class Links:
         """All addresses but IPv6 link-local ones that the kernel made itself."""
         found = (_address(message) for message in self._ask(lambda: list(self._netlink.get_addr())))
         return [address for address in found if address is not None]
+
+    def add_vlan(self, name: str, parent: str, tag: int, protocol: str) -> None:
+        """Make a VLAN interface with our mark. Raises `Unsupported` for a kernel without VLANs."""
+        index = self.link(parent).index
+        what = f"{name}: VLAN {tag} ({protocol}) of {parent}"
+        request = partial(
+            self._netlink.link,
+            "add",
+            ifname=name,
+            kind="vlan",
+            link=index,
+            vlan_id=tag,
+            vlan_protocol=VLAN_PROTOCOLS[protocol],
+            group=OUR_GROUP,
+        )
+        try:
+            self._change(what, request)
+        except ApplyFailed as problem:
+            if isinstance(problem.__cause__, NetlinkError) and problem.__cause__.code == errno.EOPNOTSUPP:
+                raise Unsupported(f"{what}: this kernel has no VLANs (8021q)", code="no-vlan") from problem
+            raise
+
+    def remove_link(self, name: str) -> None:
+        """Remove an interface; one that went meanwhile is as good."""
+        link = self.links().get(name)
+        if link is not None:
+            self._change(name, lambda: self._netlink.link("del", index=link.index), tolerate=(errno.ENODEV,))
 
     def set_up(self, name: str, up: bool) -> None:
         index = self.link(name).index
@@ -171,6 +208,7 @@ def _link(message: Any) -> Link:
         counters={name: int(statistics.get(name, 0)) for name in _COUNTERS},
         gro_max_bytes=int(message.get("gro_max_size") or GRO_MAX_BYTES),
         vlan=_vlan(information) if kind == "vlan" else (0, 0),
+        ours=message.get("group") == OUR_GROUP,
     )
 
 

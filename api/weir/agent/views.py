@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Protocol
 
 from weir.adapters.datapath_records import Port, PortCounters, Role
@@ -11,6 +12,7 @@ from weir.adapters.ethtool import speed_bps
 from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes, system_figures
 from weir.backends.modes import Decision
+from weir.backends.vlans import vlan_of
 
 
 class Reads(Protocol):
@@ -27,7 +29,9 @@ def interfaces(links: Links, datapath: Reads, decisions: Mapping[str, Decision])
         addresses.setdefault(address.ifindex, []).append(address.text)
     ports, unshaped = datapath.attached(), datapath.port_counters()
     found = []
-    for name, link in sorted(links.links().items()):
+    held = links.links()
+    names = {link.index: name for name, link in held.items()}
+    for name, link in sorted(held.items()):
         if link.kind == "loopback":
             continue
         port = ports.get(name)
@@ -35,6 +39,7 @@ def interfaces(links: Links, datapath: Reads, decisions: Mapping[str, Decision])
             "name": name,
             "index": link.index,
             "kind": link.kind,
+            "vlan": asdict(vlan) if (vlan := vlan_of(link, names)) else None,
             "mac": link.mac,
             "mtu": link.mtu,
             "up": link.up,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces: up or down, MTU, addresses, and the switch that makes this machine a router.
+"""Interfaces: VLANs made, up or down, MTU, addresses, and the switch that makes this machine a router.
 
-Ours are the addresses with our mark; those of others stay, on our interfaces too. What an interface's
-MTU was before we first changed it is remembered in a file, because "no MTU configured" must undo a change
-that was made, also by an agent that was killed in the middle of it.
+Ours are the addresses and interfaces with our mark; those of others stay, on our interfaces too. What an
+interface's MTU was before we first changed it is remembered in a file, because "no MTU configured" must undo
+a change that was made, also by an agent that was killed in the middle of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pathlib import Path
 from weir.adapters.netlink import Links
 from weir.adapters.proc import read_sysctl, write_sysctl
 from weir.backends.backend import refuse, step
+from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
 from weir.compiler.types import NetworkSpec, Step
+from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
 
 FORWARDING = {"net/ipv4/ip_forward": "1", "net/ipv6/conf/all/forwarding": "1"}
@@ -30,6 +32,9 @@ class LinkState:
     mtu: int
     ours: frozenset[str]
     foreign: frozenset[str]
+    kind: str = "physical"
+    vlan: Vlan | None = None
+    made_by_us: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,12 @@ class NetworkState:
 
 @dataclass(slots=True)
 class NetworkDifference:
-    """(interface, value) pairs in the order they are done; `missing` interfaces cannot be served."""
+    """(interface, value) pairs in the order they are done; `missing` interfaces cannot be served.
 
+    `vlans.blocked` are those that cannot be made as long as somebody else is in their place.
+    """
+
+    vlans: VlanChanges = field(default_factory=VlanChanges)
     sysctls: dict[str, str] = field(default_factory=dict)
     mtus: list[tuple[str, int]] = field(default_factory=list)
     remembered_mtus: dict[str, int] = field(default_factory=dict)
@@ -52,10 +61,13 @@ class NetworkDifference:
     missing: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.sysctls or self.mtus or self.up or self.add or self.remove)
+        changes = self.sysctls or self.mtus or self.up or self.add or self.remove
+        return bool(changes or self.vlans.remove or self.vlans.make or self.vlans.blocked)
 
     def steps(self) -> Sequence[Step]:
         return [
+            *(step("network", "remove", "interface", name) for name in self.vlans.remove),
+            *(step("network", "add", "interface", f"{n}: {vlan.text}") for n, vlan in self.vlans.make),
             *(step("network", "change", "setting", f"{k} = {v}") for k, v in self.sysctls.items()),
             *(step("network", "change", "interface", f"{name} mtu {mtu}") for name, mtu in self.mtus),
             *(step("network", "change", "interface", f"{n} {'up' if up else 'down'}") for n, up in self.up),
@@ -81,7 +93,15 @@ class NetworkBackend:
                 (ours if address.ours else foreign)[name].add(address.text)
         return NetworkState(
             {
-                name: LinkState(link.up, link.mtu, frozenset(ours[name]), frozenset(foreign[name]))
+                name: LinkState(
+                    link.up,
+                    link.mtu,
+                    frozenset(ours[name]),
+                    frozenset(foreign[name]),
+                    link.kind,
+                    vlan_of(link, names),
+                    link.ours and link.kind == "vlan",
+                )
                 for name, link in links.items()
             },
             {name: read_sysctl(name) for name in FORWARDING},
@@ -89,22 +109,36 @@ class NetworkBackend:
         )
 
     def diff(self, held: NetworkState, wanted: Mapping[str, NetworkSpec]) -> NetworkDifference:
-        found = NetworkDifference()
+        wanted = lower_first(wanted)
+        found = NetworkDifference(vlan_changes(held.links, wanted))
         if wanted:
             found.sysctls = {k: v for k, v in FORWARDING.items() if held.sysctls.get(k) not in (v, None)}
+        links = {name: state for name, state in held.links.items() if name not in found.vlans.gone}
+        made = dict(found.vlans.make)
+        mtus = {name: state.mtu for name, state in links.items()}
         for name, spec in wanted.items():
-            state = held.links.get(name)
+            if name in made:
+                mtu = links[made[name].parent].mtu  # it is made before the parent's changes
+                links[name] = LinkState(False, mtu, frozenset(), frozenset(), "vlan", made[name], True)
+            if name in found.vlans.blocked:
+                continue
+            state = links.get(name)
             if state is None:
                 found.missing.append(name)
             else:
-                self._diff_link(found, held, name, state, spec)
-        for name, state in held.links.items():
+                mtus[name] = self._diff_mtu(found, held, name, state, spec, mtus)
+                self._diff_link(found, name, state, spec)
+        for name, state in links.items():
             if name not in wanted:
                 found.remove.extend((name, text) for text in sorted(state.ours))
-                self._diff_mtu(found, held, name, None)
+                self._diff_mtu(found, held, name, state, None, mtus)
         return found
 
     def apply(self, difference: NetworkDifference) -> None:
+        for name in difference.vlans.remove:
+            self._links.remove_link(name)
+        for name, vlan in difference.vlans.make:
+            self._links.add_vlan(name, vlan.parent, vlan.id, vlan.protocol)
         for setting, value in difference.sysctls.items():
             write_sysctl(setting, value)
         if difference.mtus:
@@ -120,7 +154,8 @@ class NetworkBackend:
 
     def verify(self, difference: NetworkDifference) -> None:
         held = self.read()
-        wrong = [
+        wrong = _wrong_vlans(difference.vlans, held.links)
+        wrong += [
             f"{k} is {held.sysctls.get(k)}" for k, v in difference.sysctls.items() if held.sysctls.get(k) != v
         ]
         for name, mtu in difference.mtus:
@@ -141,25 +176,37 @@ class NetworkBackend:
                 wrong.append(f"{name} still has the address {text}")
         refuse("network", wrong)
 
-    def _diff_link(
-        self, found: NetworkDifference, held: NetworkState, name: str, state: LinkState, spec: NetworkSpec
-    ) -> None:
-        self._diff_mtu(found, held, name, spec.mtu)
-        if state.up != spec.up:
+    def _diff_link(self, found: NetworkDifference, name: str, state: LinkState, spec: NetworkSpec) -> None:
+        # An interface that comes up takes all VLANs on it along.
+        taken_along = state.vlan is not None and (state.vlan.parent, True) in found.up
+        if state.up != spec.up or (taken_along and not spec.up):
             found.up.append((name, spec.up))
         present = state.ours | state.foreign
         found.add.extend((name, text) for text in spec.addresses if text not in present)
         found.remove.extend((name, text) for text in sorted(state.ours) if text not in spec.addresses)
 
-    def _diff_mtu(self, found: NetworkDifference, held: NetworkState, name: str, wanted: int | None) -> None:
-        """Without a configured MTU the one from before our first change comes back."""
-        now = held.links[name].mtu
+    def _diff_mtu(
+        self,
+        found: NetworkDifference,
+        held: NetworkState,
+        name: str,
+        state: LinkState,
+        spec: NetworkSpec | None,
+        mtus: Mapping[str, int],
+    ) -> int:
+        """The MTU that the interface will have. Without a configured one that from before our first change
+        comes back; a VLAN of ours has its parent's, which is in `mtus` by then."""
         original = held.original_mtus.get(name)
-        target = original if wanted is None else wanted
-        if target is None or target == now:
-            return
+        target = None if spec is None else spec.mtu
+        if target is None:
+            below = state.vlan if state.made_by_us else None
+            target = original if below is None else mtus[below.parent]
+        if target is None or target == state.mtu:
+            return state.mtu
         found.mtus.append((name, target))
-        found.remembered_mtus[name] = now if original is None else original
+        if not state.made_by_us:
+            found.remembered_mtus[name] = state.mtu if original is None else original
+        return target
 
     def _original_mtus(self) -> dict[str, int]:
         try:
@@ -175,3 +222,12 @@ class NetworkBackend:
             new.replace(self._memory)
         except OSError as error:
             raise ApplyFailed(f"{self._memory} cannot be written: {error.strerror}", code="memory") from error
+
+
+def _wrong_vlans(changes: VlanChanges, links: Mapping[str, LinkState]) -> list[str]:
+    made = dict(changes.make)
+    return [
+        *changes.blocked.values(),
+        *(f"{name} is still there" for name in changes.remove if name in links and name not in made),
+        *(f"{n} is not {vlan.text}" for n, vlan in made.items() if n not in links or links[n].vlan != vlan),
+    ]

@@ -81,12 +81,18 @@ def show_interface(session: Session, name: str) -> None:
 @click.option("--shaper", type=click.Choice(("auto", "edt", "police", "htb")))
 @click.option("--fast-path", type=click.Choice(("auto", "off")))
 @click.option("--domain", type=int, help="Targets like 10.0.0.0/24@2 hold in domain 2 only.")
+@click.option("--vlan-parent", help="Make it a VLAN of this interface.")
+@click.option("--vlan-id", type=click.IntRange(1, 4094), help="The VLAN's tag.")
+@click.option("--vlan-protocol", type=click.Choice(("802.1Q", "802.1ad")))
 @click.option("--disabled/--enabled", default=None)
 @candidate_option
 @pass_session
 def set_interface(session: Session, /, name: str, candidate: bool, **given: Any) -> None:
-    """Configure an interface."""
+    """Configure an interface, or make a VLAN: weir interface set vlan100 --vlan-parent eth1 --vlan-id 100."""
     body = {field: value for field, value in given.items() if value not in (None, ())}
+    vlan = {part: body.pop(f"vlan_{part}") for part in ("parent", "id", "protocol") if f"vlan_{part}" in body}
+    if vlan:
+        body["vlan"] = vlan
     if "addresses" in body:
         body["addresses"] = list(body["addresses"])
     path = f"/interfaces/{segment(name)}"

@@ -288,7 +288,8 @@ def _port_text(old: PortSpec | None, new: PortSpec) -> str:
 def _interface_text(old: NetworkSpec | None, new: NetworkSpec) -> str:
     state = "up" if new.up else "down"
     mtu = f" mtu {new.mtu}" if new.mtu else ""
-    return f"{new.ifname} {state}{mtu} {' '.join(new.addresses) or 'without address'}"
+    vlan = f" {new.vlan.text}," if new.vlan else ""
+    return f"{new.ifname}{vlan} {state}{mtu} {' '.join(new.addresses) or 'without address'}"
 
 
 def _route_text(old: RouteSpec | None, new: RouteSpec) -> str:

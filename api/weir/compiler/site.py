@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from weir.compiler.types import NO_SLOT, FirewallRule, NetworkSpec, PortSpec, RouteSpec
 from weir.model.document import Document
 from weir.model.objects import Firewall, Interface, StaticRoute
+from weir.model.tree import vlan_parents
 
 _ESTABLISHED = ("established", "related")
 _NEIGHBOUR_DISCOVERY = (
@@ -32,7 +33,7 @@ def site_of(document: Document) -> Site:
     routes = sorted(document.static_routes(), key=lambda item: item.id)
     wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
     return Site(
-        network={item.id: _network(item) for item in interfaces},
+        network={item.id: _network(item, document) for item in interfaces},
         routes={item.id: _route(item) for item in routes if not item.disabled},
         firewall=tuple(_firewall(document.firewall(), wan)) if wan else (),
         tuning=dict(document.tuning().overrides),
@@ -56,13 +57,14 @@ def ports_of(document: Document, interface_slots: Mapping[str, int]) -> dict[str
     }
 
 
-def _network(item: Interface) -> NetworkSpec:
+def _network(item: Interface, document: Document) -> NetworkSpec:
     return NetworkSpec(
         ifname=item.id,
-        up=not item.disabled,
+        up=not any(below.disabled for below in (item, *vlan_parents(document, item))),
         addresses=() if item.disabled else item.addresses,
         mtu=item.mtu,
         description=item.description,
+        vlan=item.vlan,
     )
 
 

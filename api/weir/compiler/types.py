@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
+from weir.model.objects import Vlan
 from weir.model.prefix import Prefix, text_in_domain
 
 NO_SLOT = 0
@@ -167,6 +168,8 @@ class NetworkSpec:
     addresses: tuple[str, ...]
     mtu: int | None
     description: str
+    vlan: Vlan | None = None
+    """Of an interface that the router makes; without an MTU of its own it has its parent's."""
 
 
 @dataclass(frozen=True, slots=True)

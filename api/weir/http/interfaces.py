@@ -11,7 +11,7 @@ from weir.http.context import Context, me
 from weir.http.rendering import findings_json, object_json, read_number
 from weir.model import codec
 from weir.model.objects import Interface
-from weir.model.problem import NotFound
+from weir.model.problem import Finding, NotFound
 from weir.service import Listing, Stored
 
 Json = dict[str, Any]
@@ -27,8 +27,7 @@ def interface_page(context: Context, query: Mapping[str, Any]) -> Json:
     start, limit = read_number(query["cursor"]) or 0, query["limit"]
     return {
         "items": [
-            _interface(context, name, configured.get(name), kernel.get(name))
-            for name in names[start : start + limit]
+            _interface(context, name, configured.get(name), kernel) for name in names[start : start + limit]
         ],
         "next_cursor": str(start + limit) if start + limit < len(names) else None,
         "total": len(names),
@@ -38,13 +37,13 @@ def interface_page(context: Context, query: Mapping[str, Any]) -> Json:
 def interface_json(context: Context, name: str, *, staged: bool) -> tuple[Stored | None, Json]:
     """One interface. Raises NotFound when neither the configuration nor the kernel has it."""
     stored = editing.find_or_none("interface", name, staged=staged)
-    kernel = context.stats.router.kernel_interfaces().get(name)
-    if stored is None and kernel is None:
+    kernel = context.stats.router.kernel_interfaces()
+    if stored is None and name not in kernel:
         raise NotFound(f"There is no interface {name!r}.", path=f"interface/{name}")
     return stored, _interface(context, name, stored, kernel)
 
 
-def _interface(context: Context, name: str, stored: Stored | None, kernel: Json | None) -> Json:
+def _interface(context: Context, name: str, stored: Stored | None, kernel: Mapping[str, Json]) -> Json:
     if stored is not None:
         body = object_json(stored)
         warnings = findings_json(context.service.config.findings(me(), "interface", name))
@@ -54,9 +53,18 @@ def _interface(context: Context, name: str, stored: Stored | None, kernel: Json 
     return {
         **body,
         "configured": stored is not None,
-        "state": _state(kernel) if kernel is not None else None,
-        "warnings": warnings,
+        "state": _state(kernel[name]) if name in kernel else None,
+        "warnings": [*warnings, *findings_json(_absent(stored, kernel))],
     }
+
+
+def _absent(stored: Stored | None, kernel: Mapping[str, Json]) -> list[Finding]:
+    """What keeps a VLAN from being there; nothing while nobody tells of the kernel's interfaces."""
+    item = None if stored is None else stored.object
+    if not kernel or not isinstance(item, Interface) or item.vlan is None or item.vlan.parent in kernel:
+        return []
+    text = f"VLAN {item.id} waits for {item.vlan.parent}, which this router does not have now"
+    return [Finding("warning", "vlan-waits", text, "interface", item.id, "vlan.parent")]
 
 
 def _state(kernel: Json) -> Json:
@@ -64,6 +72,7 @@ def _state(kernel: Json) -> Json:
     return {
         "index": int(kernel.get("index", 0)),
         "kind": str(kernel.get("kind") or "physical"),
+        "vlan": kernel.get("vlan"),
         "mac": kernel.get("mac"),
         "mtu": int(kernel.get("mtu", 0)),
         "up": bool(kernel.get("up")),

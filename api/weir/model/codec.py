@@ -24,6 +24,7 @@ from weir.model.objects import (
     QueueType,
     StaticRoute,
     Tuning,
+    Vlan,
 )
 from weir.model.problem import Finding, Invalid
 from weir.model.queue_codec import queue_json, queue_stored_json, read_queue
@@ -122,6 +123,7 @@ def patched(item: ConfigObject, patch: object) -> ConfigObject:
 
 _QUEUE_TYPE_FIELDS = frozenset(QueueType.__slots__)
 _INTERFACE_FIELDS = frozenset(Interface.__slots__)
+_VLAN_FIELDS = frozenset(Vlan.__slots__)
 _ROUTE_FIELDS = frozenset(StaticRoute.__slots__)
 _FIREWALL_FIELDS = frozenset(Firewall.__slots__)
 _TUNING_FIELDS = frozenset(Tuning.__slots__)
@@ -166,7 +168,24 @@ def _read_interface(reader: Reader) -> Interface:
         shaper=reader.one_of("shaper", "auto", ("auto", "edt", "police", "htb")),
         fast_path=reader.one_of("fast_path", "auto", ("auto", "off")),
         domain=reader.integer("domain", 0, 0, limits.MAX_DOMAIN),
+        vlan=_read_vlan(reader),
         disabled=reader.flag("disabled", False),
+    )
+
+
+def _read_vlan(reader: Reader) -> Vlan | None:
+    inner = reader.inner("vlan")
+    if inner is None:
+        return None
+    inner.refuse_unknown(_VLAN_FIELDS)
+    for name in ("parent", "id"):
+        if name not in inner.data:
+            inner.error(name, "missing", "must be given")
+            return None
+    return Vlan(
+        parent=inner.matching("parent", "", limits.INTERFACE_ID, INTERFACE_WANTED),
+        id=inner.integer("id", limits.MIN_VLAN_ID, limits.MIN_VLAN_ID, limits.MAX_VLAN_ID),
+        protocol=inner.one_of("protocol", "802.1Q", ("802.1Q", "802.1ad")),
     )
 
 
@@ -233,6 +252,12 @@ def _slots_json(item: ConfigObject) -> Json:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
+def _interface_json(item: Interface) -> Json:
+    vlan = item.vlan
+    tag = None if vlan is None else {"parent": vlan.parent, "id": vlan.id, "protocol": vlan.protocol}
+    return {**_slots_json(item), "vlan": tag}
+
+
 def _queue_type_json(item: QueueType) -> Json:
     return {"id": item.id, "type": item.type, "options": dict(item.options), "comment": item.comment}
 
@@ -252,7 +277,7 @@ _READERS: Mapping[Kind, Callable[[Reader], ConfigObject]] = {
 _WRITERS: Mapping[Kind, Callable[..., Json]] = {
     "queue": queue_json,
     "queue-type": _queue_type_json,
-    "interface": _slots_json,
+    "interface": _interface_json,
     "static-route": _slots_json,
     "firewall": _slots_json,
     "tuning": _tuning_json,

@@ -27,6 +27,8 @@ MAX_MTU_BYTES = 65535
 MAX_OVERRIDES = 256
 
 MAX_DOMAIN = 15
+MIN_VLAN_ID, MAX_VLAN_ID = 1, 4094
+MAX_VLAN_TAGS = 2
 """Each domain's first level of the IPv4 tree takes 256 KB of kernel memory, used or not."""
 
 LOW_RATE_BPS = 10_000

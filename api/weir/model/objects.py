@@ -96,10 +96,24 @@ class QueueType:
 
 
 @dataclass(frozen=True, slots=True)
+class Vlan:
+    """Frames of the interface `parent` with this tag; a VLAN of a VLAN has two (QinQ)."""
+
+    parent: str
+    id: int
+    protocol: Literal["802.1Q", "802.1ad"] = "802.1Q"
+
+    @property
+    def text(self) -> str:
+        return f"VLAN {self.id} ({self.protocol}) of {self.parent}"
+
+
+@dataclass(frozen=True, slots=True)
 class Interface:
     """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length.
 
-    `domain`: which targets hold behind it, `10.0.0.0/24@2` only where it is 2.
+    `domain`: which targets hold behind it, `10.0.0.0/24@2` only where it is 2. One with a `vlan` is made by
+    the router, any other is there or not.
     """
 
     kind: ClassVar[Kind] = "interface"
@@ -112,6 +126,7 @@ class Interface:
     shaper: Literal["auto", "edt", "police", "htb"] = "auto"
     fast_path: Literal["auto", "off"] = "auto"
     domain: int = 0
+    vlan: Vlan | None = None
     disabled: bool = False
 
     @property

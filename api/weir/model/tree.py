@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from weir.model.document import POSITION_STEP, Change, Document
 from weir.model.limits import MAX_POSITION
-from weir.model.objects import Queue
+from weir.model.objects import Interface, Queue
 from weir.model.problem import Invalid, NotFound
 
 RankKey = tuple[tuple[float, str], ...]
@@ -109,3 +109,15 @@ def _moved(queue: Queue, position: int) -> list[Change]:
     if queue.position == position:
         return []
     return [Change("queue", queue.id, queue, replace(queue, position=position))]
+
+
+def vlan_parents(document: Document, interface: Interface) -> Iterator[Interface]:
+    """What a VLAN is stacked on, the nearest first; ends where one is not configured, or comes again."""
+    seen = {interface.id}
+    while interface.vlan is not None:
+        below = document.interface(interface.vlan.parent)
+        if below is None or below.id in seen:
+            return
+        seen.add(below.id)
+        yield below
+        interface = below

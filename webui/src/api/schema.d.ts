@@ -1910,9 +1910,16 @@ export interface components {
             } | null;
             comment?: string | null;
         };
+        Vlan: {
+            parent: string;
+            id: number;
+            protocol: string;
+        };
         InterfaceState: {
             index: number;
             kind: string;
+            /** @description Of a VLAN: as the kernel has it. */
+            vlan: components["schemas"]["Vlan"] | null;
             mac: string | null;
             mtu: number;
             up: boolean;
@@ -1942,6 +1949,7 @@ export interface components {
             shaper: string;
             fast_path: string;
             domain: number;
+            vlan: components["schemas"]["Vlan"] | null;
             disabled: boolean;
             etag: string | null;
             state: components["schemas"]["InterfaceState"] | null;
@@ -1951,6 +1959,15 @@ export interface components {
             items: components["schemas"]["Interface"][];
             next_cursor: string | null;
             total: number;
+        };
+        VlanInput: {
+            parent: string;
+            id: number;
+            /**
+             * @default 802.1Q
+             * @enum {string}
+             */
+            protocol: "802.1Q" | "802.1ad";
         };
         InterfaceInput: {
             /**
@@ -1980,8 +1997,19 @@ export interface components {
              * @default 0
              */
             domain: number;
+            /**
+             * @description The router makes the interface: a VLAN. null: it is there, or not.
+             * @default null
+             */
+            vlan: components["schemas"]["VlanInput"] | null;
             /** @default false */
             disabled: boolean;
+        };
+        VlanPatch: {
+            parent?: string | null;
+            id?: number | null;
+            /** @enum {string|null} */
+            protocol?: "802.1Q" | "802.1ad" | null;
         };
         InterfacePatch: {
             /** @enum {string|null} */
@@ -1996,6 +2024,8 @@ export interface components {
             fast_path?: "auto" | "off" | null;
             /** @description Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only. */
             domain?: number | null;
+            /** @description The router makes the interface: a VLAN. null: it is there, or not. */
+            vlan?: components["schemas"]["VlanPatch"] | null;
             disabled?: boolean | null;
         };
         StaticRoute: {

@@ -1,67 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Checkbox, NativeSelect, Textarea, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
+import { IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useLiveInterfaces } from "@/api/live";
+import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { interfacesQuery } from "@/api/queries";
-import type { Interface, InterfaceInput } from "@/api/types";
+import type { Change, Interface } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
+import { useKeys } from "@/app/keyboard";
+import { InterfaceFields } from "@/forms/InterfaceFields";
+import { NEW_VLAN, readInterface, valuesOf } from "@/forms/interfaceValues";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
-import { splitTargets, type Messages } from "@/forms/queueValues";
 import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { longRate, shortRate } from "@/ui/rates";
 import { Split } from "@/ui/Split";
 
-const ROLES = [
-  { value: "none", label: "none: not part of shaping" },
-  { value: "lan", label: "LAN: faces the customers" },
-  { value: "wan", label: "WAN: faces the internet" },
-];
-const SHAPERS = [
-  { value: "auto", label: "automatic: the best this kernel can do" },
-  { value: "edt", label: "EDT: paced by fq" },
-  { value: "police", label: "police: drops above the rate" },
-  { value: "htb", label: "HTB: the classic tree" },
-];
-
-const FAST_PATHS = [
-  { value: "auto", label: "auto: in XDP what need not wait, where that is possible" },
-  { value: "off", label: "off: all packets through the stack" },
-];
-
 const FAST_PATH_STATES = { off: "off", on: "on", established: "on, for connections" };
-
-interface Values {
-  role: InterfaceInput["role"];
-  addresses: string;
-  mtu: string;
-  description: string;
-  overhead: string;
-  shaper: InterfaceInput["shaper"];
-  fastPath: InterfaceInput["fast_path"];
-  domain: string;
-  disabled: boolean;
-}
-
-const valuesOf = (item: Interface): Values => ({
-  role: item.role as Values["role"], addresses: item.addresses.join("\n"), mtu: item.mtu === null ? "" : String(item.mtu), description: item.description,
-  overhead: String(item.overhead_bytes), shaper: item.shaper as Values["shaper"], fastPath: item.fast_path as Values["fastPath"], domain: String(item.domain), disabled: item.disabled,
-});
-
-function readInterface(values: Values): { input: InterfaceInput; messages: Messages } {
-  const messages: Messages = {};
-  if (values.mtu.trim() !== "" && !/^\d+$/.test(values.mtu.trim())) messages["mtu"] = "A number of bytes, such as 1500, or nothing.";
-  if (!/^-?\d+$/.test(values.overhead.trim())) messages["overhead_bytes"] = "A number of bytes, such as 0 or 18.";
-  if (!/^\d{1,2}$/.test(values.domain.trim())) messages["domain"] = "A number from 0 to 15.";
-  const input: InterfaceInput = {
-    role: values.role, addresses: splitTargets(values.addresses), mtu: values.mtu.trim() === "" ? null : Number(values.mtu), description: values.description,
-    overhead_bytes: Number(values.overhead), shaper: values.shaper, fast_path: values.fastPath, domain: Number(values.domain), disabled: values.disabled,
-  };
-  return { input, messages };
-}
 
 function LiveCells({ id }: { id: string }) {
   const stats = useLiveInterfaces()?.items.find((item) => item.id === id);
@@ -82,7 +40,23 @@ const Addresses = ({ list }: { list: readonly string[] }) => (
   </span>
 );
 
-const stateTag = (item: Interface) => {
+/** What it is made of: a VLAN as it is configured, or one of the kernel that is not. */
+const Link = ({ item }: { item: Interface }) => {
+  const vlan = item.vlan ?? item.state?.vlan;
+  if (!vlan) return <span className="dim">{item.state?.kind ?? "–"}</span>;
+  return <span className="nowrap" title={vlan.protocol}>VLAN {vlan.id} <span className="dim">on</span> <span className="mono">{vlan.parent}</span></span>;
+};
+
+/** Stored interfaces with what is staged of them, and staged new ones. */
+function withStaged(items: readonly Interface[], staged: ReadonlyMap<string, Change>): Interface[] {
+  const known = items.map((item) => ({ ...item, ...(staged.get(item.id)?.new as Partial<Interface> | null) }));
+  const ids = new Set(items.map((item) => item.id));
+  const added = [...staged.values()].filter((change) => change.action === "add" && !ids.has(change.id));
+  return [...known, ...added.map((change) => ({ ...(change.new as unknown as Interface), id: change.id, configured: false, etag: null, state: null, warnings: [] }))];
+}
+
+const stateTag = (item: Interface, isNew: boolean) => {
+  if (isNew) return <Tag>not made yet</Tag>;
   if (!item.state) return <Tag tone="bad">✕ missing</Tag>;
   if (item.disabled) return <Tag>off</Tag>;
   return item.state.up ? <Tag tone="ok">✓ up</Tag> : <Tag tone="bad">✕ down</Tag>;
@@ -93,12 +67,16 @@ export default function InterfacesPage() {
   const navigate = useNavigate({ from: "/interfaces" });
   const query = useQuery(interfacesQuery);
   const staged = useStagedChanges("interface");
-  const items = query.data?.items ?? [];
+  const may = useMay("write");
+  const items = withStaged(query.data?.items ?? [], staged);
+  const parents = items.filter((item) => (item.configured || staged.get(item.id)?.new) && !(item.vlan && items.some((below) => below.id === item.vlan?.parent && below.vlan)));
   const open = (id: string | undefined) => void navigate({ search: { edit: id } });
   const edited = items.find((item) => item.id === edit);
+  useKeys(may ? [{ keys: "n", label: "New VLAN", run: () => open("new") }] : []);
   const columns: readonly Column<Interface>[] = [
     { id: "name", title: "Name", render: (item) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(item.id)}><span className="mono">{item.id}</span></Button>{staged.has(item.id) ? <Tag tone="accent">change pending</Tag> : null}</span> },
-    { id: "state", title: "State", render: stateTag },
+    { id: "state", title: "State", render: (item) => stateTag(item, staged.get(item.id)?.action === "add" && !item.state) },
+    { id: "link", title: "Kind", render: (item) => <Link item={item} /> },
     { id: "role", title: "Role", render: (item) => (item.role === "none" ? <span className="dim">none</span> : item.role.toUpperCase()) },
     { id: "domain", title: "Domain", numeric: true, render: (item) => (item.domain === 0 ? null : <span className="mono">@{item.domain}</span>) },
     { id: "rate", title: "Received / sent", numeric: true, render: (item) => <LiveCells id={item.id} /> },
@@ -113,14 +91,14 @@ export default function InterfacesPage() {
   return (
     <Split
       drawer={
-        edited ? (
-          <ObjectDrawer key={`${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}`} kind="interface" id={edited.id} title={edited.id} initial={valuesOf({ ...edited, ...(staged.get(edited.id)?.new as Partial<Interface> | undefined) })} read={readInterface} onClose={() => open(undefined)} removable={edited.configured}>
-            {(values, set, messages) => <Fields values={values} set={set} messages={messages} />}
+        edit === "new" || edited ? (
+          <ObjectDrawer key={edited ? `${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}` : "new"} kind="interface" id={edited?.id ?? null} title={edited?.id ?? "New VLAN"} initial={edited ? valuesOf(edited) : NEW_VLAN} read={(values) => refuseTaken(readInterface(values), edited ? [] : items)} onClose={() => open(undefined)} removable={edited?.configured ?? false}>
+            {(values, set, messages) => <InterfaceFields values={values} set={set} messages={messages} parents={parents} isNew={!edited} />}
           </ObjectDrawer>
         ) : null
       }
     >
-      <Page title="Interfaces">
+      <Page title="Interfaces" actions={may ? <Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>New VLAN</Button> : null}>
         {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
         {items.flatMap((item) => item.warnings).map((finding) => <Note key={`${finding.id} ${finding.code}`} severity={finding.severity}>{finding.message}</Note>)}
         <Section title="What the router has" flush aside={<span className="dim">unconfigured ones are shown as the kernel has them</span>}>
@@ -137,18 +115,8 @@ export default function InterfacesPage() {
   );
 }
 
-function Fields({ values, set, messages }: { values: Values; set: (change: Partial<Values>) => void; messages: Messages }) {
-  return (
-    <>
-      <NativeSelect label="Role" data={ROLES} value={values.role} error={messages["role"]} onChange={(event) => set({ role: event.currentTarget.value as Values["role"] })} />
-      <Textarea label="Addresses" description="With prefix length, one per line: 192.0.2.1/24" rows={3} styles={{ input: { fontFamily: "var(--mono)" } }} spellCheck={false} value={values.addresses} error={messages["addresses"]} onChange={(event) => set({ addresses: event.currentTarget.value })} />
-      <TextInput label="MTU" description="Empty: as the kernel has it." inputMode="numeric" value={values.mtu} error={messages["mtu"]} onChange={(event) => set({ mtu: event.currentTarget.value })} />
-      <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit." inputMode="numeric" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
-      <NativeSelect label="Shaper" data={SHAPERS} value={values.shaper} error={messages["shaper"]} onChange={(event) => set({ shaper: event.currentTarget.value as Values["shaper"] })} />
-      <NativeSelect label="Fast path" data={FAST_PATHS} value={values.fastPath} error={messages["fast_path"]} onChange={(event) => set({ fastPath: event.currentTarget.value as Values["fastPath"] })} />
-      <TextInput label="Domain of addresses" description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24." inputMode="numeric" value={values.domain} error={messages["domain"]} onChange={(event) => set({ domain: event.currentTarget.value })} />
-      <TextInput label="Description" value={values.description} error={messages["description"]} onChange={(event) => set({ description: event.currentTarget.value })} />
-      <Checkbox label="Disabled: taken down" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
-    </>
-  );
+/** A new VLAN must not take the place of an interface that has its name. */
+function refuseTaken(found: ReturnType<typeof readInterface>, items: readonly Interface[]): ReturnType<typeof readInterface> {
+  if (!items.some((item) => item.id === found.id)) return found;
+  return { ...found, messages: { ...found.messages, id: "There is an interface of this name." } };
 }

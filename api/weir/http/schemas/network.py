@@ -17,14 +17,17 @@ from weir.model.limits import (
     MAX_OVERHEAD_BYTES,
     MAX_PORTS,
     MAX_QUEUE_TYPE_OPTIONS,
+    MAX_VLAN_ID,
     MIN_MTU_BYTES,
     MIN_OVERHEAD_BYTES,
+    MIN_VLAN_ID,
     QUEUE_TYPE_KINDS,
 )
 
 ROLES = ("lan", "wan", "none")
 SHAPERS = ("auto", "edt", "police", "htb")
 FAST_PATHS = ("auto", "off")
+VLAN_PROTOCOLS = ("802.1Q", "802.1ad")
 
 
 class QueueTypeInput(Input):
@@ -65,6 +68,20 @@ class QueueTypePage(Answer):
     total = fields.Integer()
 
 
+class VlanInput(Input):
+    """Frames of `parent` with this tag. A VLAN whose parent is a VLAN has two tags (QinQ)."""
+
+    parent = Text(min_length=1, max_length=15, required=True)
+    id = Whole(MIN_VLAN_ID, MAX_VLAN_ID, required=True)
+    protocol = one_of(*VLAN_PROTOCOLS, load_default="802.1Q")
+
+
+class Vlan(Answer):
+    parent = fields.String()
+    id = fields.Integer()
+    protocol = fields.String()
+
+
 class InterfaceInput(Input):
     role = one_of(*ROLES, load_default="none")
     addresses = fields.List(
@@ -84,6 +101,12 @@ class InterfaceInput(Input):
         load_default=0,
         metadata={"description": "Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only."},
     )
+    vlan = fields.Nested(
+        VlanInput,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "The router makes the interface: a VLAN. null: it is there, or not."},
+    )
     disabled = Flag(load_default=False)
 
 
@@ -95,6 +118,7 @@ class InterfaceState(Answer):
 
     index = fields.Integer()
     kind = fields.String()
+    vlan = fields.Nested(Vlan, allow_none=True, metadata={"description": "Of a VLAN: as the kernel has it."})
     mac = fields.String(allow_none=True)
     mtu = fields.Integer()
     up = fields.Boolean()
@@ -129,6 +153,7 @@ class Interface(Answer):
     shaper = fields.String()
     fast_path = fields.String()
     domain = fields.Integer()
+    vlan = fields.Nested(Vlan, allow_none=True)
     disabled = fields.Boolean()
     etag = fields.String(allow_none=True)
     state = fields.Nested(InterfaceState, allow_none=True)

@@ -10,7 +10,7 @@ from typing import Any
 from weir.model.address import split_address
 from weir.model.claims import PrefixClaims, pack
 from weir.model.document import Change, Document
-from weir.model.objects import ConfigObject, Kind, Queue
+from weir.model.objects import ConfigObject, Kind, Queue, Vlan
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding, Severity
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
@@ -27,6 +27,7 @@ class View:
         self._in_order: dict[int | str, list[str]] = {}
         self._networks: PrefixClaims | None = None
         self._own_addresses: dict[str, str] | None = None
+        self._vlans: dict[Vlan, list[str]] | None = None
         self._seen: set[tuple[str, object]] = set()
         self.walked: set[str] = set()
         """Queues whose subtree the running rule has already reached."""
@@ -67,6 +68,15 @@ class View:
                 for text in interface.addresses
             }
         return self._own_addresses
+
+    def vlans(self) -> dict[Vlan, list[str]]:
+        """Every VLAN -> the interfaces that are it; more than one is an error."""
+        if self._vlans is None:
+            self._vlans = {}
+            for interface in self.document.interfaces():
+                if interface.vlan is not None:
+                    self._vlans.setdefault(interface.vlan, []).append(interface.id)
+        return self._vlans
 
     def once(self, what: str, key: object) -> bool:
         """True the first time: thousands of changes around one name or prefix reach its users once."""
@@ -111,6 +121,17 @@ def own(kind: Kind) -> Callable[[View, Change], Iterable[str]]:
 
     def reach(_view: View, change: Change) -> Iterable[str]:
         return (change.id,) if change.kind == kind else ()
+
+    return reach
+
+
+def all_after(kind: Kind, *causes: Kind) -> Callable[[View, Change], list[str]]:
+    """Every object of a small kind after a change of one of the causes; else the changed object itself."""
+
+    def reach(view: View, change: Change) -> list[str]:
+        if change.kind in causes:
+            return list(view.document.of_kind(kind)) if view.once(f"all {kind}", causes) else []
+        return [change.id] if change.kind == kind else []
 
     return reach
 

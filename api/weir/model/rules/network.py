@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from weir.model.address import split_address
 from weir.model.claims import pack
-from weir.model.document import Change
 from weir.model.limits import MIN_IPV6_MTU_BYTES
-from weir.model.objects import Firewall, Interface, Kind, StaticRoute
+from weir.model.objects import Firewall, Interface, StaticRoute
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.problem import Finding
-from weir.model.rules.base import LINK_LOCAL, Rule, View, error, finding, warning
+from weir.model.rules.base import LINK_LOCAL, Rule, View, all_after, error, finding, warning
 
 _NO_HOST = {
     parse_prefix("0.0.0.0/8"): "belongs to no network",
@@ -179,27 +178,16 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
         )
 
 
-def _all_after(kind: Kind, *causes: Kind) -> Callable[[View, Change], list[str]]:
-    """Every object of a small kind after a change of one of the causes; else the changed object itself."""
-
-    def reach(view: View, change: Change) -> list[str]:
-        if change.kind in causes:
-            return list(view.document.of_kind(kind)) if view.once(f"all {kind}", causes) else []
-        return [change.id] if change.kind == kind else []
-
-    return reach
-
-
 RULES = (
-    Rule("interface-addresses", "interface", interface_addresses, _all_after("interface"), True),
+    Rule("interface-addresses", "interface", interface_addresses, all_after("interface"), True),
     Rule(
         "overlapping-networks",
         "interface",
         overlapping_networks,
-        _all_after("interface", "interface"),
+        all_after("interface", "interface"),
         False,
     ),
-    Rule("route-form", "static-route", route_form, _all_after("static-route"), True),
-    Rule("route-reachable", "static-route", route_reachable, _all_after("static-route", "interface"), True),
-    Rule("firewall-sense", "firewall", firewall_sense, _all_after("firewall", "interface"), False),
+    Rule("route-form", "static-route", route_form, all_after("static-route"), True),
+    Rule("route-reachable", "static-route", route_reachable, all_after("static-route", "interface"), True),
+    Rule("firewall-sense", "firewall", firewall_sense, all_after("firewall", "interface"), False),
 )

@@ -27,6 +27,11 @@ def removal_findings(document_after: Document, change: Change) -> Iterator[Findi
         )
         if routes:
             yield _finding("error", change, f"is still named by the route to {_some(routes)}")
+        vlans = sorted(
+            item.id for item in document_after.interfaces() if item.vlan and item.vlan.parent == change.id
+        )
+        if vlans:
+            yield _finding("error", change, f"is still the parent of the VLAN {_some(vlans)}")
         users = sorted(document_after.queue_ids_by_interface.of(change.id))
         if users:
             yield _finding("warning", change, f"is still the target of {_queues(document_after, users)}")

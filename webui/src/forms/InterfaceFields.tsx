@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Checkbox, NativeSelect, Textarea, TextInput } from "@mantine/core";
+import type { Interface } from "@/api/types";
+import type { InterfaceValues } from "./interfaceValues";
+import type { Messages } from "./queueValues";
+
+const ROLES = [
+  { value: "none", label: "none: not part of shaping" },
+  { value: "lan", label: "LAN: faces the customers" },
+  { value: "wan", label: "WAN: faces the internet" },
+];
+const SHAPERS = [
+  { value: "auto", label: "automatic: the best this kernel can do" },
+  { value: "edt", label: "EDT: paced by fq" },
+  { value: "police", label: "police: drops above the rate" },
+  { value: "htb", label: "HTB: the classic tree" },
+];
+const FAST_PATHS = [
+  { value: "auto", label: "auto: in XDP what need not wait, where that is possible" },
+  { value: "off", label: "off: all packets through the stack" },
+];
+const PROTOCOLS = [
+  { value: "802.1Q", label: "802.1Q: customers' VLANs" },
+  { value: "802.1ad", label: "802.1ad: the outer tag of QinQ" },
+];
+const MONO = { input: { fontFamily: "var(--mono)" } };
+
+interface FieldsProps {
+  values: InterfaceValues;
+  set: (change: Partial<InterfaceValues>) => void;
+  messages: Messages;
+  /** Those that a VLAN may be on: configured ones with at most one tag. */
+  parents: readonly Interface[];
+  isNew: boolean;
+}
+
+export function InterfaceFields({ values, set, messages, parents, isNew }: FieldsProps) {
+  return (
+    <>
+      {isNew ? <TextInput label="Name" required data-autofocus placeholder="eth1.100" maxLength={15} styles={MONO} value={values.name} error={messages["id"]} onChange={(event) => set({ name: event.currentTarget.value })} /> : null}
+      {values.isVlan ? <VlanFields values={values} set={set} messages={messages} parents={parents} /> : null}
+      <NativeSelect label="Role" data={ROLES} value={values.role} error={messages["role"]} onChange={(event) => set({ role: event.currentTarget.value as InterfaceValues["role"] })} />
+      <Textarea label="Addresses" description="With prefix length, one per line: 192.0.2.1/24" rows={3} styles={MONO} spellCheck={false} value={values.addresses} error={messages["addresses"]} onChange={(event) => set({ addresses: event.currentTarget.value })} />
+      <TextInput label="MTU" description={values.isVlan ? "Empty: that of its parent." : "Empty: as the kernel has it."} inputMode="numeric" value={values.mtu} error={messages["mtu"]} onChange={(event) => set({ mtu: event.currentTarget.value })} />
+      <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit." inputMode="numeric" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
+      <NativeSelect label="Shaper" data={SHAPERS} value={values.shaper} error={messages["shaper"]} onChange={(event) => set({ shaper: event.currentTarget.value as InterfaceValues["shaper"] })} />
+      <NativeSelect label="Fast path" data={FAST_PATHS} value={values.fastPath} error={messages["fast_path"]} onChange={(event) => set({ fastPath: event.currentTarget.value as InterfaceValues["fastPath"] })} />
+      <TextInput label="Domain of addresses" description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24." inputMode="numeric" value={values.domain} error={messages["domain"]} onChange={(event) => set({ domain: event.currentTarget.value })} />
+      <TextInput label="Description" value={values.description} error={messages["description"]} onChange={(event) => set({ description: event.currentTarget.value })} />
+      <Checkbox label="Disabled: taken down" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
+    </>
+  );
+}
+
+function VlanFields({ values, set, messages, parents }: Omit<FieldsProps, "isNew">) {
+  const names = parents.map((item) => item.id).filter((id) => id !== values.name);
+  const choices = values.parent === "" || names.includes(values.parent) ? names : [...names, values.parent];
+  return (
+    <>
+      <NativeSelect label="On" description="A configured interface; another VLAN for frames with two tags." data={[{ value: "", label: "choose" }, ...choices]} value={values.parent} error={messages["vlan.parent"]} onChange={(event) => set({ parent: event.currentTarget.value })} />
+      <TextInput label="VLAN id" description="1 to 4094" required inputMode="numeric" value={values.tag} error={messages["vlan.id"]} onChange={(event) => set({ tag: event.currentTarget.value })} />
+      <NativeSelect label="Tag" data={PROTOCOLS} value={values.protocol} error={messages["vlan.protocol"]} onChange={(event) => set({ protocol: event.currentTarget.value as InterfaceValues["protocol"] })} />
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Interface, InterfaceInput } from "@/api/types";
+import { splitTargets, type Messages } from "./queueValues";
+
+type Protocol = NonNullable<InterfaceInput["vlan"]>["protocol"];
+
+export interface InterfaceValues {
+  /** Of a new VLAN; of others it cannot change. */
+  name: string;
+  role: InterfaceInput["role"];
+  addresses: string;
+  mtu: string;
+  description: string;
+  overhead: string;
+  shaper: InterfaceInput["shaper"];
+  fastPath: InterfaceInput["fast_path"];
+  domain: string;
+  isVlan: boolean;
+  parent: string;
+  tag: string;
+  protocol: Protocol;
+  disabled: boolean;
+}
+
+export const NEW_VLAN: InterfaceValues = { name: "", role: "lan", addresses: "", mtu: "", description: "", overhead: "0", shaper: "auto", fastPath: "auto", domain: "0", isVlan: true, parent: "", tag: "", protocol: "802.1Q", disabled: false };
+
+export const valuesOf = (item: Interface): InterfaceValues => ({
+  name: item.id, role: item.role as InterfaceValues["role"], addresses: item.addresses.join("\n"), mtu: item.mtu === null ? "" : String(item.mtu), description: item.description,
+  overhead: String(item.overhead_bytes), shaper: item.shaper as InterfaceValues["shaper"], fastPath: item.fast_path as InterfaceValues["fastPath"], domain: String(item.domain),
+  isVlan: item.vlan !== null, parent: item.vlan?.parent ?? "", tag: item.vlan ? String(item.vlan.id) : "", protocol: (item.vlan?.protocol ?? "802.1Q") as Protocol, disabled: item.disabled,
+});
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/;
+
+export function readInterface(values: InterfaceValues): { id: string; input: InterfaceInput; messages: Messages } {
+  const messages: Messages = {};
+  if (!NAME.test(values.name)) messages["id"] = "Up to 15 letters, digits, '_', '.' or '-'.";
+  if (values.isVlan && values.parent === "") messages["vlan.parent"] = "Choose the interface that the frames come in through.";
+  if (values.isVlan && !(/^\d{1,4}$/.test(values.tag.trim()) && Number(values.tag) >= 1 && Number(values.tag) <= 4094)) messages["vlan.id"] = "A number from 1 to 4094.";
+  if (values.mtu.trim() !== "" && !/^\d+$/.test(values.mtu.trim())) messages["mtu"] = "A number of bytes, such as 1500, or nothing.";
+  if (!/^-?\d+$/.test(values.overhead.trim())) messages["overhead_bytes"] = "A number of bytes, such as 0 or 18.";
+  if (!/^\d{1,2}$/.test(values.domain.trim())) messages["domain"] = "A number from 0 to 15.";
+  const input: InterfaceInput = {
+    role: values.role, addresses: splitTargets(values.addresses), mtu: values.mtu.trim() === "" ? null : Number(values.mtu), description: values.description,
+    overhead_bytes: Number(values.overhead), shaper: values.shaper, fast_path: values.fastPath, domain: Number(values.domain),
+    vlan: values.isVlan ? { parent: values.parent, id: Number(values.tag), protocol: values.protocol } : null, disabled: values.disabled,
+  };
+  return { id: values.name, input, messages };
+}

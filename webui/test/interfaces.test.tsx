@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import { mockRouter, renderAt } from "./render";
+
+const router = mockRouter();
+const staged = (id: string) => router.state.staged.get(`interface/${id}`)?.new;
+
+describe("a VLAN", () => {
+  it("is made by name, parent and tag", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces?edit=new");
+    await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "lan0.7");
+    const stage = screen.getByRole("button", { name: "Stage the change" });
+    await user.click(stage);
+    expect(await screen.findByText("A number from 1 to 4094.")).toBeTruthy();
+    await user.selectOptions(screen.getByRole("combobox", { name: "On" }), "lan0");
+    await user.type(screen.getByRole("textbox", { name: /^VLAN id/ }), "7");
+    await user.click(stage);
+    await waitFor(() => expect(staged("lan0.7")).toMatchObject({ role: "lan", vlan: { parent: "lan0", id: 7, protocol: "802.1Q" } }));
+    expect(await screen.findByText("not made yet")).toBeTruthy();
+  });
+
+  it("does not take the name of an interface that is there", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces?edit=new");
+    await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "wan0");
+    await user.selectOptions(screen.getByRole("combobox", { name: "On" }), "lan0");
+    await user.type(screen.getByRole("textbox", { name: /^VLAN id/ }), "7");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    expect(await screen.findByText("There is an interface of this name.")).toBeTruthy();
+    expect(staged("wan0")).toBeUndefined();
+  });
+
+  it("without its port says what it waits for", async () => {
+    renderAt("/interfaces");
+    expect(await screen.findByText("VLAN acme waits for lan9, which this router does not have now")).toBeTruthy();
+    const row = screen.getByRole("button", { name: "acme" }).closest("tr")!;
+    expect(within(row).getByText("✕ missing")).toBeTruthy();
+    expect(row.textContent).toContain("VLAN 100 on lan9");
+  });
+
+  it("keeps its tag when something else is changed", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces?edit=acme");
+    await user.type(await screen.findByRole("textbox", { name: "Description" }), " of town");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(staged("acme")).toMatchObject({ description: "customers of town", vlan: { parent: "lan9", id: 100, protocol: "802.1ad" } }));
+  });
+});
