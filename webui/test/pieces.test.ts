@@ -96,10 +96,16 @@ describe("small pieces", () => {
     const fields = Object.entries(input).map(([field, value]) => ({ field, old: null, new: value }));
     expect(tellingFields(fields as Parameters<typeof tellingFields>[0], "add", "acme").map((field) => field.field)).toEqual(["id", "target"]);
   });
-  it("end a sentence once", () => expect([sentence("no answer"), sentence("no answer.."), sentence("No. ")]).toEqual(["no answer.", "no answer.", "No."]));
+  it("end a sentence once, and begin it with a capital unless it begins with a name", () =>
+    expect([sentence("no answer"), sentence("no answer.."), sentence("No. "), sentence("lan0 is down"), sentence("another is there")]).toEqual(["No answer.", "No answer.", "No.", "lan0 is down.", "Another is there."]));
   it("put an error at its field", () => {
     const problem = new ApiProblem({ status: 422, code: "invalid", detail: "no", path: null, findings: [{ severity: "error", code: "x", message: "unknown parent", kind: "queue", id: "q1", field: "parent" }] });
     expect(messagesByField(problem)).toEqual({ parent: "unknown parent" });
+  });
+  it("put an error of one of several addresses at the field of all, and one of no field on top", () => {
+    const finding = { severity: "error", code: "x", kind: "interface", id: "lan0" } as const;
+    const problem = new ApiProblem({ status: 422, code: "invalid", detail: "no", path: null, findings: [{ ...finding, field: "addresses[1]", message: "interface lan0: addresses[1] 'ten' needs a prefix length" }, { ...finding, field: "oddity", message: "the oddity is odd" }] });
+    expect(messagesByField(problem, ["addresses"])).toEqual({ addresses: "'ten' needs a prefix length", "": "The oddity is odd" });
   });
   it("let the worst of agent, kernel and agreement show", () => {
     const fine = { health: "ok", revision: 3, drift: [], agent: { connected: true, state: "ok", version: "1", revision: 3, since: 0 } } as unknown as System;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { capital, sentence } from "@/ui/format";
 import type { Finding, ProblemDocument } from "./types";
 
 /** Every failure of a request, in one shape: RFC 9457 as the API sends it, or no answer at all. */
@@ -10,7 +11,7 @@ export class ApiProblem extends Error {
   readonly retryAfterS: number | null;
 
   constructor(document: Pick<ProblemDocument, "status" | "code" | "detail" | "path" | "findings">, retryAfterS: number | null = null) {
-    super(document.detail);
+    super(sentence(document.detail));
     this.name = "ApiProblem";
     this.status = document.status;
     this.code = document.code;
@@ -37,17 +38,23 @@ export function asProblem(error: unknown): ApiProblem {
   return new ApiProblem({ status: 0, code: "unexpected", detail: error instanceof Error ? error.message : String(error), path: null, findings: [] });
 }
 
-/** Messages by field of the object being edited; what belongs to no field is under "". */
-export function messagesByField(problem: ApiProblem): Record<string, string> {
+/** `changes.0.new.addresses[1]` is the field `addresses` of the form. */
+const formField = (field: string): string => field.replace(/^changes\.\d+\.new\./, "").replace(/(\[\d+\]|\.\d+)+$/, "");
+
+/** What is said at a field need not name the object and the field again. */
+function atField(finding: Finding): string {
+  const own = finding.message.startsWith(`${finding.kind} ${finding.id}: `) ? finding.message.slice(finding.kind.length + finding.id.length + 3) : finding.message;
+  return capital(finding.field && own.startsWith(`${finding.field} `) ? own.slice(finding.field.length + 1) : own);
+}
+
+/** Messages by field of the object being edited; what belongs to no field, or to none of `fields`, is under "". */
+export function messagesByField(problem: ApiProblem, fields?: readonly string[]): Record<string, string> {
   const messages: Record<string, string> = {};
-  for (const finding of problem.findings) {
-    if (finding.severity !== "error") continue;
-    const field = (finding.field ?? "").replace(/^changes\.\d+\.new\./, "");
-    messages[field] ??= finding.message;
-  }
-  if (Object.keys(messages).length === 0) {
-    const field = problem.path?.split("/")[2] ?? "";
-    messages[field] = problem.message;
-  }
+  const put = (field: string, message: string) => {
+    const shown = !fields || fields.includes(field.split(".", 1)[0] ?? "");
+    messages[shown ? field : ""] ??= message;
+  };
+  for (const finding of problem.findings) if (finding.severity === "error") put(formField(finding.field ?? ""), atField(finding));
+  if (Object.keys(messages).length === 0) put(formField(problem.path?.split("/")[2] ?? ""), problem.message);
   return messages;
 }

@@ -37,7 +37,7 @@ export function ObjectDrawer<Values extends object>({ kind, id, title, initial, 
         say("notice", said);
         onClose();
       },
-      onError: (error) => setMessages(messagesByField(asProblem(error))),
+      onError: (error) => setMessages(messagesByField(asProblem(error), input ? Object.keys(input) : [])),
     });
   const save = () => {
     const result = read(values);

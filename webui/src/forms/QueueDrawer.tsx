@@ -64,7 +64,7 @@ function Editor({ id, queue, parent, onClose }: EditorProps) {
         say("notice", `${values.name}: pending until it is committed.`);
         onClose();
       },
-      onError: (error) => setMessages(messagesByField(asProblem(error))),
+      onError: (error) => setMessages(messagesByField(asProblem(error), Object.keys(read.input))),
     });
   };
   const remove = () => {
@@ -75,7 +75,7 @@ function Editor({ id, queue, parent, onClose }: EditorProps) {
         say("notice", `${queue.name}: its removal is pending.`);
         onClose();
       },
-      onError: (error) => setMessages(messagesByField(asProblem(error))),
+      onError: (error) => setMessages(messagesByField(asProblem(error), [])),
     });
   };
 

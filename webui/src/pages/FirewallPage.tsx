@@ -56,7 +56,7 @@ function Policy({ policy }: { policy: Firewall }) {
         forget();
         say("notice", "The firewall policy is pending until it is committed.");
       },
-      onError: (error) => setMessages(messagesByField(asProblem(error))),
+      onError: (error) => setMessages(messagesByField(asProblem(error), ["allowed_wan_tcp_ports"])),
     });
   };
   return (

@@ -24,8 +24,12 @@ export function percentText(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-/** With one full stop at its end, however it came. */
-export const sentence = (text: string): string => `${text.trim().replace(/[.]+$/, "")}.`;
+/** Words that a name never is: only these may be given a capital letter. */
+const OPENER = /^(the|a|an|there|this|no|it|its|nobody|another|only|more|each|not|nothing)\b/;
+export const capital = (text: string): string => text.trim().replace(OPENER, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+
+/** The router's remark with one full stop at its end, however it came. */
+export const sentence = (text: string): string => `${capital(text).replace(/[.]+$/, "")}.`;
 
 /** A target as a table shows it: one host needs no prefix length. */
 export const targetText = (target: string): string => target.replace(/(?<=^[\d.]+)\/32$|(?<=:.*)\/128$/, "");
