@@ -37,6 +37,10 @@ def prepared(world: NewWorld) -> NewWorld:
     return world
 
 
+def port(interface: str, *addresses: str) -> dict[str, Any]:
+    return {"interface": interface, "addresses": list(addresses)}
+
+
 def test_the_first_start_gives_the_first_port_an_address(new: NewWorld) -> None:
     told = prepared(new).ask("GET").json
     assert told["needed"] is True
@@ -85,30 +89,31 @@ def test_ports_and_the_way_out_are_configured_in_one_revision(new: NewWorld) -> 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "code"),
+    ("wrong", "code", "path"),
     [
-        ({"password": "short"}, "weak-password"),
-        ({"password": "administrator"}, "weak-password"),
-        ({"time_zone": "Moon/Sea"}, "unknown-time-zone"),
-        ({"lan": {"interface": "lan0", "addresses": ["10.1.0.0/24"]}}, "bad-address"),
-        ({"lan": {"interface": "lan0", "addresses": ["ten"]}}, "bad-prefix"),
+        ({"password": "short"}, "weak-password", "password"),
+        ({"password": "administrator"}, "weak-password", "password"),
+        ({"time_zone": "Moon/Sea"}, "unknown-time-zone", None),
+        ({"lan": port("lan0", "10.1.0.0/24")}, "bad-address", "interface/lan0/addresses"),
+        ({"lan": port("lan0", "ten")}, "bad-prefix", "interface/lan0/addresses[0]"),
+        ({"lan": port("lan0")}, "invalid", "lan.addresses"),
+        ({"lan": port("wan0", "10.1.0.1/24"), "wan": port("wan0")}, "one-port", "wan.interface"),
+        ({"wan": port("lan0", "198.51.100.2/30")}, "one-port", "wan.interface"),
+        ({"wan": {**port("wan0"), "gateways": ["nowhere"]}}, "bad-prefix", "wan.gateways"),
         (
-            {
-                "lan": {"interface": "lan0", "addresses": []},
-                "wan": {"interface": "lan0", "addresses": []},
-            },
-            "one-port",
+            {"wan": {**port("wan0", "198.51.100.2/30"), "gateways": ["198.51.100.9"]}},
+            "invalid",
+            "wan.gateways",
         ),
-        ({"wan": {"interface": "wan0", "addresses": [], "gateways": ["nowhere"]}}, "bad-prefix"),
     ],
 )
 def test_what_is_not_acceptable_is_refused_and_nothing_is_done(
-    new: NewWorld, wrong: dict[str, Any], code: str
+    new: NewWorld, wrong: dict[str, Any], code: str, path: str | None
 ) -> None:
     before = prepared(new).agent.revision
     refused = new.ask("POST", {"password": PASSWORD, **wrong})
     assert refused.status_code == 422, refused.json
-    assert refused.json["code"] == code, refused.json
+    assert (refused.json["code"], refused.json["path"]) == (code, path), refused.json
     assert new.agent.revision == before
     assert new.ask("GET").json["needed"] is True
 

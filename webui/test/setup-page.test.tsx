@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import { FRESH } from "./mock/setup";
 import { mockRouter, renderAt } from "./render";
@@ -60,6 +61,39 @@ describe("the first visit to a new router", () => {
     await passwords("too easy too");
     await finish();
     expect(await screen.findByText(/too easy to guess/)).toBeInstanceOf(HTMLElement);
+    expect(screen.getByRole("alert").textContent).toMatch(/remark at its field/);
+  });
+
+  it("shows a refused address at its field, and no more once it is typed anew", async () => {
+    const { user, type, passwords, finish } = begin();
+    router.server.use(http.post("*/api/v1/setup", () => HttpResponse.json({ type: "x", title: "x", status: 422, code: "bad-prefix", detail: "interface enp2s0: addresses[0] 'ten' needs a prefix length", path: "interface/enp2s0/addresses[0]", findings: [{ severity: "error", code: "bad-prefix", message: "interface enp2s0: addresses[0] 'ten' needs a prefix length", kind: "interface", id: "enp2s0", field: "addresses[0]" }] }, { status: 422 })));
+    await passwords(PASSWORD);
+    await user.selectOptions(screen.getByLabelText(/WAN port/), "enp2s0");
+    await type(/WAN address/, "ten");
+    await finish();
+    const said = await screen.findByText("'ten' needs a prefix length");
+    expect(screen.getByLabelText(/WAN address/).getAttribute("aria-describedby")).toContain(said.id);
+    await type(/WAN address/, "198.51.100.2/30");
+    expect(screen.queryByText("'ten' needs a prefix length")).toBeNull();
+  });
+
+  it("says where the router went when its answer did not come over the address that it left", async () => {
+    const { type, passwords, finish } = begin();
+    router.server.use(http.post("*/api/v1/setup", () => HttpResponse.error()));
+    await passwords(PASSWORD);
+    await type(/LAN address/, "10.1.0.1/24");
+    await finish();
+    expect((await screen.findByRole("link", { name: "https://10.1.0.1/" })).getAttribute("href")).toBe("https://10.1.0.1/");
+    expect(screen.queryByRole("button", { name: "Set up the router" })).toBeNull();
+  });
+
+  it("does not say that it moved where it was told to stay", async () => {
+    const { passwords, finish } = begin();
+    router.server.use(http.post("*/api/v1/setup", () => HttpResponse.error()));
+    await passwords(PASSWORD);
+    await finish();
+    expect(await screen.findByText(/does not answer/)).toBeInstanceOf(HTMLElement);
+    expect(screen.getByRole("button", { name: "Set up the router" })).toBeInstanceOf(HTMLElement);
   });
 
   it("says that there is no port", async () => {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import threading
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,19 +136,34 @@ class SetupService:
     def _edits(self, wishes: Wishes) -> list[Edit]:
         """The first start's address goes where the visitor chose another port."""
         wanted: dict[tuple[str, str], ConfigObject | None] = {}
+        with self._config.document(WEIR) as document:
+            before = {item.id for item in document.interfaces()}
+        _require_reach(wishes, before)
         if wishes.lan is not None:
-            with self._config.document(WEIR) as document:
-                wanted = {("interface", item.id): None for item in document.interfaces()}
+            wanted = {("interface", name): None for name in before}
             wanted["interface", wishes.lan.id] = wishes.lan
         if wishes.wan is not None:
-            if wishes.lan is not None and wishes.lan.id == wishes.wan.id:
-                raise Invalid("LAN and WAN need a port each", code="one-port", path="wan.interface")
             wanted["interface", wishes.wan.id] = wishes.wan
         for gateway in wishes.gateways:
             version = ipaddress.ip_address(gateway).version
             route = StaticRoute(f"default-v{version}", "::/0" if version == 6 else "0.0.0.0/0", gateway)
             wanted["static-route", route.id] = route
         return [Edit(kind, object_id, new) for (kind, object_id), new in wanted.items()]  # type: ignore[arg-type]
+
+
+def _require_reach(wishes: Wishes, before: Set[str]) -> None:
+    """Raises `Invalid` for what would leave a router that nobody reaches, or that reaches nobody."""
+    lan, wan = wishes.lan, wishes.wan
+    if lan is not None and not lan.addresses:
+        raise Invalid("nobody reaches a router whose LAN has no address", path="lan.addresses")
+    if wan is not None and wan.id in ({lan.id} if lan is not None else before):
+        raise Invalid("LAN and WAN need a port each", code="one-port", path="wan.interface")
+    networks = [ipaddress.ip_interface(text).network for text in wan.addresses] if wan is not None else []
+    for gateway in map(ipaddress.ip_address, wishes.gateways):
+        if not any(gateway in network for network in networks):
+            raise Invalid(
+                f"the gateway {gateway} is not in a network of the WAN address", path="wan.gateways"
+            )
 
 
 def _require_near(source: str) -> None:

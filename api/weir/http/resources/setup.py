@@ -14,7 +14,7 @@ from weir.http.security import origin
 from weir.model.address import parse_host
 from weir.model.codec import from_json
 from weir.model.objects import Interface
-from weir.model.problem import Unsupported
+from weir.model.problem import Invalid, Unsupported
 from weir.service.setup import Wishes
 
 area = Area("setup", "The first setup of a new router, time zone, factory reset, power.")
@@ -43,7 +43,7 @@ def finish_setup(body: dict[str, Any]) -> Response:
         password=body["password"],
         lan=_port(body["lan"], "lan"),
         wan=_port(body["wan"], "wan"),
-        gateways=tuple(parse_host(text) for text in body["wan"]["gateways"]) if body["wan"] else (),
+        gateways=_gateways(body["wan"]["gateways"]) if body["wan"] else (),
         time_zone=body["time_zone"],
     )
     return answer({"username": "admin", "revision": service().setup.finish(wishes, origin())}, 201)
@@ -86,6 +86,13 @@ def power_off() -> Response:
     """Switch the router off"""
     service().appliance.power_off(me())
     return answer({"powering_off": True}, 202)
+
+
+def _gateways(texts: list[str]) -> tuple[str, ...]:
+    try:
+        return tuple(parse_host(text) for text in texts)
+    except Invalid as problem:
+        raise Invalid(problem.message, code=problem.code, path="wan.gateways") from problem
 
 
 def _port(chosen: dict[str, Any] | None, role: str) -> Interface | None:
