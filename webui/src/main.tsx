@@ -20,6 +20,14 @@ if (!root) throw new Error("index.html has no #root");
 
 const router = makeRouter();
 
+// After an update the pieces of the old page are gone from the router. What was typed is kept by the tab.
+window.addEventListener("vite:preloadError", () => {
+  const last = Number(sessionStorage.getItem("weir.reloaded"));
+  if (Date.now() - last < 30_000) return;
+  sessionStorage.setItem("weir.reloaded", String(Date.now()));
+  window.location.reload();
+});
+
 createRoot(root).render(
   <StrictMode>
     <MantineProvider theme={theme} defaultColorScheme="auto" colorSchemeManager={colorSchemeManager} withCssVariables={false} withGlobalClasses={false} deduplicateInlineStyles={false}>

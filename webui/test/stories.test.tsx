@@ -116,13 +116,3 @@ describe("the overview", () => {
     expect(screen.queryByText("Nothing is being dropped.")).toBeNull();
   });
 });
-
-describe("updates", () => {
-  it("show both slots, and choose the one for the next start", async () => {
-    const user = userEvent.setup();
-    renderAt("/update");
-    await user.click(await screen.findByRole("button", { name: "Start from B next" }));
-    const other = within(await screen.findByRole("table", { name: "Slots" })).getAllByRole("row")[2]!;
-    await waitFor(() => expect(other.textContent).toContain("next start"));
-  });
-});

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Outlet, useNavigate } from "@tanstack/react-router";
-import { IconAlertTriangle } from "@tabler/icons-react";
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { IconAlertTriangle, IconRefresh } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 import { live, useFreshness } from "@/api/live";
-import { refreshConfig } from "@/api/queries";
+import { refreshConfig, systemQuery } from "@/api/queries";
 import { rememberFocus } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import classes from "./Frame.module.css";
@@ -56,6 +58,21 @@ function StaleLine() {
   );
 }
 
+/** After an update the router is newer than the page that looks at it. */
+function ReleaseLine() {
+  const version = useQuery(systemQuery).data?.version;
+  const [own, setOwn] = useState<string | undefined>();
+  if (own === undefined && version !== undefined) setOwn(version);
+  if (version === undefined || own === undefined || own === version) return null;
+  return (
+    <div className={classes.stale} role="status">
+      <IconRefresh size={16} aria-hidden="true" />
+      <span className="grow">The router runs release {version} now; this page is of {own}.</span>
+      <Button size="compact-xs" onClick={() => window.location.reload()}>Load the new page</Button>
+    </div>
+  );
+}
+
 function SignedInFrame() {
   const [navOpen, setNavOpen] = useState(false);
   const [search, setSearch] = useState(false);
@@ -80,6 +97,7 @@ function SignedInFrame() {
       <NavBar open={navOpen} onClose={() => setNavOpen(false)} />
       <main ref={main} className={classes.main} tabIndex={-1} data-stale={freshness.state === "stale"}>
         <StaleLine />
+        <ReleaseLine />
         <Outlet />
       </main>
       <div className={classes.bar}>

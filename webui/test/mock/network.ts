@@ -19,7 +19,7 @@ const firewall: Firewall = { id: "firewall", masquerade: true, drop_new_from_wan
 const user: User = { username: "admin", scope: "admin", disabled: false, must_change_password: false, created_at: "2026-01-01T00:00:00Z", last_sign_in_at: "2026-01-02T00:00:00Z" };
 const token: Token = { id: "t1", name: "billing", scope: "write", owner: "admin", created_at: "2026-01-01T00:00:00Z", expires_at: null, last_used_at: null };
 
-const updates: Updates = {
+export const UPDATES: Updates = {
   available: true, reason: null, booted: "A", next: "A",
   slots: [{ name: "A", booted: true, good: true, version: "0.1.0", installed_at: "2026-01-01T00:00:00Z" }, { name: "B", booted: false, good: true, version: "0.0.9", installed_at: null }],
   job: { state: "idle", percent: 0, what: "", version: null, code: null, message: null, started_at: null, ended_at: null },
@@ -65,8 +65,8 @@ export function networkHandlers(state: MockState): HttpHandler[] {
     http.post(`${API}/tokens`, () => HttpResponse.json({ ...token, secret: "weir_secret" }, { status: 201 })),
     http.delete(`${API}/tokens/:id`, () => new HttpResponse(null, { status: 204 })),
     http.post(`${API}/users`, () => HttpResponse.json({ user: { ...user, username: "eve", scope: "read", must_change_password: true }, one_time_password: "correct-horse" }, { status: 201 })),
-    http.get(`${API}/system/update`, () => HttpResponse.json(updates)),
-    http.post(`${API}/system/update/slot`, async ({ request }) => HttpResponse.json({ ...updates, next: ((await request.json()) as { slot: string }).slot })),
+    http.get(`${API}/system/update`, () => HttpResponse.json(UPDATES)),
+    http.post(`${API}/system/update/slot`, async ({ request }) => HttpResponse.json({ ...UPDATES, next: ((await request.json()) as { slot: string }).slot })),
     http.get(`${API}/system/audit`, () => HttpResponse.json({ items: [{ id: 1, at: "2026-01-01T00:00:00Z", actor: "admin", via: "session", source: "127.0.0.1", action: "sign-in", subject: null, outcome: "ok", detail: null }], next_cursor: null })),
     http.post(`${API}/import/:format`, () => HttpResponse.json(report, { status: 201 })),
     http.get(`${API}/import/reports/:id`, () => HttpResponse.json(report)),
