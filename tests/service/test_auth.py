@@ -294,3 +294,7 @@ def test_tokens_are_named_bounded_and_counted(
 def test_the_local_token_works_without_signing_in(service: Service, admin: Principal) -> None:
     secret = service.auth.issue_local_token("lab", "admin")
     assert service.auth.authenticate_token(secret, HERE).scope == "admin"
+
+
+def test_the_hash_of_nobody_costs_what_a_new_one_costs(cheap_hashes: PasswordHasher) -> None:
+    assert not cheap_hashes.check_needs_rehash(passwords.UNKNOWN_USER_HASH)

@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
-
+from weir.adapters.rtnl import IPRoute, NetlinkError
 from weir.model.problem import ApplyFailed, NotFound, Unavailable, Unsupported
 
 OUR_PROTO = 87

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pyroute2's `IPRoute` without the rest of pyroute2.
+
+`import pyroute2` imports every protocol that it speaks, from WiFi to Plan 9, and two databases: half of what
+the agent imports, and 5 MB. So the package is entered without its `__init__`; where it was imported before,
+or is not laid out as we know it, everything is as usual.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+NAME = "pyroute2"
+
+if NAME not in sys.modules and (_spec := importlib.util.find_spec(NAME)) is not None:
+    sys.modules[NAME] = importlib.util.module_from_spec(_spec)
+try:
+    from pyroute2.iproute.linux import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
+except ImportError:  # a part of it counts on what its `__init__` imports
+    for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
+        del sys.modules[name]
+    from pyroute2 import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
+
+__all__ = ["IPRoute", "NetlinkError"]
