@@ -37,6 +37,7 @@
 #include "lookup.h"
 #include "ports.h"
 #include "rewrite.h"
+#include "round_trip.h"
 #include "tagged.h"
 
 struct {
@@ -162,6 +163,19 @@ static __always_inline int weir_conform_fast(const struct weir_passage *passage,
 	return XDP_DROP;
 }
 
+/*
+ * Global: verified once, with a stack of its own. Before the packet is judged, because there no value more has to be
+ * kept over the call, for which this program has no stack; one that goes up is seen again by tc, which finds that
+ * what it says is known.
+ */
+__attribute__((noinline)) int weir_see_round_trip_fast(struct xdp_md *ctx, __u32 index)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+	weir_trip_see(index, data + sizeof(struct ethhdr), end);
+	return 0;
+}
+
 static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir_passage *passage)
 {
 	const struct weir_port *to = passage->to;
@@ -180,6 +194,8 @@ static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir
 	}
 	if (line->flags & WEIR_LINE_STACK)
 		return weir_go_up(passage, WEIR_UP_WAITS);
+	if (weir_is_looked_at(index, passage->now_ns << WEIR_TICK_SHIFT))
+		weir_see_round_trip_fast(ctx, index);
 	action = weir_conform_fast(passage, index, line);
 	return action == XDP_REDIRECT ? weir_send_fast(ctx, passage) : action;
 }

@@ -2,8 +2,9 @@
 /*
  * Round-trip times of TCP, seen in passing as pping does (Nichols 2017): a timestamp that leaves (TSval) comes back in
  * the answer (TSecr). A download's row tells the way to the target and back, an upload's the way to the
- * far end. Both are seen at egress, where the class is known on either side of NAT: what answers a packet of one
- * line is a packet of the other line of its slot. The far end's address and port are the same on both sides.
+ * far end. Both are seen where a packet is charged, by tc at egress or in XDP, where the class is known on either side
+ * of NAT: what answers a packet of one line is a packet of the other line of its slot, by whichever path. The far end's
+ * address and port are the same on both sides.
  *
  * Sampled: each class is looked at for one second in sixteen. Only then is anything done here; at all other times a
  * packet pays for one comparison. One timestamp of a line is waited for at a time. It is the first packet of its

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from pathlib import Path
 
@@ -12,14 +11,12 @@ import pytest
 from tests.datapath import packets as p
 from tests.datapath.bpf_run import NEXT
 from tests.datapath.loaded import DOWNLOAD, UPLOAD, Loaded
+from tests.datapath.stamps import SLOTS, looked_at, stamped
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import RoundTrips
 from weir.model.problem import Invalid
 
 SERVER, SERVER6 = "198.51.100.1", "2001:db8:100::1"
-SLOTS = range(16, 32)
-"""One of sixteen neighbours is looked at in any second (datapath/bpf/round_trip.h)."""
-ACK = 16
 MARK_SHIFT = 8
 
 
@@ -39,19 +36,6 @@ def router(loaded: Loaded) -> Loaded:
         loaded.classify(6, p.value6(customer6(slot)), 128, slot)
         loaded.limit(slot, 10_000_000_000)
     return loaded
-
-
-def looked_at() -> int:
-    """The slot that is looked at for the next half of a second."""
-    while (now_ns := time.monotonic_ns()) & (1 << 30) - 1 > 1 << 29:
-        time.sleep(0.02)  # until the next window begins
-    return SLOTS[(now_ns >> 30) % 16]
-
-
-def stamped(value: int, echo: int, *, ports: tuple[int, int], data: int) -> bytes:
-    """A TCP header with timestamps as everybody sends them, and so many bytes of data."""
-    head = struct.pack("!HHIIBBHHH", *ports, 1, 1, 8 << 4, ACK, 8192, 0, 0)
-    return head + struct.pack("!BBBBII", 1, 1, 8, 10, value, echo) + bytes(data)
 
 
 def down(router: Loaded, slot: int, value: int, echo: int, data: int = 500, port: int = 443) -> None:
