@@ -69,6 +69,14 @@ struct weir_round_trip_state {
 	uint64_t samples_ns[5];
 };
 
+/* Of the classes below one that have seen round trips lately, which may be seconds apart. */
+struct weir_round_trips_below {
+	uint32_t classes; /* so many; 0: all else is 0 as well */
+	uint32_t age_ms; /* of the newest sample */
+	uint64_t least_ns; /* the shortest sample of all */
+	uint64_t median_ns; /* of the classes' medians */
+};
+
 struct weir_prefix_spec {
 	uint64_t high; /* v4: the address */
 	uint64_t low;
@@ -146,6 +154,9 @@ int weir_subqueues_state(struct weir *weir, uint32_t slot, uint32_t direction,
 
 /* Nothing seen yet is a count of 0. -EINVAL: there is no such slot. */
 int weir_round_trips(struct weir *weir, uint32_t slot, uint32_t direction, struct weir_round_trip_state *out);
+/* Without the class's own, and without classes whose newest sample is older than `age_max_ms`. -EINVAL, -ENOMEM. */
+int weir_round_trips_below(struct weir *weir, uint32_t slot, uint32_t direction, uint32_t age_max_ms,
+			   struct weir_round_trips_below *out);
 
 /* All or nothing: on an error no lookup has changed. Removing what is not there is -ENOENT. */
 int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remove, uint32_t removes,

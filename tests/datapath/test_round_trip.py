@@ -140,6 +140,29 @@ def test_a_class_is_looked_at_for_one_second_in_sixteen(router: Loaded) -> None:
     assert trips(router, other, DOWNLOAD).samples_ns == ()
 
 
+def test_a_parent_is_told_of_the_classes_below_it(router: Loaded) -> None:
+    slot = looked_at()
+    router.limit(40, 0)
+    router.limit(41, 0, parent=40)
+    router.limit(slot, 0, parent=41)
+    for number, pause_ms in enumerate((10, 30, 20)):
+        down(router, slot, 100 + number * 10, 1)
+        down(router, slot, 101 + number * 10, 1)
+        wait_ms(pause_ms)
+        up(router, slot, 2, 101 + number * 10)
+    own = trips(router, slot, DOWNLOAD).samples_ns
+    assert len(own) == 3
+    for parent in (40, 41):
+        found = router.datapath.round_trips_below(parent, DOWNLOAD, 60_000)
+        assert (found.classes, found.least_ns, found.median_ns) == (1, min(own), sorted(own)[1])
+        assert found.age_ms < 1000
+        assert router.datapath.round_trips_below(parent, UPLOAD, 60_000).classes == 0
+        assert trips(router, parent, DOWNLOAD).samples_ns == (), "it has none of its own"
+    assert router.datapath.round_trips_below(slot, DOWNLOAD, 60_000).classes == 0
+    wait_ms(5)
+    assert router.datapath.round_trips_below(40, DOWNLOAD, 2).classes == 0, "it is too old"
+
+
 def test_a_slot_that_does_not_exist_is_an_error(datapath: Datapath) -> None:
     with pytest.raises(Invalid):
         datapath.round_trips(1 << 20, 0)

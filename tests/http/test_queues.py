@@ -260,6 +260,8 @@ def test_the_details_of_a_queue_are_the_agents(api: Client) -> None:
     assert (found["subqueues"]["bound"], found["subqueues"]["upload"]) == (65_536, None)
     assert found["subqueues"]["download"]["evicted"] == 12
     assert (found["round_trips"]["upload"], found["round_trips"]["download"]["median_us"]) == (None, 24_000)
+    below = found["round_trips"]["below"]
+    assert (below["upload"], below["download"]["queues"]) == (None, 14)
     assert api("GET", "/stats/queues/nobody/details").status_code == 404
 
 

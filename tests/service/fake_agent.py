@@ -98,9 +98,10 @@ class FakeAgent:
     def _details(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         way = {"rate_bps": 500_000, "active": 3, "evicted": 12, "shared_packets": 0}
         trip = {"min_us": 21_000.0, "median_us": 24_000.0, "samples": 5, "age_s": 2.5}
+        below = {"queues": 14, "min_us": 1_500.0, "median_us": 18_000.0, "age_s": 0.5}
         return {
             "subqueues": {"used": 40, "bound": 65_536, "upload": None, "download": way},
-            "round_trips": {"upload": None, "download": trip},
+            "round_trips": {"upload": None, "download": trip, "below": {"upload": None, "download": below}},
         }
 
     def _closed(self, peer: Peer) -> None:

@@ -16,7 +16,9 @@ describe("a queue's page", () => {
     expect(within(path).getByRole("link", { name: queue.path[0]?.name })).toBeInstanceOf(HTMLElement);
     const subQueues = await screen.findByRole("table", { name: "Sub-queues by address" });
     expect(within(subQueues).getAllByRole("row").slice(1).map((row) => row.textContent)).toEqual([expect.stringContaining("500 kbit/s")]);
-    expect(within(screen.getByTestId("live-facts")).getByRole("row", { name: /Round trip/ }).textContent).toContain("24 ms (from 21 ms)");
+    const facts = within(screen.getByTestId("live-facts"));
+    expect(facts.getByRole("row", { name: /Round trip –/ }).textContent).toContain("24 ms (from 21 ms)");
+    expect(facts.getByRole("row", { name: /Round trip of 14 below/ }).textContent).toContain("18 ms (from 1.5 ms)");
     const explain = await screen.findByRole("table", { name: "Asked, compiled, in the kernel" });
     const rows = within(explain).getAllByRole("row").slice(1);
     expect(rows.map((row) => within(row).getAllByRole("cell").at(-1)?.textContent.trim())).toEqual(["yes", "no"]);

@@ -18,6 +18,7 @@ from typing import Literal
 from weir.adapters.datapath_lib import (
     Options,
     PortSpec,
+    RoundTripsBelowSpec,
     RoundTripSpec,
     SubqueuesStateSpec,
     UsageSpec,
@@ -40,6 +41,7 @@ from weir.adapters.datapath_records import (
     PrefixKey,
     Role,
     RoundTrips,
+    RoundTripsBelow,
     Tag,
     Usage,
     pack_classes,
@@ -229,6 +231,12 @@ class Datapath:
         spec = RoundTripSpec()
         self._call("weir_round_trips", slot, direction, ctypes.byref(spec))
         return RoundTrips(spec.age_ms, tuple(spec.samples_ns[: spec.count]))
+
+    def round_trips_below(self, slot: int, direction: Literal[0, 1], age_max_ms: int) -> RoundTripsBelow:
+        """Of the classes below one whose newest sample is no older than that."""
+        spec = RoundTripsBelowSpec()
+        self._call("weir_round_trips_below", slot, direction, age_max_ms, ctypes.byref(spec))
+        return RoundTripsBelow(spec.classes, spec.age_ms, spec.least_ns, spec.median_ns)
 
     def clear_class(self, slot: int) -> None:
         """Free a slot: packets that still find it pass unshaped and are counted as `stale-class`."""

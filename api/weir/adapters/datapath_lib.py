@@ -93,6 +93,15 @@ class RoundTripSpec(Structure):
     _fields_ = [("count", c_uint32), ("age_ms", c_uint32), ("samples_ns", c_uint64 * 5)]
 
 
+class RoundTripsBelowSpec(Structure):
+    _fields_ = [
+        ("classes", c_uint32),
+        ("age_ms", c_uint32),
+        ("least_ns", c_uint64),
+        ("median_ns", c_uint64),
+    ]
+
+
 _PROTOTYPES = {
     "weir_open": [c_char_p, POINTER(Options), POINTER(c_void_p), POINTER(c_int)],
     "weir_destroy": [c_void_p],
@@ -106,6 +115,7 @@ _PROTOTYPES = {
     "weir_subqueues_read": [c_void_p, c_void_p, c_uint32],
     "weir_subqueues_state": [c_void_p, c_uint32, c_uint32, POINTER(SubqueuesStateSpec)],
     "weir_round_trips": [c_void_p, c_uint32, c_uint32, POINTER(RoundTripSpec)],
+    "weir_round_trips_below": [c_void_p, c_uint32, c_uint32, c_uint32, POINTER(RoundTripsBelowSpec)],
     "weir_prefixes_change": [c_void_p, c_void_p, c_uint32, c_void_p, c_uint32],
     "weir_prefixes_read": [c_void_p, c_void_p, c_uint32],
     "weir_far_change": [c_void_p, c_void_p, c_uint32, c_void_p, c_uint32],

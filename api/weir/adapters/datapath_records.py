@@ -202,6 +202,17 @@ class RoundTrips:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundTripsBelow:
+    """Of the classes below one that saw round trips lately: how many they are, the shortest sample, the
+    median of their medians, and the age of the newest sample. Without such classes all is 0."""
+
+    classes: int
+    age_ms: int
+    least_ns: int
+    median_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """How full the bounded tables are: (used, capacity) each. `subqueue_lines` counts directions of classes
     that have sub-queues, `subqueues` the sub-queues that are not idle."""

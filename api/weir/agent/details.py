@@ -7,7 +7,7 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any, Literal, Protocol
 
-from weir.adapters.datapath_records import RoundTrips, Usage
+from weir.adapters.datapath_records import RoundTrips, RoundTripsBelow, Usage
 from weir.adapters.subqueue_records import SubqueuesState
 from weir.agent.engine import Engine
 from weir.model.problem import NotFound
@@ -23,6 +23,7 @@ class Knows(Protocol):
     def usage(self) -> Usage: ...
     def subqueues_state(self, slot: int, direction: Literal[0, 1]) -> SubqueuesState: ...
     def round_trips(self, slot: int, direction: Literal[0, 1]) -> RoundTrips: ...
+    def round_trips_below(self, slot: int, direction: Literal[0, 1], age_max_ms: int) -> RoundTripsBelow: ...
 
 
 def details_of(engine: Engine, datapath: Knows, queue_id: str) -> dict[str, Any]:
@@ -35,7 +36,11 @@ def details_of(engine: Engine, datapath: Knows, queue_id: str) -> dict[str, Any]
         slot = spec.slot if spec else None
         ways = {name: None if slot is None else _subqueues(datapath, slot, way) for name, way in WAYS}
         trips = {name: None if slot is None else _round_trip(datapath, slot, way) for name, way in WAYS}
-    return {"subqueues": {"used": used, "bound": bound, **ways}, "round_trips": trips}
+        below = {name: None if slot is None else _below(datapath, slot, way) for name, way in WAYS}
+    return {
+        "subqueues": {"used": used, "bound": bound, **ways},
+        "round_trips": {**trips, "below": below},
+    }
 
 
 def _round_trip(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, float | int] | None:
@@ -47,6 +52,19 @@ def _round_trip(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, flo
         "min_us": min(found.samples_ns) / 1000,
         "median_us": median(found.samples_ns) / 1000,
         "samples": len(found.samples_ns),
+        "age_s": found.age_ms / 1000,
+    }
+
+
+def _below(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, float | int] | None:
+    """Of the queues below that have a figure of their own; None where none has."""
+    found = datapath.round_trips_below(slot, way, RECENT_MS)
+    if not found.classes:
+        return None
+    return {
+        "queues": found.classes,
+        "min_us": found.least_ns / 1000,
+        "median_us": found.median_ns / 1000,
         "age_s": found.age_ms / 1000,
     }
 

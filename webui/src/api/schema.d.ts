@@ -2364,11 +2364,26 @@ export interface components {
             /** @description Of the newest. */
             age_s: number;
         };
+        RoundTripBelow: {
+            /** @description How many these are. */
+            queues: number;
+            /** @description The shortest of all. */
+            min_us: number;
+            /** @description Half of the queues have a shorter median. */
+            median_us: number;
+            /** @description Of the newest. */
+            age_s: number;
+        };
+        RoundTripsBelow: {
+            upload: components["schemas"]["RoundTripBelow"] | null;
+            download: components["schemas"]["RoundTripBelow"] | null;
+        };
         RoundTrips: {
             /** @description From here to the far ends and back. */
             upload: components["schemas"]["RoundTrip"] | null;
             /** @description From here to the queue's hosts and back. */
             download: components["schemas"]["RoundTrip"] | null;
+            below: components["schemas"]["RoundTripsBelow"];
         };
         QueueDetails: {
             id: string;

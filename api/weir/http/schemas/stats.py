@@ -111,6 +111,20 @@ class RoundTrip(Answer):
     age_s = fields.Float(metadata={"description": "Of the newest."})
 
 
+class RoundTripBelow(Answer):
+    """Of the queues below that saw a round trip in the last minute, each counted once."""
+
+    queues = fields.Integer(metadata={"description": "How many these are."})
+    min_us = fields.Float(metadata={"description": "The shortest of all."})
+    median_us = fields.Float(metadata={"description": "Half of the queues have a shorter median."})
+    age_s = fields.Float(metadata={"description": "Of the newest."})
+
+
+class RoundTripsBelow(Answer):
+    upload = fields.Nested(RoundTripBelow, allow_none=True)
+    download = fields.Nested(RoundTripBelow, allow_none=True)
+
+
 class RoundTrips(Answer):
     """Of TCP packets that this queue itself holds, with their wait in it. Null: none was seen in a minute."""
 
@@ -120,6 +134,7 @@ class RoundTrips(Answer):
     download = fields.Nested(
         RoundTrip, allow_none=True, metadata={"description": "From here to the queue's hosts and back."}
     )
+    below = fields.Nested(RoundTripsBelow)
 
 
 class QueueDetails(Answer):

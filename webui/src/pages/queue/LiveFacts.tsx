@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
 import { queueDetailsQuery } from "@/api/queries";
-import type { Queue, QueueDetails, QueueStats } from "@/api/types";
+import type { Queue, QueueStats } from "@/api/types";
 import { LiveValue, perSecond, type LiveText } from "@/table/LiveCell";
 import type { Direction } from "@/table/RateBar";
 import { Arrow } from "@/ui/blocks";
@@ -35,17 +35,31 @@ const TEXTS: readonly Record<Direction, LiveText>[] = FACTS.map(([, pick]) => ({
 
 const fastPath: LiveText = (stats) => (stats.fast_share === null ? "–" : percentText(stats.fast_share));
 
-type RoundTrip = QueueDetails["round_trips"]["upload"];
-const tripText = (trip: RoundTrip | undefined): string => (trip ? `${delayText(trip.median_us)} (from ${delayText(trip.min_us)})` : "–");
+type Trip = { median_us: number; min_us: number } | null | undefined;
+const tripText = (trip: Trip): string => (trip ? `${delayText(trip.median_us)} (from ${delayText(trip.min_us)})` : "–");
 
-/** To the queue's hosts and back, and to the far ends and back. */
-function RoundTripRow({ id }: { id: string }) {
+const WHICH_WAY = "Upload: to the far ends and back. Download: to the hosts and back.";
+const TRIPS = `TCP, seen in passing; with the wait in the queue. ${WHICH_WAY} Typical, and the shortest of the last ones.`;
+const TRIPS_BELOW = `TCP of the queues below that showed any in the last minute, each counted once. ${WHICH_WAY} The queue in the middle, and the shortest of all.`;
+
+/** Of the queue's own packets; of the queues below where there are any. */
+function RoundTripRows({ id }: { id: string }) {
   const trips = useQuery(queueDetailsQuery(id)).data?.round_trips;
+  const below = trips?.below;
+  const queues = Math.max(below?.upload?.queues ?? 0, below?.download?.queues ?? 0);
   return (
-    <tr title="TCP, seen in passing; with the wait in the queue. Upload: to the far ends and back. Download: to the queue's hosts and back. Typical, and the shortest of the last ones.">
-      <th scope="row">Round trip</th>
-      {DIRECTIONS.map((direction) => <td key={direction} className="num">{tripText(trips?.[direction])}</td>)}
-    </tr>
+    <>
+      <tr title={TRIPS}>
+        <th scope="row">Round trip</th>
+        {DIRECTIONS.map((direction) => <td key={direction} className="num">{tripText(trips?.[direction])}</td>)}
+      </tr>
+      {queues > 0 && (
+        <tr title={TRIPS_BELOW}>
+          <th scope="row">Round trip of {countText(queues)} below</th>
+          {DIRECTIONS.map((direction) => <td key={direction} className="num">{tripText(below?.[direction])}</td>)}
+        </tr>
+      )}
+    </>
   );
 }
 
@@ -76,7 +90,7 @@ export function LiveFacts({ queue }: { queue: Queue }) {
             ))}
           </tr>
         ))}
-        <RoundTripRow id={queue.id} />
+        <RoundTripRows id={queue.id} />
         <tr>
           <th scope="row">Share of the fast path</th>
           <td className="num" colSpan={2}>
