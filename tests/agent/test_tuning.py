@@ -28,7 +28,9 @@ RX Mini:\tn/a
 TX:\t\t256
 """
 PAUSE = "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\t{pause}\nTX:\t\toff\n"
-FEATURES = "Features for eth0:\nrx-checksumming: on\nlarge-receive-offload: off [fixed]\n"
+FEATURES = (
+    "Features for eth0:\nrx-checksumming: on\nlarge-receive-offload: off [fixed]\nrx-gro-hw: {merging}\n"
+)
 COALESCE = "Coalesce parameters for eth0:\nAdaptive RX: {adaptive}  TX: n/a\nrx-usecs: 3\n"
 
 
@@ -53,7 +55,7 @@ class Machine(Tunables):
     def __init__(self, root: Path) -> None:
         super().__init__(root, self.ethtool)
         self.root = root
-        self.card_values = {"rx": "256", "pause": "on", "adaptive": "off"}
+        self.card_values = {"rx": "256", "pause": "on", "adaptive": "off", "merging": "on"}
         self.refuse = False
         self.calls: list[list[str]] = []
         self.file("proc/meminfo", "MemTotal:        4194304 kB\n")
@@ -78,7 +80,7 @@ class Machine(Tunables):
         if argv[1].isupper() or argv[1][1].isupper():
             if self.refuse:
                 raise ApplyFailed("ethtool: netlink error: Operation not supported")
-            key = {"-G": "rx", "-A": "pause", "-C": "adaptive"}[argv[1]]
+            key = {"-G": "rx", "-A": "pause", "-C": "adaptive", "-K": "merging"}[argv[1]]
             self.card_values[key] = argv[4]
             return ""
         return {"-g": RING, "-a": PAUSE, "-k": FEATURES, "-c": COALESCE}[argv[1]].format(**self.card_values)
@@ -155,6 +157,7 @@ def test_a_value_that_the_kernel_does_not_keep_is_an_error_only_when_it_was_aske
         ("ring.rx", "min(maximum,9000)", "4096"),
         ("coalesce.adaptive-rx", "on", "on"),
         ("pause", "off", "off"),
+        ("offload.gro-hw", "off", "off"),
         ("threaded", "1", "1"),
         ("xps", "one-queue-per-cpu", "5 a"),
         ("irq", "one-queue-per-cpu", "0 1"),

@@ -17,7 +17,9 @@ from weir.model.problem import ApplyFailed, Problem, Unsupported
 
 Run = Callable[[Sequence[str]], str]
 _RING = re.compile(r"^RX:\s+(\d+)$", re.MULTILINE)
-_LRO = re.compile(r"^large-receive-offload: (on|off)( \[fixed\])?$", re.MULTILINE)
+_FEATURE = r"^{}: (on|off)( \[fixed\])?$"
+_FEATURES = {"offload.lro": ("large-receive-offload", "lro"), "offload.gro-hw": ("rx-gro-hw", "rx-gro-hw")}
+"""As `ethtool -k` prints them, and as `-K` takes them."""
 _ADAPTIVE = re.compile(r"^Adaptive RX: (on|off)\b", re.MULTILINE)
 _PAUSE = re.compile(r"^[RT]X:\s+(on|off)$", re.MULTILINE)
 
@@ -69,8 +71,9 @@ class Tunables:
             return found[1] if len(found) == 2 else None
         if key == "coalesce.adaptive-rx":
             return _first(_ADAPTIVE, self._ethtool("-c", ifname))
-        if key == "offload.lro":
-            return _first(_LRO, self._ethtool("-k", ifname))
+        if key in _FEATURES:
+            pattern = re.compile(_FEATURE.format(_FEATURES[key][0]), re.MULTILINE)
+            return _first(pattern, self._ethtool("-k", ifname))
         if key == "pause":
             found = _PAUSE.findall(self._ethtool("-a", ifname))
             return ("on" if "on" in found else "off") if found else None
@@ -82,7 +85,7 @@ class Tunables:
         commands = {
             "ring.rx": ["-G", ifname, "rx", value],
             "coalesce.adaptive-rx": ["-C", ifname, "adaptive-rx", value],
-            "offload.lro": ["-K", ifname, "lro", value],
+            **{feature: ["-K", ifname, name, value] for feature, (_, name) in _FEATURES.items()},
             "pause": ["-A", ifname, "rx", value, "tx", value],
         }
         if key == "threaded":
