@@ -163,11 +163,26 @@ static uint32_t pack(const uint32_t *children, struct weir_v4_unit *header, uint
 	return count;
 }
 
+/*
+ * Many runs; or a child that is plain, because a lookup then passes two nodes and the map of runs is what costs
+ * most of it. Such a child stands for 28 prefixes at least, so the tree keeps its bound.
+ */
+static bool wants_plain(const uint32_t *children, uint32_t count)
+{
+	const uint32_t plain_node = WEIR_V4_NODE | WEIR_V4_PLAIN;
+
+	if (count > WEIR_V4_PACKED_MAX)
+		return true;
+	for (int i = 0; i < CHILDREN; i++)
+		if ((children[i] & plain_node) == plain_node)
+			return true;
+	return false;
+}
+
 /* Same shape as before: only runs or children whose value changed are stored. */
 static bool store_in_place(struct weir_edit *edit, uint32_t entry, const struct weir_v4_unit *header,
-			   const uint32_t *values, uint32_t count)
+			   const uint32_t *values, uint32_t count, bool plain)
 {
-	bool plain = count > WEIR_V4_PACKED_MAX;
 	uint32_t *words;
 
 	if (!(entry & WEIR_V4_NODE) || !!(entry & WEIR_V4_PLAIN) != plain)
@@ -188,16 +203,18 @@ uint32_t weir_node_encode(struct weir_edit *edit, const uint32_t *children, uint
 {
 	uint32_t runs[CHILDREN], count, unit, *words;
 	struct weir_v4_unit header;
+	bool plain;
 
 	count = pack(children, &header, runs);
 	if (count == 1 && !(children[0] & WEIR_V4_NODE)) {
 		weir_note_replaced(edit, old);
 		return children[0];
 	}
-	if (store_in_place(edit, old, &header, count > WEIR_V4_PACKED_MAX ? children : runs, count))
+	plain = wants_plain(children, count);
+	if (store_in_place(edit, old, &header, plain ? children : runs, count, plain))
 		return old;
 	weir_note_replaced(edit, old);
-	if (count > WEIR_V4_PACKED_MAX) {
+	if (plain) {
 		edit->error = edit->error ?: allocate(edit, PLAIN_UNITS, &unit);
 		if (edit->error)
 			return old;

@@ -117,6 +117,19 @@ def test_programs_read_the_tables_as_the_library_does(loaded: Loaded) -> None:
         assert loaded.ingress(frame).mark >> 8 == best_slot(prefixes, family, address)
 
 
+def test_a_node_above_a_crowded_one_is_as_fast_and_shrinks_with_it(datapath: Datapath) -> None:
+    crowd = {key(4, 10 << 24 | host, 32): 1 + host % 2 for host in range(100)}
+    lone = {key(4, 10 << 24 | net << 8, 24): 3 for net in range(1, 20)}
+    before = datapath.usage().v4_units[0]
+    datapath.change_prefixes([PrefixEntry(*prefix, slot) for prefix, slot in (crowd | lone).items()])
+    assert datapath.usage().v4_units[0] - before == 2 * 16, "both are plain: one load each"
+    for gone in ({}, dict(list(crowd.items())[2:])):
+        datapath.change_prefixes((), list(gone))
+        expected = {prefix: slot for prefix, slot in (crowd | lone).items() if prefix not in gone}
+        for family, address in edges(crowd | lone):
+            assert datapath.lookup(0, family, address) == best_slot(expected, family, address)
+
+
 def test_100_000_scattered_prefixes_load_fast_and_small(own_namespace: None) -> None:
     chosen = random.Random(1)
     entries = {chosen.getrandbits(32): index % 130_000 + 1 for index in range(100_000)}
