@@ -21,12 +21,6 @@ enum weir_conformance {
 	WEIR_ANCESTOR_OVER_LIMIT,
 };
 
-static __always_inline void weir_depart_after(struct weir_pace *pace, __u64 start_tk)
-{
-	if (weir_after(start_tk, pace->departure_tk))
-		pace->departure_tk = start_tk;
-}
-
 /* Give back what the lines from `index` up to `until`, which is not one of them, have taken. Global, as weir_refill:
  * verified once. */
 __attribute__((noinline)) int weir_leave(__u32 index, __u32 until, const struct weir_pace *pace)

@@ -50,9 +50,10 @@ struct {
 /* A packet on its way through the program, and the ports it is between. */
 struct weir_passage {
 	struct weir_port *from, *to;
-	__u32 from_place, to_place;
+	struct weir_line *line; /* the destination's; the source's, if that has none; NULL = none */
+	__u32 index; /* of that line; 0 = none */
+	__u16 from_place, to_place;
 	__u64 now_ns;
-	__u32 down_slot, up_slot; /* 0 = none; of the destination; of the source, if that has none */
 	struct weir_route route;
 };
 
@@ -79,18 +80,18 @@ static __always_inline int weir_go_up(const struct weir_passage *passage, enum w
 static __always_inline void weir_find_slots(struct weir_passage *passage)
 {
 	const struct weir_port *from = passage->from;
+	__u32 slot = weir_lookup(from, &passage->route.destination), index = 0;
 	struct weir_line *line;
-	__u32 index;
 
-	passage->down_slot = weir_lookup(from, &passage->route.destination);
-	passage->up_slot = 0;
-	if (!passage->down_slot && from->roles & WEIR_ROLE_CLASSIFY)
-		passage->up_slot = weir_lookup(from, &passage->route.source) ?: from->target_slot;
-	index = passage->down_slot ? passage->down_slot * 2 + WEIR_DOWNLOAD :
-				     passage->up_slot * 2 + WEIR_UPLOAD;
+	if (slot)
+		index = slot * 2 + WEIR_DOWNLOAD;
+	else if (from->roles & WEIR_ROLE_CLASSIFY)
+		index = (weir_lookup(from, &passage->route.source) ?: from->target_slot) * 2 + WEIR_UPLOAD;
 	line = weir_line_of(index);
 	if (line)
 		weir_fetch(line);
+	passage->index = index;
+	passage->line = line;
 }
 
 static __noinline __u32 weir_lookup_called(const struct weir_port *port, const struct weir_packet *packet)
@@ -102,20 +103,15 @@ static __noinline __u32 weir_lookup_called(const struct weir_port *port, const s
 static __always_inline void weir_find_slots_across(struct weir_passage *passage)
 {
 	const struct weir_port *from = passage->from;
-
-	passage->down_slot = weir_lookup_called(passage->to, &passage->route.destination);
-	if (!passage->down_slot && !passage->up_slot && from->roles & WEIR_ROLE_CLASSIFY)
-		passage->up_slot = weir_lookup_called(from, &passage->route.source) ?: from->target_slot;
-}
-
-/* As weir_classify_egress in weir_tc.bpf.c, with the source in place of the mark. */
-static __always_inline __u32 weir_classify_fast(const struct weir_passage *passage)
-{
-	__u32 slot = passage->down_slot ?: passage->to->target_slot;
+	__u32 slot = weir_lookup_called(passage->to, &passage->route.destination), index = 0;
 
 	if (slot)
-		return slot * 2 + WEIR_DOWNLOAD;
-	return passage->up_slot ? passage->up_slot * 2 + WEIR_UPLOAD : 0;
+		index = slot * 2 + WEIR_DOWNLOAD;
+	else if (from->roles & WEIR_ROLE_CLASSIFY)
+		index = (weir_lookup_called(from, &passage->route.source) ?: from->target_slot) * 2 +
+			WEIR_UPLOAD;
+	passage->index = index;
+	passage->line = weir_line_of(index);
 }
 
 static __always_inline int weir_send_fast(struct xdp_md *ctx, const struct weir_passage *passage)
@@ -179,15 +175,18 @@ __attribute__((noinline)) int weir_see_round_trip_fast(struct xdp_md *ctx, __u32
 static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir_passage *passage)
 {
 	const struct weir_port *to = passage->to;
-	struct weir_line *line;
-	__u32 index;
+	struct weir_line *line = passage->line;
+	__u32 index = passage->index;
 	int action;
 
 	if (!(to->roles & WEIR_ROLE_SHAPE) || to->mode == WEIR_NONE)
 		return weir_send_fast(ctx, passage);
-	index = weir_classify_fast(passage);
-	line = weir_line(index);
-	if (!index || !line || !(line->flags & WEIR_LINE_LIVE)) {
+	/* As weir_classify_egress in weir_tc.bpf.c, with the source in place of the mark. */
+	if ((index & 1) != WEIR_DOWNLOAD && to->target_slot) {
+		index = to->target_slot * 2 + WEIR_DOWNLOAD;
+		line = weir_line(index);
+	}
+	if (!line || !(line->flags & WEIR_LINE_LIVE)) {
 		weir_port_count(passage->to_place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS,
 				passage->route.ip_bytes);
 		return weir_send_fast(ctx, passage);
@@ -239,6 +238,7 @@ static __always_inline int weir_route_fast(struct xdp_md *ctx, struct weir_passa
 					   weir_find_flow find_flow)
 {
 	struct weir_route *route = &passage->route;
+	__u32 place = 0;
 
 	passage->now_ns = bpf_ktime_get_ns();
 	if (weir_went_up(route->flow, passage->now_ns))
@@ -248,7 +248,8 @@ static __always_inline int weir_route_fast(struct xdp_md *ctx, struct weir_passa
 	weir_find_slots(passage);
 	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return weir_go_up(passage, WEIR_UP_ROUTE);
-	passage->to = weir_port_find(route->fib.ifindex, &passage->to_place);
+	passage->to = weir_port_find(route->fib.ifindex, &place);
+	passage->to_place = place;
 	return XDP_REDIRECT;
 }
 
@@ -300,9 +301,11 @@ static __noinline int weir_fast_tagged(struct xdp_md *ctx, struct weir_passage *
 static __always_inline int weir_fast_path(struct xdp_md *ctx, weir_find_flow find_flow)
 {
 	struct weir_passage passage = {};
+	__u32 place = 0;
 	int action;
 
-	passage.from = weir_port_find(ctx->ingress_ifindex, &passage.from_place);
+	passage.from = weir_port_find(ctx->ingress_ifindex, &place);
+	passage.from_place = place;
 	if (!passage.from || !(passage.from->roles & WEIR_ROLE_FAST))
 		return XDP_PASS;
 	if (!weir_forwardable(ctx, passage.from, &passage.route)) {

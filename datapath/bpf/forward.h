@@ -147,14 +147,16 @@ static __always_inline bool weir_forwardable(struct xdp_md *ctx, const struct we
 	struct ethhdr *ethernet = data;
 	void *ip = ethernet + 1;
 	__u64 after;
+	__be16 protocol;
 
 	if (ip > end || !weir_is_for(ethernet, from))
 		return false;
-	if (ethernet->h_proto == bpf_htons(ETH_P_IP)) {
+	protocol = weir_ethernet_protocol(ethernet);
+	if (protocol == bpf_htons(ETH_P_IP)) {
 		if (!weir_plain4(ip, end, route) ||
 		    !weir_plain_transport(ip + sizeof(struct iphdr), end, route))
 			return false;
-	} else if (ethernet->h_proto == bpf_htons(ETH_P_IPV6)) {
+	} else if (protocol == bpf_htons(ETH_P_IPV6)) {
 		if (!weir_plain6(ip, end, route) ||
 		    !weir_plain_transport(ip + sizeof(struct ipv6hdr), end, route))
 			return false;

@@ -75,9 +75,19 @@ static __always_inline bool weir_after(__u64 a, __u64 b)
 static __always_inline bool weir_is_over(const struct weir_line *line, __u64 start_tk,
 					 const struct weir_pace *pace)
 {
-	__u64 limit = ((__u64)line->limit << WEIR_TIME_SHIFT) & pace->limit_mask;
+	__u64 limit;
 
+	/* Nearly always so. */
+	if (!weir_after(start_tk, pace->now_tk))
+		return false;
+	limit = ((__u64)line->limit << WEIR_TIME_SHIFT) & pace->limit_mask;
 	return weir_after(start_tk, pace->now_tk + limit);
+}
+
+static __always_inline void weir_depart_after(struct weir_pace *pace, __u64 start_tk)
+{
+	if (weir_after(start_tk, pace->departure_tk))
+		pace->departure_tk = start_tk;
 }
 
 static __always_inline __u64 weir_cost_tk(__u64 cost, __u32 bytes)

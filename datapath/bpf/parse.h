@@ -104,6 +104,12 @@ static __always_inline int weir_parse_pppoe(void *data, void *end, enum weir_end
 	return WEIR_NOT_IP;
 }
 
+/* In one load: `struct ethhdr` is packed, and the compiler would take its bytes. */
+static __always_inline __be16 weir_ethernet_protocol(const struct ethhdr *ethernet)
+{
+	return *(const __be16 *)((const void *)ethernet + offsetof(struct ethhdr, h_proto));
+}
+
 static __always_inline bool weir_is_vlan(__be16 protocol)
 {
 	return protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
@@ -118,7 +124,7 @@ static __always_inline int weir_parse_ethernet(void *data, void *end, enum weir_
 
 	if ((void *)(ethernet + 1) > end)
 		return WEIR_SHORT;
-	protocol = ethernet->h_proto;
+	protocol = weir_ethernet_protocol(ethernet);
 	packet->l3_offset = sizeof(*ethernet);
 #pragma unroll
 	for (int tag = 0; tag < WEIR_VLAN_TAGS; tag++) {

@@ -107,6 +107,18 @@ __attribute__((noinline)) __u64 weir_refill(struct weir_quantum *quantum, struct
 	return start;
 }
 
+/* False when what starts then is over the limit and that is asked. What starts by now is not, and puts nothing off. */
+static __always_inline bool weir_start_at(const struct weir_line *line, __u64 start_tk,
+					  struct weir_pace *pace, bool judge)
+{
+	if (!weir_after(start_tk, pace->now_tk))
+		return true;
+	if (judge && weir_is_over(line, start_tk, pace))
+		return false;
+	weir_depart_after(pace, start_tk);
+	return true;
+}
+
 /* Charge an ancestor, unless it is over its limit and that is asked. */
 static __always_inline bool weir_enter_ancestor(struct weir_line *line, __u32 index, struct weir_pace *pace,
 						bool judge)
@@ -122,18 +134,16 @@ static __always_inline bool weir_enter_ancestor(struct weir_line *line, __u32 in
 		return false;
 	if (weir_has_prepaid(quantum, line, index, cost_tk)) {
 		start = weir_prepaid_start(quantum, line);
-		if (judge && weir_is_over(line, start, pace))
+		if (!weir_start_at(line, start, pace, judge))
 			return false;
 		quantum->left_tk -= cost_tk;
 		quantum->start_tk = start + cost_tk;
-	} else {
-		if (judge && weir_over(line, pace))
-			return false;
-		start = weir_refill(quantum, line, index, cost_tk, pace);
+		return true;
 	}
-	if (weir_after(start, pace->departure_tk))
-		pace->departure_tk = start;
-	return true;
+	if (judge && weir_over(line, pace))
+		return false;
+	start = weir_refill(quantum, line, index, cost_tk, pace);
+	return weir_start_at(line, start, pace, false);
 }
 
 /* Take the charge of weir_enter_ancestor back. */

@@ -62,6 +62,17 @@ static __always_inline bool weir_translate(struct iphdr *ip, void *end, const st
 	return true;
 }
 
+/* By words: the compiler does not know that they are aligned and would take single bytes. */
+static __always_inline void weir_set_address(void *to, const void *address)
+{
+	const __u16 *from = address;
+	__u16 *words = to;
+
+	words[0] = from[0];
+	words[1] = from[1];
+	words[2] = from[2];
+}
+
 static __always_inline bool weir_rewrite(struct xdp_md *ctx, const struct weir_route *route)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -82,8 +93,8 @@ static __always_inline bool weir_rewrite(struct xdp_md *ctx, const struct weir_r
 			return false;
 		ip->hop_limit--;
 	}
-	__builtin_memcpy(ethernet->h_dest, route->fib.dmac, ETH_ALEN);
-	__builtin_memcpy(ethernet->h_source, route->fib.smac, ETH_ALEN);
+	weir_set_address(ethernet->h_dest, route->fib.dmac);
+	weir_set_address(ethernet->h_source, route->fib.smac);
 	return true;
 }
 
