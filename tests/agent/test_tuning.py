@@ -75,11 +75,14 @@ class Machine(Tunables):
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text(text)
 
+    def refused(self, *_: str) -> None:
+        raise ApplyFailed("netlink error: Operation not supported")
+
     def ethtool(self, argv: Sequence[str]) -> str:
         self.calls.append(list(argv[1:]))
         if argv[1].isupper() or argv[1][1].isupper():
             if self.refuse:
-                raise ApplyFailed("ethtool: netlink error: Operation not supported")
+                self.refused()
             key = {"-G": "rx", "-A": "pause", "-C": "adaptive", "-K": "merging"}[argv[1]]
             self.card_values[key] = argv[4]
             return ""
@@ -137,6 +140,42 @@ def test_a_refusal_of_ours_is_told_and_not_tried_again_one_of_the_operators_is_a
     assert state(tuning) == [("eth0", "refused")]
     with pytest.raises(Problem, match="not supported"):
         apply(backend(machine, setting("pause", "on", "interface", kind="physical")), it="off")
+
+
+def test_what_a_driver_refused_once_is_refused_to_the_operator_too(machine: Machine) -> None:
+    machine.refuse = True
+    tuning = backend(machine, setting("pause", "off", "interface", kind="physical"))
+    apply(tuning)
+    with pytest.raises(ApplyFailed, match="not supported"):
+        apply(tuning, it="off")
+
+
+@pytest.mark.parametrize("value", ["1", ""])
+def test_what_pacing_rests_on_is_not_overridden(machine: Machine, value: str) -> None:
+    tuning = backend(machine, setting("fq.flow_limit", "10000", "interface", kind="physical"))
+    assert apply(tuning) == apply(tuning, it="10000") == []
+    with pytest.raises(ApplyFailed, match="pacing rests on it"):
+        apply(tuning, it=value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("net.core.netdev_budget_usecs", "memory/0"),
+        ("net.core.netdev_budget_usecs", "min(maximum,9)"),
+        ("ring.rx", "min(maximum,many)"),
+        ("ring.rx", "one-queue-per-cpu"),
+        ("pause", "all-but-the-interrupted-cpu"),
+    ],
+)
+def test_words_that_mean_nothing_there_are_given_to_the_kernel_which_refuses_them(
+    machine: Machine, key: str, value: str
+) -> None:
+    machine.refuse = True
+    machine.set_sysctl = machine.refused  # type: ignore[method-assign]
+    scope = "sysctl" if key.startswith("net.") else "interface"
+    with pytest.raises(ApplyFailed, match="not supported"):
+        apply(backend(machine, setting(key, "300", scope)), it=value)
 
 
 def test_a_value_that_the_kernel_does_not_keep_is_an_error_only_when_it_was_asked_for(
@@ -207,8 +246,10 @@ def test_boot_parameters_and_units_are_compared_and_never_set(machine: Machine) 
         (setting("MemoryHigh", "512M", "service", unit="weir-api.service"), "applied"),
     ):
         tuning = backend(machine, item)
-        assert apply(tuning) == []
+        assert apply(tuning) == apply(tuning, it="other") == []
         assert [found for _, found in state(tuning)] == [expected]
+        (shown,) = tuning.to_json({"it": "other"})
+        assert "an override is not applied" in shown["places"][0]["why"]
 
 
 def test_masks_of_many_processors_are_written_as_the_kernel_does() -> None:

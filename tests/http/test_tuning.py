@@ -24,6 +24,15 @@ def test_an_override_is_a_revision_and_null_takes_it_back(api: Client, world: Wo
     assert api("GET", "/revisions").json["items"][0]["revision"] == 2
 
 
+def test_an_override_of_nothing_is_warned_of(api: Client) -> None:
+    etag = api("GET", "/tuning").json["etag"]
+    wanted = {"softirq-budgt": "4000", "softirq-budget": "4000"}
+    answer = api("PATCH", "/tuning", {"overrides": wanted}, etag=etag).json
+    (warning,) = answer["warnings"]
+    assert (warning["code"], warning["field"]) == ("no-such-setting", "overrides/softirq-budgt")
+    assert api("GET", "/tuning").json["warnings"] == [warning]
+
+
 def test_what_was_shown_can_be_sent_back(api: Client) -> None:
     shown = api("GET", "/tuning").json
     stored = api("PUT", "/tuning", {**shown, "overrides": {"a": "b"}}, etag=shown["etag"])

@@ -20,15 +20,16 @@ from weir.adapters.netlink import Link, Links
 from weir.adapters.tunables import Tunables, mask_of
 from weir.backends.backend import refuse, step
 from weir.compiler.types import Step
-from weir.model.problem import Problem, Unavailable
+from weir.model.problem import ApplyFailed, Problem, Unavailable
 
 log = logging.getLogger(__name__)
 
 Scope = Literal["sysctl", "interface", "cmdline", "service"]
-_MEMORY = re.compile(r"memory/(\d+)")
+_MEMORY = re.compile(r"memory/([1-9]\d*)")
+_RING = re.compile(r"min\(maximum,(\d+)\)")
 _SIZE = re.compile(r"(\d+)([KMG])")
 _SHAPERS = "fq."
-"""Keys of the leaves that the shaper makes: it sets them itself, to these values."""
+"""Keys of the leaves that the shaper makes: it sets them itself, and pacing rests on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,14 @@ class Target:
 
     @property
     def differs(self) -> bool:
-        applied = self.setting.scope in ("sysctl", "interface") and not self.setting.key.startswith(_SHAPERS)
+        if self.of_the_shaper:
+            return self.wanted != self.setting.value
+        applied = self.setting.scope in ("sysctl", "interface")
         return applied and None not in (self.wanted, self.held) and self.wanted != self.held
+
+    @property
+    def of_the_shaper(self) -> bool:
+        return self.setting.key.startswith(_SHAPERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,9 @@ class TuningBackend:
 
     def diff(self, held: Mapping[str, Link], wanted: Mapping[str, str]) -> TuningDifference:
         found = (target for target in self.targets(held, wanted) if target.differs)
-        return TuningDifference(tuple(item for item in found if _key(item) not in self._refused))
+        return TuningDifference(
+            tuple(item for item in found if item.overridden or _key(item) not in self._refused)
+        )
 
     def apply(self, difference: TuningDifference) -> None:
         for item in difference.changes:
@@ -110,11 +119,12 @@ class TuningBackend:
         wrong = []
         for item in difference.changes:
             held = self._held(item.setting, item.place)
-            if held != item.wanted and _key(item) not in self._refused:
-                if item.overridden:
-                    wrong.append(f"{item.what} is {held} and not {item.wanted}")
-                else:
-                    self._refused[_key(item)] = f"it stays {held}"
+            if held == item.wanted:
+                continue
+            if item.overridden:
+                wrong.append(f"{item.what} is {held} and not {item.wanted}")
+            else:
+                self._refused.setdefault(_key(item), f"it stays {held}")
         refuse("tuning", wrong)
 
     def targets(self, links: Mapping[str, Link], overrides: Mapping[str, str]) -> Iterator[Target]:
@@ -145,8 +155,8 @@ class TuningBackend:
         return [shown.get(setting.id, _described(setting, overrides)) for setting in self._settings]
 
     def _state(self, item: Target) -> tuple[str, str | None]:
-        if item.setting.key.startswith(_SHAPERS):
-            return "applied", "the shaper sets it on the leaves that it makes"
+        if item.of_the_shaper:
+            return "applied", f"the shaper sets it to {item.setting.value} on the leaves that it makes"
         if item.held is None:
             return "absent", "this machine has no such setting"
         if not item.wanted:
@@ -154,7 +164,8 @@ class TuningBackend:
         if item.held == item.wanted:
             return "applied", None
         if item.setting.scope in ("cmdline", "service"):
-            return "differs", "the image sets it; this system was started without it"
+            why = "an override is not applied" if item.overridden else "this system was started without it"
+            return "differs", f"the image sets it; {why}"
         refusal = self._refused.get(_key(item))
         return ("refused", refusal) if refusal else ("differs", None)
 
@@ -168,6 +179,11 @@ class TuningBackend:
         return self._tunables.unit_property(place, setting.key)
 
     def _set(self, item: Target) -> None:
+        if item.of_the_shaper:
+            raise ApplyFailed(
+                f"{item.what} stays {item.setting.value}: pacing rests on it, and it is not overridden",
+                code="setting-refused",
+            )
         assert item.wanted is not None
         if item.setting.scope == "sysctl":
             self._tunables.set_sysctl(item.setting.key, item.wanted)
@@ -175,18 +191,19 @@ class TuningBackend:
             self._tunables.set_card(item.setting.key, item.place, item.wanted)
 
     def _resolved(self, setting: Setting, value: str, place: str) -> str | None:
-        """What a value means on this machine; None when it cannot be had here."""
+        """What a value means on this machine; None when it cannot be had here. Words that mean nothing for
+        this setting stay as they are, so that whoever is given them refuses them."""
         memory, size = _MEMORY.fullmatch(value), _SIZE.fullmatch(value)
         if memory:
             return str(self._tunables.memory_bytes() // int(memory[1]))
         if size and setting.scope == "service":
             return str(int(size[1]) << {"K": 10, "M": 20, "G": 30}[size[2]])
-        if value.startswith("min(maximum,"):
+        if (ring := _RING.fullmatch(value)) and setting.key == "ring.rx":
             largest = self._tunables.largest_ring(place)
-            return None if largest is None else str(min(largest, int(value[12:-1])))
-        if value == "one-queue-per-cpu":
+            return None if largest is None else str(min(largest, int(ring[1])))
+        if value == "one-queue-per-cpu" and setting.key in ("xps", "irq"):
             return self._one_queue_each(setting.key, place)
-        if value == "all-but-the-interrupted-cpu":
+        if value == "all-but-the-interrupted-cpu" and setting.key == "rps":
             return self._all_but_interrupted(place)
         return value
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from flask import Response
@@ -11,9 +12,11 @@ from weir.http import editing
 from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
 from weir.http.endpoint import READ, answer
+from weir.http.rendering import findings_json
 from weir.http.resources.network import with_warnings
 from weir.http.schemas import paging, tuning
-from weir.model.problem import Unavailable
+from weir.model.objects import Tuning
+from weir.model.problem import Finding, Unavailable
 from weir.service import Stored
 
 area = ConfigArea(
@@ -50,4 +53,18 @@ def with_settings(stored: Stored) -> dict[str, Any]:
         settings, reason = service().tuning.settings(me()), None
     except Unavailable as problem:
         settings, reason = [], problem.message
-    return {**with_warnings(stored), "settings": settings, "settings_reason": reason}
+    shown = {**with_warnings(stored), "settings": settings, "settings_reason": reason}
+    if settings:
+        shown["warnings"] += findings_json(_unknown(stored, {item["id"] for item in settings}))
+    return shown
+
+
+def _unknown(stored: Stored, known: Set[str]) -> list[Finding]:
+    """Overrides without effect: which settings there are is data of the image, and this one has no such."""
+    assert isinstance(stored.object, Tuning)
+    words = "this release has no such setting, so the override has no effect"
+    return [
+        Finding("warning", "no-such-setting", words, "tuning", stored.id, f"overrides/{name}")
+        for name, _ in stored.object.overrides
+        if name not in known
+    ]
