@@ -236,6 +236,26 @@ def test_interfaces_are_chosen_by_kind_and_queues(
     assert [place for place, _ in state(tuning)] == places
 
 
+def test_interfaces_are_chosen_by_driver(machine: Machine) -> None:
+    machine.file("sys/bus/pci/drivers/igb/bind", "")
+    (machine.root / "sys/class/net/eth0/device").mkdir()
+    (machine.root / "sys/class/net/eth0/device/driver").symlink_to(machine.root / "sys/bus/pci/drivers/igb")
+    links = Links(link("eth0"), link("eth9"), link("veth0", "veth"))
+    for driver, places in (("igb", ["eth0"]), ("igc", [])):
+        tuning = backend(machine, setting("threaded", "0", "interface", driver=driver), links=links)
+        assert [place for place, _ in state(tuning)] == places
+
+
+def test_a_match_that_nobody_understands_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.toml"
+    words = (
+        'scope = "interface"\nkey = "threaded"\nvalue = "0"\nreason = ""\nevidence = ""\nmeasured = "no"\n'
+    )
+    file.write_text(f'[[setting]]\nid = "it"\n{words}match = {{ vendor = "intel" }}\n')
+    with pytest.raises(Unavailable, match="it cannot match by"):
+        load(file)
+
+
 def test_boot_parameters_and_units_are_compared_and_never_set(machine: Machine) -> None:
     machine.file("sys/fs/cgroup/system.slice/frr.service/cpu.weight", "100\n")
     machine.file("sys/fs/cgroup/system.slice/weir-api.service/memory.high", f"{512 << 20}\n")

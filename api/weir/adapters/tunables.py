@@ -57,6 +57,11 @@ class Tunables:
 
     # -- one network card ------------------------------------------------------------------------------
 
+    def driver(self, ifname: str) -> str | None:
+        """Of the card's device, as the kernel names it: `igb`; None for devices without one."""
+        link = self._device(ifname) / "device" / "driver"
+        return link.resolve().name if link.is_symlink() else None
+
     def card(self, key: str, ifname: str) -> str | None:
         """The value of a key of scope `interface`."""
         device = self._device(ifname)

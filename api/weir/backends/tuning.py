@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -30,6 +30,7 @@ _RING = re.compile(r"min\(maximum,(\d+)\)")
 _SIZE = re.compile(r"(\d+)([KMG])")
 _SHAPERS = "fq."
 """Keys of the leaves that the shaper makes: it sets them itself, and pacing rests on them."""
+_MATCHES: dict[str, Set[str]] = {"interface": {"kind", "queues", "driver"}, "service": {"unit"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class TuningBackend:
         for setting in self._settings:
             overridden = setting.id in overrides
             value = overrides.get(setting.id, setting.value)
-            for place in _places(setting, links):
+            for place in self._places(setting, links):
                 wanted = self._resolved(setting, value, place) if value else None
                 yield Target(setting, place, wanted, self._held(setting, place), overridden)
 
@@ -153,6 +154,25 @@ class TuningBackend:
                 }
             )
         return [shown.get(setting.id, _described(setting, overrides)) for setting in self._settings]
+
+    def _places(self, setting: Setting, links: Mapping[str, Link]) -> Sequence[str]:
+        if setting.scope in ("sysctl", "cmdline"):
+            return ("",)
+        if setting.scope == "service":
+            return (setting.match["unit"],)
+        return sorted(name for name, link in links.items() if self._fits(setting.match, link))
+
+    def _fits(self, match: Mapping[str, str], link: Link) -> bool:
+        """Cards of the machine are `physical`; everything else is `virtual`, and loopback is neither."""
+        if link.kind == "loopback":
+            return False
+        facts = {
+            "kind": "physical" if link.kind == "physical" else "virtual",
+            "queues": "multi" if link.tx_queues > 1 else "single",
+        }
+        if "driver" in match:
+            facts["driver"] = self._tunables.driver(link.name) or ""
+        return all(facts[name] == value for name, value in match.items())
 
     def _state(self, item: Target) -> tuple[str, str | None]:
         if item.of_the_shaper:
@@ -229,26 +249,15 @@ def load(path: Path) -> tuple[Setting, ...]:
     try:
         with path.open("rb") as file:
             document = tomllib.load(file)
-        return tuple(Setting(**item) for item in document["setting"])
+        settings = tuple(Setting(**item) for item in document["setting"])
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise Unavailable(f"{path} cannot be read: {error}", code="tuning-file") from error
-
-
-def _places(setting: Setting, links: Mapping[str, Link]) -> Sequence[str]:
-    if setting.scope in ("sysctl", "cmdline"):
-        return ("",)
-    if setting.scope == "service":
-        return (setting.match["unit"],)
-    return sorted(name for name, link in links.items() if _fits(setting.match, link))
-
-
-def _fits(match: Mapping[str, str], link: Link) -> bool:
-    """Cards of the machine are `physical`; everything else is `virtual`, and loopback is neither."""
-    if link.kind == "loopback":
-        return False
-    kind = "physical" if link.kind == "physical" else "virtual"
-    queues = "multi" if link.tx_queues > 1 else "single"
-    return match.get("kind", kind) == kind and match.get("queues", queues) == queues
+    for setting in settings:
+        if set(setting.match) - _MATCHES.get(setting.scope, set()):
+            raise Unavailable(
+                f"{path}: {setting.id} cannot match by {dict(setting.match)}", code="tuning-file"
+            )
+    return settings
 
 
 def _described(setting: Setting, overrides: Mapping[str, str]) -> dict[str, Any]:
