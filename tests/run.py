@@ -31,7 +31,7 @@ VM = ["lab/vm/run", "--timeout", "900"]
 COUNTING_VM = ["lab/vm/run", "--count-instructions", "--timeout", "900"]
 """What else runs does not change what this measures."""
 CONTRACT = "tests/http/test_contract.py"
-ALONE = {"lab", "lifecycle", "vm", "latency", "instructions", "disks", "e2e", "kernel"}
+ALONE = {"lab", "lifecycle", "vm", "flood", "latency", "instructions", "disks", "e2e", "kernel"}
 """Areas of tests that measure, or that need a lab of their own."""
 
 CLOSING_LINE = re.compile(
@@ -147,8 +147,13 @@ def vm_checks() -> list[Check]:
         ),
         Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, limit_s=1200),
         Check("disks", "kernel", [*on_ours, "tests/disks"], limit_s=960),
+        Check("flood", "kernel", [*COUNTING_VM, "--kernel", KERNEL, *PYTEST, "tests/flood"], limit_s=960),
         Check(
-            "vm on the product's kernel", "kernel", [*on_ours, "tests/vm"], processors=PROCESSORS, limit_s=960
+            "vm on the product's kernel",
+            "kernel",
+            [*on_ours, "tests/vm"],
+            processors=PROCESSORS,
+            limit_s=960,
         ),
     ]
 
