@@ -12,6 +12,12 @@ from tests.image.slot_disk import pack
 
 PARTS = {"kernel_A": 3, "system_A": 4, "kernel_B": 5, "system_B": 6}
 """The slots' partitions by their number."""
+SHARED_FILES = (
+    "-m", "1500",
+    "-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
+    "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
+)  # fmt: skip
+"""What QEMU is told for a system of `slot_with_shared_files`; the memory is for an overlay of the files."""
 FOLDERS = ("bin", "sbin", "proc", "sys", "dev", "data", "host", "upper", "root")
 
 

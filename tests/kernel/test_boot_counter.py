@@ -12,15 +12,10 @@ from tests.agent.bundles import Bundler
 from tests.agent.bundles import missing_tools as tools_of_bundles
 from tests.image.slot_disk import SlotDisk, missing_tools
 from tests.kernel.product import KERNEL, ROOT, needs_kernel
-from tests.kernel.slot_system import PARTS, make_system
+from tests.kernel.slot_system import PARTS, SHARED_FILES, make_system
 
 MISSING = [*missing_tools(), *tools_of_bundles()]
 ENDED = re.compile(rb"the slot's end: (\w+ with \w)\.")
-SHARED_FILES = (
-    "-m", "1500",
-    "-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
-    "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
-)  # fmt: skip
 
 pytestmark = [
     needs_kernel,
