@@ -1873,7 +1873,7 @@ export interface components {
             comment: string;
             etag: string;
             enforcement: components["schemas"]["Enforcement"][];
-            /** @description Queues that name this type. */
+            /** @description Queues that name this type; default-small is not counted. */
             used_by: number;
             warnings: components["schemas"]["Finding"][];
         };

@@ -21,6 +21,8 @@ export interface QueuesSearch {
   disabled?: boolean;
   warnings?: boolean;
   view?: "tree";
+  /** The unfolded queues of the tree, by id, with a "~" between them: no id has one. */
+  open?: string;
   cols?: string;
   /** The open drawer: a queue's id, `new`, or `selected` for the edit of many. */
   edit?: string;
@@ -33,6 +35,7 @@ export const queues = (raw: Raw): QueuesSearch => ({
   disabled: flag(raw["disabled"]),
   warnings: flag(raw["warnings"]),
   view: oneOf(raw["view"], ["tree"]),
+  open: text(raw["open"]),
   cols: text(raw["cols"]),
   edit: text(raw["edit"]),
 });

@@ -3,6 +3,7 @@ import { Button } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { queueTypesQuery } from "@/api/queries";
@@ -15,6 +16,7 @@ import { TypeFields } from "@/forms/queue-type/TypeFields";
 import { BLANK_TYPE, readType, typeValuesOf } from "@/forms/queue-type/typeValues";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
+import { sentence } from "@/ui/format";
 import { Split } from "@/ui/Split";
 
 const isBuiltIn = (type: QueueType): boolean => type.etag.includes("built-in");
@@ -25,12 +27,21 @@ function withStaged(items: readonly QueueType[], staged: ReadonlyMap<string, Cha
   return [...known, ...added];
 }
 
-/** What its options do in vain, and where packets do not wait as its kind says; built-in types are spared the second until they are used. */
+/** What its options do in vain, and where packets wait as its kind says, or do not, and why; built-in types are spared the second until they are used. */
 function Notes({ type }: { type: QueueType }) {
-  const kept = type.enforcement.filter((item) => !item.enforced && (type.used_by > 0 || !isBuiltIn(type)));
-  const words = [...type.warnings.map((finding) => finding.message), ...kept.map((item) => `Not enforced: ${item.note}.`)];
-  return words.length > 0 ? <span className="warn">{words.join(" ")}</span> : null;
+  const told = type.used_by > 0 || !isBuiltIn(type) ? type.enforcement : [];
+  const inVain = [...type.warnings.map((finding) => finding.message), ...told.filter((item) => !item.enforced).map((item) => `Not enforced: ${sentence(item.note)}`)];
+  const kept = told.filter((item) => item.enforced).map((item) => sentence(item.note));
+  return (
+    <>
+      {inVain.length > 0 ? <div className="warn">{inVain.join(" ")}</div> : null}
+      {kept.length > 0 ? <div className="dim">{kept.join(" ")}</div> : null}
+    </>
+  );
 }
+
+/** A queue that names no type has the default one; the router counts those that name one. */
+const usedBy = (type: QueueType): ReactNode => (type.id === "default-small" ? <span className="dim">all others</span> : type.used_by);
 
 export default function QueueTypesPage() {
   const { edit } = useSearch({ from: "/frame/queue-types" });
@@ -45,9 +56,9 @@ export default function QueueTypesPage() {
   const columns: readonly Column<QueueType>[] = [
     { id: "name", title: "Name", render: (type) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(type.id)}>{type.id}</Button>{staged.has(type.id) ? <Tag tone="accent">change pending</Tag> : null}</span> },
     { id: "type", title: "Kind", render: (type) => type.type },
-    { id: "options", title: "What it does", wide: true, render: (type) => builtInWords(type) ?? typeWords(type) },
-    { id: "used", title: "Used by", numeric: true, render: (type) => type.used_by },
-    { id: "notes", title: "Notes", render: (type) => <Notes type={type} /> },
+    { id: "options", title: "What it does", width: "28%", render: (type) => builtInWords(type) ?? typeWords(type) },
+    { id: "used", title: "Used by", numeric: true, render: usedBy },
+    { id: "notes", title: "Notes", width: "34%", render: (type) => <Notes type={type} /> },
     { id: "comment", title: "Comment", render: (type) => (type.comment ? <span className="dim">{type.comment}</span> : null) },
   ];
   return (

@@ -58,7 +58,7 @@ function Slots({ updates, may }: { updates: Updates; may: boolean }) {
   ];
   return (
     <>
-      {updates.slots.filter(failed).map((slot) => (
+      {(updates.job.state === "installing" ? [] : updates.slots.filter(failed)).map((slot) => (
         <Note key={slot.name} severity="warning">
           Version {slot.version} in slot {slot.name} is not started: it did not get well in three starts, so the router went back by itself, or its installation broke off. Install a bundle to write the slot anew.
         </Note>

@@ -41,7 +41,7 @@ export function SimpleTable<Row>({ caption, columns, rows, rowKey, rowMuted, row
           {rows.map((row) => (
             <tr key={rowKey(row)} role="row" data-muted={rowMuted?.(row) ?? undefined} data-current={rowCurrent?.(row) ?? undefined}>
               {columns.map((column) => (
-                <td key={column.id} role="cell" className={column.numeric ? "num" : undefined} data-col={column.id} data-label={typeof column.title === "string" ? column.title : undefined}>
+                <td key={column.id} role="cell" className={column.numeric ? "num" : undefined} data-col={column.id} data-sized={column.width ? true : undefined} data-label={typeof column.title === "string" ? column.title : undefined}>
                   {column.render(row)}
                 </td>
               ))}

@@ -58,7 +58,9 @@ class QueueType(Answer):
     comment = fields.String()
     etag = fields.String()
     enforcement = fields.List(fields.Nested(Enforcement))
-    used_by = fields.Integer(metadata={"description": "Queues that name this type."})
+    used_by = fields.Integer(
+        metadata={"description": "Queues that name this type; default-small is not counted."}
+    )
     warnings = fields.List(fields.Nested(Finding))
 
 

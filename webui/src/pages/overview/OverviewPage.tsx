@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useSilence } from "@/api/live";
 import { asProblem } from "@/api/problem";
-import { systemQuery, unrepaired } from "@/api/queries";
+import { interfacesQuery, systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
 import { Columns, Note, Page, Section, SeverityIcon, Skeleton } from "@/ui/blocks";
 import { countText, spanText } from "@/ui/format";
@@ -79,13 +79,17 @@ function Health({ system }: { system: System }) {
   );
 }
 
+/** The next steps of a router that limits nothing; what the first setup has done is not asked for again. */
 function FirstSteps() {
+  const roles = useQuery(interfacesQuery).data?.items.map((item) => item.role) ?? [];
   return (
     <Section title="Nothing is limited yet">
       <ol className={classes.steps}>
-        <li>
-          Say which <Link to="/interfaces">interfaces</Link> face the customers (LAN) and the internet (WAN).
-        </li>
+        {roles.includes("lan") && roles.includes("wan") ? null : (
+          <li>
+            Say which <Link to="/interfaces">interfaces</Link> face the customers (LAN) and the internet (WAN).
+          </li>
+        )}
         <li>
           <Link to="/import">Import</Link> a RouterOS export or LibreQoS files, or make the <Link to="/queues" search={{ edit: "new" }}>first queue</Link> by hand.
         </li>

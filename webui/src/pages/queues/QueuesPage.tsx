@@ -13,7 +13,7 @@ import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Empty, Note, Skeleton } from "@/ui/blocks";
-import { countText, plural } from "@/ui/format";
+import { plural } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { BulkDrawer } from "./BulkDrawer";
 import { copyNow } from "./copy";
@@ -21,6 +21,7 @@ import classes from "./Queues.module.css";
 import { QueueTable, type Selection } from "./QueueTable";
 import { useFlatRows, useTreeRows, type Rows } from "./rows";
 import { Toolbar } from "./Toolbar";
+import { unfoldedIn, useUnfolding } from "./unfolded";
 
 const MOST_SELECTED = 10_000;
 
@@ -57,36 +58,22 @@ function useSelection(filter: QueueFilter, count: number): Selection & { clear: 
   return { count: chosen.size, has, toggle, toggleAll, all, clear, queues: useMemo(() => [...chosen.values()], [chosen]) };
 }
 
-const EXPANDED_KEY = "weir.tree";
-
-function useExpanded(): [ReadonlySet<string>, (id: string) => void] {
-  const [expanded, setExpanded] = useState<ReadonlySet<string>>(() => new Set(JSON.parse(sessionStorage.getItem(EXPANDED_KEY) ?? "[]") as string[]));
-  const toggle = useCallback((id: string) => {
-    setExpanded((before) => {
-      const next = new Set(before);
-      if (!next.delete(id)) next.add(id);
-      sessionStorage.setItem(EXPANDED_KEY, JSON.stringify([...next]));
-      return next;
-    });
-  }, []);
-  return [expanded, toggle];
-}
-
 export default function QueuesPage() {
   const search = useSearch({ from: "/frame/queues" });
   const navigate = useNavigate({ from: "/queues" });
   const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
   const [hold, setHold] = useState(false);
-  const [expanded, toggle] = useExpanded();
   const staged = useStagedChanges("queue");
   const may = useMay("write");
   const tree = search.view === "tree" && !search.q;
   const filter = useMemo<QueueFilter>(() => ({ q: search.q, sort: search.sort, parent: search.parent, disabled: search.disabled, warnings: search.warnings }), [search.q, search.sort, search.parent, search.disabled, search.warnings]);
+  const expanded = useMemo(() => unfoldedIn(search.open), [search.open]);
   const flatRows = useFlatRows(filter, staged, hold, !tree);
   const treeRows = useTreeRows(expanded, staged, tree);
   const rows = tree ? treeRows : flatRows;
   const selection = useSelection(filter, rows.count);
   const onSearch = useCallback((change: Partial<QueuesSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: !("edit" in change) }), [navigate]);
+  const toggle = useUnfolding(search, onSearch);
   const bulk = search.edit === "selected" && may;
   // Also where there is no table yet.
   useKeys(may ? [{ keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) }] : []);
@@ -155,7 +142,7 @@ function Status({ rows, search, hold, tree }: { rows: Rows; search: QueuesSearch
   const liveSort = /rate|drops/.test(search.sort ?? "");
   return (
     <span className={classes.status}>
-      <span role="status">{tree ? `${countText(rows.count)} rows` : rows.total === null ? "" : plural(rows.total, "queue")}</span>
+      <span role="status">{tree ? plural(rows.count, "row") : rows.total === null ? "" : plural(rows.total, "queue")}</span>
       {liveSort ? <span>{hold ? "order held" : "order settles every 4 s"}</span> : null}
     </span>
   );

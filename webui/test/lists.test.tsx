@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { useCallback, useState } from "react";
+import { describe, expect, it } from "vitest";
+import type { QueuesSearch } from "@/app/search";
+import { toggled, unfoldedIn, useUnfolding } from "@/pages/queues/unfolded";
+import { UPDATES } from "./mock/network";
+import { mockQueue } from "./mock/state";
+import { mockRouter, renderAt } from "./render";
+
+const router = mockRouter();
+
+describe("the tree's address", () => {
+  it("holds what is unfolded", () => {
+    expect(toggled(undefined, "tower.1")).toBe("tower.1");
+    expect(toggled("tower.1", "room_2")).toBe("tower.1~room_2");
+    expect(toggled("tower.1~room_2", "tower.1")).toBe("room_2");
+    expect(toggled("room_2", "room_2")).toBeUndefined();
+    expect([...unfoldedIn("tower.1~room_2")]).toEqual(["tower.1", "room_2"]);
+  });
+
+  it("stays short enough to be passed on, with what was unfolded last", () => {
+    let open: string | undefined;
+    for (let number = 0; number < 200; number++) open = toggled(open, `some-quite-long-name-of-a-queue-${number}`);
+    expect(open!.length).toBeLessThanOrEqual(2_000);
+    expect(unfoldedIn(open).has("some-quite-long-name-of-a-queue-199")).toBe(true);
+  });
+
+  it("is what the menu brings back in this tab, and what an address that was sent says in any other", () => {
+    const Tree = ({ open }: { open?: string }) => {
+      const [search, setSearch] = useState<QueuesSearch>({ view: "tree", open });
+      const onSearch = useCallback((change: Partial<QueuesSearch>) => setSearch((before) => ({ ...before, ...change })), []);
+      const toggle = useUnfolding(search, onSearch);
+      return <button type="button" onClick={() => toggle("room")}>{search.open ?? "folded"}</button>;
+    };
+    const before = render(<Tree />);
+    fireEvent.click(screen.getByRole("button", { name: "folded" }));
+    expect(screen.getByRole("button", { name: "room" })).toBeInstanceOf(HTMLElement);
+    before.unmount();
+    const back = render(<Tree />);
+    expect(screen.getByRole("button", { name: "room" })).toBeInstanceOf(HTMLElement);
+    back.unmount();
+    render(<Tree open="tower" />);
+    expect(screen.getByRole("button", { name: "tower" })).toBeInstanceOf(HTMLElement);
+  });
+});
+
+it("a queue's form names the others that hold any of its addresses", async () => {
+  router.state.queues.set("other", mockQueue("other", { name: "other", target: ["2001:db8:77::/48"] }));
+  renderAt("/queues?edit=new");
+  fireEvent.change(await screen.findByRole("textbox", { name: /^Target/ }), { target: { value: "192.0.2.7\n2001:db8:77::/48" } });
+  const hint = (await screen.findByText("2001:db8:77::/48", { selector: "span" })).closest("p")!;
+  expect(within(hint).getByRole("link", { name: "other" })).toBeInstanceOf(HTMLElement);
+});
+
+it("a queue type says where its packets wait and why, and the default is that of all others", async () => {
+  const item = (id: string, more: object) => ({ id, type: "pfifo", options: {}, comment: "", etag: "r1", used_by: 0, enforcement: [], warnings: [], ...more });
+  const items = [item("default-small", { etag: "built-in" }), item("gaming", { type: "sfq", used_by: 2, enforcement: [{ field: "type", enforced: true, note: "sfq below HTB on lan0, whose shaper is htb" }] }), item("spare", { etag: "built-in", enforcement: [{ field: "type", enforced: true, note: "of no use yet" }] })];
+  router.server.use(http.get("*/api/v1/queue-types", () => HttpResponse.json({ items, next_cursor: null, total: 3 })));
+  renderAt("/queue-types");
+  const table = await screen.findByRole("table", { name: "Queue types" });
+  expect(within(table).getByText("sfq below HTB on lan0, whose shaper is htb.").closest("tr")!.textContent).toContain("gaming");
+  expect(within(table).getByText("all others").closest("tr")!.textContent).toContain("default-small");
+  expect(within(table).queryByText(/of no use yet/)).toBeNull();
+});
+
+it("the first steps leave out what the first setup has done", async () => {
+  router.state.queues.clear();
+  renderAt("/");
+  expect(await screen.findByRole("heading", { name: "Nothing is limited yet" })).toBeInstanceOf(HTMLElement);
+  await waitFor(() => expect(screen.queryByText(/face the customers/)).toBeNull());
+});
+
+it("a slot that is being written is not said to have failed", async () => {
+  const [running] = UPDATES.slots;
+  router.server.use(http.get("*/api/v1/system/update", () => HttpResponse.json({ ...UPDATES, slots: [running, { name: "B", booted: false, good: false, version: "0.3.0", installed_at: null }], job: { ...UPDATES.job, state: "installing", percent: 5, what: "Checking" } })));
+  renderAt("/update");
+  await screen.findByRole("progressbar");
+  expect(screen.queryByText(/is not started/)).toBeNull();
+});
