@@ -10,7 +10,7 @@
  * further than the same class's backlog allows.
  *
  * The table is bounded: sets of WEIR_FLOW_WAYS, a new flow takes the place of one that is idle, and where
- * none is, it waits like bulk. Flows are told apart by skb->hash, as fq does it.
+ * none is, it waits like bulk. How flows are told apart: flow_hash.h.
  *
  * Concurrency: an entry is claimed by compare-and-swap on `key`. Its clocks are plain stores: a flow is
  * handled by one CPU at a time nearly always, and what a race loses is one packet of a flow's own clock.

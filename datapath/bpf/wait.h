@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "counters.h"
+#include "flow_hash.h"
 #include "flows.h"
 #include "held.h"
 #include "hosts.h"
@@ -28,7 +29,8 @@ struct weir_waiting {
 	struct weir_line *line;
 	struct weir_subqueue *subqueue; /* NULL: the class has none */
 	__u32 index; /* of the line */
-	__u32 ecn;
+	__u16 ecn;
+	__u16 l3_offset;
 	__u32 segments;
 	__u32 ip_bytes;
 };
@@ -208,7 +210,7 @@ static __noinline bool weir_wait(struct __sk_buff *skb, struct weir_waiting *wai
 	weir_owner_of(wait, &owner);
 	if (!owner.backlog)
 		return true;
-	flow = weir_flow_find(bpf_get_hash_recalc(skb), owner.id, now_tk);
+	flow = weir_flow_find(weir_packet_hash(skb, wait->l3_offset), owner.id, now_tk);
 	if (flow && weir_flow_is_sparse(flow, owner.backlog, now_tk, owner.cost, wait->pace->bytes)) {
 		weir_send_sparse(skb, flow, wait);
 		return true;
@@ -242,7 +244,7 @@ static __noinline bool weir_pass_over(struct __sk_buff *skb, struct weir_waiting
 	weir_owner_of(wait, &owner);
 	if (!owner.backlog)
 		return false;
-	flow = weir_flow_find(bpf_get_hash_recalc(skb), owner.id, wait->pace->now_tk);
+	flow = weir_flow_find(weir_packet_hash(skb, wait->l3_offset), owner.id, wait->pace->now_tk);
 	if (!flow ||
 	    !weir_flow_is_sparse(flow, owner.backlog, wait->pace->now_tk, owner.cost, wait->pace->bytes))
 		return false;

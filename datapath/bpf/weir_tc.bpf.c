@@ -110,6 +110,7 @@ static __noinline int weir_see_round_trip(struct __sk_buff *skb, __u32 index, __
 				.subqueue = subqueue,                                                        \
 				.index = index,                                                              \
 				.ecn = ecn,                                                                  \
+				.l3_offset = weight->l3_offset,                                              \
 				.segments = weight->segments,                                                \
 				.ip_bytes = weight->ip_bytes })
 

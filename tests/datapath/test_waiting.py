@@ -77,6 +77,52 @@ def test_a_flow_is_not_reordered_when_it_becomes_sparse_again(router: Loaded) ->
     assert departures[2:] == sorted(departures[2:])
 
 
+CUSTOMER6, INTERNET6 = "2001:db8::5", "2001:db8:f::1"
+MORE_FRAGMENTS = 0x2000
+
+
+def udp(port: int) -> bytes:
+    return p.udp(port, 7, bytes(1400))
+
+
+def by4(inner: bytes, **fields: int) -> bytes:
+    return p.ethernet(p.IPV4, p.ipv4(INTERNET, CUSTOMER, inner, **fields))
+
+
+def by6(inner: bytes, source: str = INTERNET6, **fields: int) -> bytes:
+    return p.ethernet(p.IPV6, p.ipv6(source, CUSTOMER6, inner, **fields))
+
+
+@pytest.mark.parametrize(
+    ("bulk", "other", "apart"),
+    [
+        pytest.param(by4(udp(1)), by4(udp(1)), False, id="one flow"),
+        pytest.param(by4(udp(1)), by4(udp(2)), True, id="ports"),
+        pytest.param(by4(udp(1)), by4(udp(1), protocol=6), True, id="protocols"),
+        pytest.param(by4(udp(1), ihl=7), by4(udp(2), ihl=7), True, id="ports behind options"),
+        pytest.param(by4(udp(1), protocol=47), by4(udp(2), protocol=47), False, id="a tunnel"),
+        pytest.param(
+            by4(udp(1), fragment=MORE_FRAGMENTS), by4(udp(2), fragment=185), False, id="fragments of a packet"
+        ),
+        pytest.param(by6(udp(1)), by6(udp(1)), False, id="one flow, v6"),
+        pytest.param(by6(udp(1)), by6(udp(2)), True, id="ports, v6"),
+        pytest.param(by6(udp(1)), by6(udp(1), source="2001:db8:f::2"), True, id="addresses, v6"),
+        pytest.param(
+            by6(p.fragment_header(17, 0, udp(1)), next_header=44),
+            by6(p.fragment_header(17, 175, udp(2)), next_header=44),
+            False,
+            id="fragments of a packet, v6",
+        ),
+    ],
+)
+def test_flows_are_told_apart(router: Loaded, bulk: bytes, other: bytes, apart: bool) -> None:
+    """What is not the bulk's flow passes it; what is does not."""
+    router.classify(6, p.value6(CUSTOMER6), 128, SLOT)
+    be_behind(router, 30)
+    assert [router.egress(bulk).tstamp_ns > 0 for _ in range(3)] == [False, False, True]
+    assert (router.egress(other).tstamp_ns == 0) == apart
+
+
 def test_a_large_packet_is_not_sparse(router: Loaded) -> None:
     be_behind(router, 10)
     run = router.egress(flow(4, 1400), wire_len=14 * 3 + 4000, gso_segs=3)
