@@ -18,6 +18,8 @@ from weir.adapters.datapath import Datapath
 
 RANDOM = 1 << 20
 """Destinations of the flood: 256 in each customer's /24."""
+TURN = 16
+"""Destinations that come in turn: few, but seldom twice running (docs/adr/0092)."""
 
 
 def run() -> list[Row]:
@@ -67,23 +69,30 @@ def run() -> list[Row]:
 
 
 def destinations() -> list[Row]:
-    """A million random destinations against one, all of them customers'. No customer is near a limit."""
+    """A million random destinations against one, and against a few in turn, all of them customers'.
+
+    No customer is near a limit.
+    """
     forwarding.build()
     with ExitStack() as stack:
         shaped = Trees(stack.enter_context(Datapath.open(None, capacity=32_768)))
         configurations = []
-        for name, addresses in (("one", 1), ("random", RANDOM)):
-            fast = shaped.fast(LEAVES, leaf_bps=trees.ROOT_BPS, length=24)
+        for name, addresses in (("one", 1), ("turn", TURN), ("random", RANDOM)):
             paced = shaped.stack("edt", LEAVES, leaf_bps=trees.ROOT_BPS, length=24)
+            if name != "turn":
+                fast = shaped.fast(LEAVES, leaf_bps=trees.ROOT_BPS, length=24)
+                configurations.append(Configuration(f"fast-{name}", fast, "wire", addresses, own_xdp=True))
             configurations += [
-                Configuration(f"fast-{name}", fast, "wire", addresses, own_xdp=True),
                 Configuration(f"edt-{name}", paced, addresses=addresses),
                 Configuration(f"unshaped-{name}", trees.unshaped, addresses=addresses),
             ]
         rates = stack.enter_context(forwarding.Rig(configurations, LEAVES)).measure(ROUNDS)
     what = "a million random destinations over one"
+    turn = f"a million random destinations over {TURN} in turn"
     return [
         ratio("random-dst-fast", f"{what}, fast path", rates, "fast-random", "fast-one"),
         ratio("random-dst-kernel", f"{what}, the kernel's path (edt)", rates, "edt-random", "edt-one"),
         ratio("peer-random-dst", f"{what}, unshaped", rates, "unshaped-random", "unshaped-one"),
+        ratio("random-dst-turn", f"{turn}, the kernel's path (edt)", rates, "edt-random", "edt-turn"),
+        ratio("peer-random-dst-turn", f"{turn}, unshaped", rates, "unshaped-random", "unshaped-turn"),
     ]
