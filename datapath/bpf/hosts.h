@@ -23,7 +23,6 @@
 #include "parse.h"
 
 #define WEIR_FLOOR_BYTES (4 * 1514) /* least bucket where nothing waits, as a class has it (docs/adr/0012) */
-#define WEIR_BY_SOURCE_FACTOR 0xc4ceb9fe1a85ec53ULL /* MurmurHash3: a pair of addresses is not its reverse */
 
 const volatile __u32 weir_host_mask = 0; /* the loader: entries - 1 */
 
@@ -43,6 +42,14 @@ struct {
 	__type(value, struct weir_host);
 } weir_hosts SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WEIR_HOST_NAMES);
+	__type(key, __u32);
+	__type(value, struct weir_host_name);
+} weir_host_names SEC(".maps");
+
 /* A packet's sub-queue: its host's, or what the hosts without a place share. */
 struct weir_subqueue {
 	struct weir_subqueues *row; /* NULL: the class has none */
@@ -50,6 +57,17 @@ struct weir_subqueue {
 	__u64 *full_tk;
 	__u64 burst_tk;
 };
+
+/* Written only where another address has the row. */
+static __noinline int weir_host_note(__u64 mixed, __u64 high, __u64 low, __u32 family)
+{
+	__u32 row = WEIR_HOST_NAME_ROW(mixed);
+	struct weir_host_name *name = bpf_map_lookup_elem(&weir_host_names, &row);
+
+	if (name && name->mixed != mixed)
+		*name = (struct weir_host_name){ .mixed = mixed, .high = high, .low = low, .family = family };
+	return 0;
+}
 
 /* Host bits are those behind the mask; both families share one space of hashes. */
 static __always_inline __u64 weir_host_mix(const struct weir_subqueues *row, const struct weir_packet *packet)
@@ -62,9 +80,10 @@ static __always_inline __u64 weir_host_mix(const struct weir_subqueues *row, con
 		high &= weir_mask_high(row->length6);
 		low &= weir_mask_low(row->length6);
 	}
-	mixed = (high ^ (low << 32 | low >> 32) ^ packet->family) * 0x9e3779b97f4a7c15ULL;
-	mixed = (mixed ^ mixed >> 32 ^ low) * 0xff51afd7ed558ccdULL;
-	return mixed ^ mixed >> 29;
+	mixed = weir_host_hash(high, low, packet->family);
+	if (row->key != (WEIR_BY_SOURCE | WEIR_BY_DESTINATION))
+		weir_host_note(mixed, high, low, packet->family);
+	return mixed;
 }
 
 /* A place in the set for this key: an empty one, or that of the host that is idle for longest; 0 = none. */
@@ -101,7 +120,7 @@ static __always_inline __u32 weir_host_claim(__u32 set, __u64 key, __u64 now_tk,
 __noinline __u32 weir_host_find(__u32 line, __u64 mixed, __u32 row_index)
 {
 	struct weir_subqueues *row = bpf_map_lookup_elem(&weir_subqueues, &row_index);
-	__u32 set = ((__u32)(mixed >> 32) ^ line * 0x9e3779b1U) & weir_host_mask & ~(WEIR_HOST_WAYS - 1U);
+	__u32 set = weir_host_set(mixed, line, weir_host_mask);
 	__u64 key = (__u64)line << 32 | (__u32)mixed;
 
 	if (!row)

@@ -27,6 +27,7 @@ enum weir_map {
 	WEIR_MAP_HOSTS,
 	WEIR_MAP_FAR,
 	WEIR_MAP_TRIPS,
+	WEIR_MAP_HOST_NAMES,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };
@@ -130,6 +131,10 @@ void weir_subqueues_open(struct weir *weir);
 void weir_round_trips_clear(struct weir *weir, uint32_t line);
 void weir_subqueues_clear(struct weir *weir, uint32_t line); /* a line that is cleared gives its row back */
 bool weir_subqueues_by_source(struct weir *weir); /* some upload has them: ports need WEIR_ROLE_HOSTS */
+
+struct weir_host_rate;
+/* hosts.c: fill in whose sub-queue this is, as far as it is known; `key` as in struct weir_host, `index` its place. */
+void weir_host_name(struct weir *weir, uint64_t key, uint32_t index, struct weir_host_rate *out);
 
 uint32_t weir_hosts_busy(struct weir *weir); /* sub-queues without their whole credit */
 

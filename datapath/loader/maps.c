@@ -38,6 +38,7 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_HOSTS] = "weir_hosts",
 	[WEIR_MAP_FAR] = "weir_far",
 	[WEIR_MAP_TRIPS] = "weir_trips",
+	[WEIR_MAP_HOST_NAMES] = "weir_host_names",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -91,6 +92,8 @@ static uint32_t value_size(enum weir_map map)
 		return sizeof(struct weir_host);
 	case WEIR_MAP_TRIPS:
 		return sizeof(struct weir_round_trips);
+	case WEIR_MAP_HOST_NAMES:
+		return sizeof(struct weir_host_name);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -123,6 +126,8 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 		return WEIR_UP_STAMPS;
 	case WEIR_MAP_TRIPS:
 		return WEIR_ROUND_TRIP_ROWS;
+	case WEIR_MAP_HOST_NAMES:
+		return WEIR_HOST_NAMES;
 	case WEIR_MAP_QUANTA:
 		return WEIR_QUANTA;
 	default:
@@ -268,13 +273,13 @@ static int take_map(struct weir *weir, enum weir_map map, const struct weir_meta
 	return error ?: map_memory(weir, map, meta);
 }
 
-/* Round trips came after the ABI: an older build has pinned all maps but this one. */
+/* Some came after the ABI: an older build has pinned all maps but these. */
 static bool is_missing(const struct weir *weir, enum weir_map map)
 {
 	char path[512];
 
-	return map == WEIR_MAP_TRIPS && !weir_pin_path(weir, weir_map_names[map], path, sizeof(path)) &&
-	       access(path, F_OK);
+	return (map == WEIR_MAP_TRIPS || map == WEIR_MAP_HOST_NAMES) &&
+	       !weir_pin_path(weir, weir_map_names[map], path, sizeof(path)) && access(path, F_OK);
 }
 
 static int add_map(struct weir *weir, enum weir_map map, const struct weir_meta *meta)

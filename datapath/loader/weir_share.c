@@ -18,6 +18,7 @@ struct weir_share {
 	bool stopping;
 	uint64_t interval_ns;
 	int32_t error;
+	struct weir *weir;
 	struct weir_controller *controller;
 	struct weir_host_shares *hosts;
 	const uint32_t *classes_with_hosts;
@@ -98,6 +99,7 @@ int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share 
 	if (!share)
 		return -ENOMEM;
 	share->interval_ns = interval_ms * 1000000ULL;
+	share->weir = weir;
 	share->classes_with_hosts = &weir->subqueues_used;
 	pthread_mutex_init(&share->lock, NULL);
 	err = init_wake(share);
@@ -151,6 +153,26 @@ int weir_share_burst(struct weir_share *share, uint32_t slot, uint32_t direction
 	err = weir_controller_burst(share->controller, slot * 2 + direction, &spec);
 	pthread_mutex_unlock(&share->lock);
 	return err;
+}
+
+int weir_share_hosts(struct weir_share *share, uint32_t slot, uint32_t direction, struct weir_host_rate *out,
+		     uint32_t capacity)
+{
+	struct weir_host_sends found[WEIR_HOST_RATES];
+	uint32_t count;
+
+	if (slot >= weir_meta(share->weir)->slots || direction > WEIR_DOWNLOAD)
+		return -EINVAL;
+	if (capacity > WEIR_HOST_RATES)
+		capacity = WEIR_HOST_RATES;
+	pthread_mutex_lock(&share->lock);
+	count = weir_host_shares_top(share->hosts, slot * 2 + direction, found, capacity);
+	pthread_mutex_unlock(&share->lock);
+	for (uint32_t i = 0; i < count; i++) {
+		out[i] = (struct weir_host_rate){ .rate_bps = (uint64_t)(found[i].rate_bps + 0.5) };
+		weir_host_name(share->weir, found[i].key, found[i].index, &out[i]);
+	}
+	return (int)count;
 }
 
 void weir_share_state(struct weir_share *share, struct weir_share_state *out)

@@ -24,6 +24,7 @@ struct seen {
 	uint64_t active_until_ns;
 	uint32_t bytes;
 	uint32_t drops;
+	double rate_bps; /* mean, older ticks count less: e-fold in a second */
 };
 
 /* A sub-queue that moved lately. */
@@ -136,7 +137,12 @@ static void observe_host(struct weir_host_shares *s, uint32_t index, uint64_t no
 		return;
 	if (seen->key != key)
 		*seen = (struct seen){ .key = key, .bytes = seen->bytes, .drops = seen->drops };
-	moved = bytes - seen->bytes;
+	/* What is refunded after it was looked at does not count as 4 GB. */
+	moved = (int32_t)(bytes - seen->bytes) > 0 ? bytes - seen->bytes : 0;
+	if (moved || seen->rate_bps > 0)
+		seen->rate_bps += (moved * 8.0 / elapsed_s - seen->rate_bps) * -expm1(-elapsed_s);
+	if (seen->rate_bps < 1)
+		seen->rate_bps = 0;
 	if (drops != seen->drops ||
 	    (moved &&
 	     (int64_t)(load64(&host->full_tk) - ((uint64_t)s->tables.rows[row].burst << WEIR_TIME_SHIFT) -
@@ -221,4 +227,26 @@ void weir_host_shares_tick(struct weir_host_shares *s, uint64_t now_ns, double e
 	for (uint32_t row = 1; row < s->tables.row_count; row++)
 		if (s->levels[row].in_use)
 			store_cost(s, row, now_ns);
+}
+
+uint32_t weir_host_shares_top(const struct weir_host_shares *s, uint32_t line, struct weir_host_sends *out,
+			      uint32_t capacity)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; i < s->tables.host_count; i++) {
+		const struct seen *seen = &s->seen[i];
+		uint32_t place;
+
+		if (seen->key >> 32 != line || seen->rate_bps <= 0 ||
+		    load64(&s->tables.hosts[i].key) != seen->key)
+			continue;
+		if (count == capacity && (!count || out[count - 1].rate_bps >= seen->rate_bps))
+			continue;
+		place = count < capacity ? count++ : count - 1;
+		for (; place && out[place - 1].rate_bps < seen->rate_bps; place--)
+			out[place] = out[place - 1];
+		out[place] = (struct weir_host_sends){ seen->key, i, seen->rate_bps };
+	}
+	return count;
 }

@@ -27,6 +27,17 @@ struct weir_host_tables {
 int weir_host_shares_new(const struct weir_host_tables *tables, struct weir_host_shares **out);
 void weir_host_shares_free(struct weir_host_shares *shares);
 
+/* What one sends, as charged, over about the last second. */
+struct weir_host_sends {
+	uint64_t key; /* as struct weir_host */
+	uint32_t index;
+	double rate_bps;
+};
+
+/* Those of one line that send most, the most first; returns how many. */
+uint32_t weir_host_shares_top(const struct weir_host_shares *shares, uint32_t line,
+			      struct weir_host_sends *out, uint32_t capacity);
+
 /* Look at every sub-queue and store the cost of each class that has some; `elapsed_s` since the last time. */
 void weir_host_shares_tick(struct weir_host_shares *shares, uint64_t now_ns, double elapsed_s);
 

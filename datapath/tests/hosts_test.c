@@ -126,6 +126,33 @@ static void test_rates_of_their_own(struct weir_host_shares *shares)
 	check_rate(fabs(got_bps[1] - 3e6) < 1e4, "pcq-rate in a class without a limit", got_bps[1], 3e6);
 }
 
+static void test_who_sends_most(struct weir_host_shares *shares)
+{
+	struct weir_host_sends found[3];
+	uint32_t count;
+
+	reset(0);
+	host(1, 1e6);
+	host(2, 3e6);
+	host(3, 2e6);
+	host(4, 4e6);
+	run(shares, 200);
+	count = weir_host_shares_top(shares, LINE, found, 3);
+	check(count == 3 && found[0].index == 4 && found[1].index == 2 && found[2].index == 3,
+	      "the three that send most, the most first");
+	check_rate(fabs(found[0].rate_bps - 4e6) < 4e4, "what it sends", found[0].rate_bps, 4e6);
+	check(weir_host_shares_top(shares, LINE + 1, found, 3) == 0, "another line has none");
+	offered_bps[4] = 0;
+	run(shares, 20);
+	check(weir_host_shares_top(shares, LINE, found, 3) == 3 && found[0].index == 2,
+	      "a second after it fell silent another is the first");
+	run(shares, 600);
+	check(weir_host_shares_top(shares, LINE, found, 3) == 3 && found[2].index == 1,
+	      "one that is silent is not listed");
+	hosts[2].key++;
+	check(weir_host_shares_top(shares, LINE, found, 3) == 2, "nor one whose place is another's now");
+}
+
 int main(void)
 {
 	struct weir_host_tables tables = { lines, rows, hosts, HOSTS, 2 };
@@ -137,6 +164,7 @@ int main(void)
 	test_the_modest_leave_the_rest(shares);
 	test_a_sweep_takes_what_it_sends(shares);
 	test_rates_of_their_own(shares);
+	test_who_sends_most(shares);
 	weir_host_shares_free(shares);
 	return checked();
 }

@@ -206,6 +206,9 @@ def test_pcq_becomes_sub_queues_of_the_class(rig: Rig) -> None:
     found = rig.agent.call("details", {"queue_id": "client"})["subqueues"]
     assert found["bound"] >= 1024
     assert (found["download"]["rate_bps"], found["download"]["evicted"]) == (500_000, 0)
+    (busiest,) = found["download"]["busiest"]
+    assert busiest["address"] == "10.64.0.0/28"
+    assert 300_000 < busiest["rate_bps"] < 600_000
     assert found["upload"] is not None
 
 

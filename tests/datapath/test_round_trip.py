@@ -168,12 +168,13 @@ def test_a_slot_that_does_not_exist_is_an_error(datapath: Datapath) -> None:
         datapath.round_trips(1 << 20, 0)
 
 
-def test_pins_of_a_build_without_round_trips_are_taken_over(pin_dir: Path) -> None:
+@pytest.mark.parametrize("later", ["weir_trips", "weir_host_names"])
+def test_pins_of_a_build_without_a_later_map_are_taken_over(pin_dir: Path, later: str) -> None:
     with Datapath.open(pin_dir, capacity=64) as before:
         before.attach("lo", mode="edt")
-    (pin_dir / "weir_trips").unlink()
+    (pin_dir / later).unlink()
     with Datapath.open(pin_dir, capacity=64) as after:
         assert list(after.attached()) == ["lo"]
         assert after.round_trips(3, DOWNLOAD).samples_ns == ()
         after.detach("lo")
-    assert (pin_dir / "weir_trips").exists()
+    assert (pin_dir / later).exists()

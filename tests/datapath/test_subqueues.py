@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import pytest
 
 from tests.datapath import packets as p
@@ -11,6 +14,7 @@ from tests.datapath.loaded import DOWNLOAD, SECOND_NS, UPLOAD, Loaded
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import ClassRecord, LineRecord
+from weir.adapters.share_controller import HostRate, ShareController
 from weir.adapters.subqueue_records import SubqueuesRecord
 from weir.model.problem import Invalid, NotFound, Unavailable
 
@@ -182,6 +186,53 @@ def test_hosts_without_a_place_share_one_sub_queue(policed: Loaded) -> None:
     assert results.count(NEXT) == 2 * bound - state.shared_packets + BUCKET
     busy, places = policed.datapath.usage().subqueues
     assert busy == pytest.approx(places, rel=0.1)
+
+
+def busiest(router: Loaded, direction: int, count: int, send: Callable[[], None]) -> list[HostRate]:
+    """What the share controller lists once it has seen so many, while they send."""
+    share = ShareController(router.datapath, interval_ms=10)
+    try:
+        deadline_s = time.monotonic() + 10
+        while len(found := share.hosts(SLOT, direction, 5)) < count:  # type: ignore[arg-type]
+            assert time.monotonic() < deadline_s, found
+            send()
+        return found
+    finally:
+        share.stop()
+
+
+def send_one(router: Loaded, frame: bytes, mark: int = 0) -> None:
+    router.egress(frame, mark=mark)
+
+
+def texts(found: list[HostRate]) -> list[str | None]:
+    return [None if host.address is None else host.address.text for host in found]
+
+
+def test_those_who_send_most_are_listed_with_their_masked_addresses(policed: Loaded) -> None:
+    class_of(policed.datapath, SubqueuesRecord("destination", v4_length=24, v6_length=64))
+
+    def send() -> None:
+        for _ in range(3):
+            policed.egress(p.frame4(SERVER, "10.64.1.77", 1400))
+        policed.egress(p.frame6(SERVER6, "2001:db8:64:1::77", 100))
+
+    found = busiest(policed, DOWNLOAD, 2, send)
+    assert texts(found) == ["10.64.1.0/24", "2001:db8:64:1::/64"]
+    assert found[0].rate_bps > 10 * found[1].rate_bps > 0
+
+
+def test_an_upload_is_listed_by_its_source(policed: Loaded) -> None:
+    class_of(policed.datapath, SubqueuesRecord("source"))
+    frame = p.frame4("10.64.1.2", SERVER, 1000)
+    mark = policed.ingress(frame).mark
+    assert texts(busiest(policed, UPLOAD, 1, lambda: send_one(policed, frame, mark))) == ["10.64.1.2/32"]
+
+
+def test_a_pair_of_addresses_is_listed_without_them(policed: Loaded) -> None:
+    class_of(policed.datapath, SubqueuesRecord("both"))
+    frame = p.frame4(SERVER, "10.64.1.1", 1000)
+    assert texts(busiest(policed, DOWNLOAD, 1, lambda: send_one(policed, frame))) == [None]
 
 
 def test_what_cannot_be_is_refused(datapath: Datapath) -> None:

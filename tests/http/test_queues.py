@@ -259,6 +259,7 @@ def test_the_details_of_a_queue_are_the_agents(api: Client) -> None:
     assert found["id"] == made["id"]
     assert (found["subqueues"]["bound"], found["subqueues"]["upload"]) == (65_536, None)
     assert found["subqueues"]["download"]["evicted"] == 12
+    assert [item["address"] for item in found["subqueues"]["download"]["busiest"]] == ["10.64.0.7/32", None]
     assert (found["round_trips"]["upload"], found["round_trips"]["download"]["median_us"]) == (None, 24_000)
     below = found["round_trips"]["below"]
     assert (below["upload"], below["download"]["queues"]) == (None, 14)

@@ -96,7 +96,8 @@ class FakeAgent:
         return {"asked": {}, "compiled": {}, "kernel": {}, "lines": [], "agrees": True}
 
     def _details(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
-        way = {"rate_bps": 500_000, "active": 3, "evicted": 12, "shared_packets": 0}
+        busiest = [{"address": "10.64.0.7/32", "rate_bps": 480_000}, {"address": None, "rate_bps": 9_000}]
+        way = {"rate_bps": 500_000, "active": 3, "evicted": 12, "shared_packets": 0, "busiest": busiest}
         trip = {"min_us": 21_000.0, "median_us": 24_000.0, "samples": 5, "age_s": 2.5}
         below = {"queues": 14, "min_us": 1_500.0, "median_us": 18_000.0, "age_s": 0.5}
         return {

@@ -16,6 +16,8 @@ describe("a queue's page", () => {
     expect(within(path).getByRole("link", { name: queue.path[0]?.name })).toBeInstanceOf(HTMLElement);
     const subQueues = await screen.findByRole("table", { name: "Sub-queues by address" });
     expect(within(subQueues).getAllByRole("row").slice(1).map((row) => row.textContent)).toEqual([expect.stringContaining("500 kbit/s")]);
+    const busiest = within(screen.getByRole("table", { name: "Addresses that send most" })).getAllByRole("row").slice(1);
+    expect(busiest.map((row) => row.textContent)).toEqual([expect.stringMatching(/10\.64\.0\.7\/32.*480 kbit\/s/), expect.stringContaining("a pair of addresses")]);
     const facts = within(screen.getByTestId("live-facts"));
     expect(facts.getByRole("row", { name: /Round trip –/ }).textContent).toContain("24 ms (from 21 ms)");
     expect(facts.getByRole("row", { name: /Round trip of 14 below/ }).textContent).toContain("18 ms (from 1.5 ms)");

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, byref, c_int32, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, byref, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Literal
 
 from weir.adapters.datapath import Datapath
+from weir.model.prefix import Prefix
 from weir.model.problem import ApplyFailed
 
 INTERVAL_MS = 50
@@ -31,6 +32,25 @@ class _State(Structure):
         ("error", c_int32),
         ("slowest_bps", c_uint64),
     ]
+
+
+class _HostRate(Structure):
+    _fields_ = [
+        ("high", c_uint64),
+        ("low", c_uint64),
+        ("rate_bps", c_uint64),
+        ("family", c_uint8),
+        ("length", c_uint8),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class HostRate:
+    """What one sub-queue sends, as charged, over about the last second; None where its address is not known
+    (sub-queues by pairs of addresses)."""
+
+    address: Prefix | None
+    rate_bps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +92,13 @@ class ShareController:
         )
         self._check(result, f"set the burst of class {slot}")
 
+    def hosts(self, slot: int, direction: Direction, most: int) -> list[HostRate]:
+        """The sub-queues of one direction that send most, the most first; 64 at most."""
+        found = (_HostRate * most)()
+        count = self._library.weir_share_hosts(self._share, slot, direction, found, most)
+        self._check(count, f"read the sub-queues of class {slot}")
+        return [HostRate(_address(raw), raw.rate_bps) for raw in found[:count]]
+
     def state(self) -> ShareState:
         raw = _State()
         self._library.weir_share_state(self._share, byref(raw))
@@ -84,9 +111,10 @@ class ShareController:
         library = self._library
         library.weir_share_start.argtypes = [c_void_p, c_uint32, POINTER(c_void_p)]
         library.weir_share_burst.argtypes = [c_void_p, c_uint32, c_uint32, c_uint64, c_uint64, c_uint64]
+        library.weir_share_hosts.argtypes = [c_void_p, c_uint32, c_uint32, POINTER(_HostRate), c_uint32]
         library.weir_share_stop.argtypes = [c_void_p]
         library.weir_share_state.argtypes = [c_void_p, POINTER(_State)]
-        for function in (library.weir_share_start, library.weir_share_burst):
+        for function in (library.weir_share_start, library.weir_share_burst, library.weir_share_hosts):
             function.restype = ctypes.c_int
         for function in (library.weir_share_stop, library.weir_share_state):
             function.restype = None
@@ -94,3 +122,10 @@ class ShareController:
     def _check(self, result: int, what: str) -> None:
         if result < 0:
             raise ApplyFailed(f"the share controller could not {what}: {os.strerror(-result)}")
+
+
+def _address(raw: _HostRate) -> Prefix | None:
+    if not raw.family:
+        return None
+    value = raw.high if raw.family == 4 else raw.high << 64 | raw.low
+    return Prefix(raw.family, value, raw.length)

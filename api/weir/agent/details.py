@@ -12,6 +12,8 @@ from weir.adapters.subqueue_records import SubqueuesState
 from weir.agent.engine import Engine
 from weir.model.problem import NotFound
 
+BUSIEST = 20
+"""Sub-queues of one direction that are listed."""
 RECENT_MS = 60_000
 """A round trip that is older says nothing about now."""
 WAYS: tuple[tuple[str, Literal[0, 1]], ...] = (("upload", 0), ("download", 1))
@@ -34,7 +36,7 @@ def details_of(engine: Engine, datapath: Knows, queue_id: str) -> dict[str, Any]
         spec = engine.compiled.class_of(queue_id)
         used, bound = datapath.usage().subqueues
         slot = spec.slot if spec else None
-        ways = {name: None if slot is None else _subqueues(datapath, slot, way) for name, way in WAYS}
+        ways = {name: None if slot is None else _subqueues(engine, datapath, slot, way) for name, way in WAYS}
         trips = {name: None if slot is None else _round_trip(datapath, slot, way) for name, way in WAYS}
         below = {name: None if slot is None else _below(datapath, slot, way) for name, way in WAYS}
     return {
@@ -69,9 +71,10 @@ def _below(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, float | 
     }
 
 
-def _subqueues(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, int] | None:
+def _subqueues(engine: Engine, datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, Any] | None:
     """None where the queue has none."""
     try:
-        return asdict(datapath.subqueues_state(slot, way))
+        found = asdict(datapath.subqueues_state(slot, way))
+        return {**found, "busiest": engine.sharing.busiest(slot, way, BUSIEST)}
     except NotFound:
         return None

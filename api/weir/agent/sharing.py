@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, Protocol
 
-from weir.adapters.share_controller import ShareState
+from weir.adapters.share_controller import HostRate, ShareState
 from weir.compiler import ClassSpec, ClockSpec, Compiled, Plan
 
 _WAYS: tuple[tuple[Literal[0, 1], str], ...] = ((0, "upload"), (1, "download"))
@@ -23,6 +23,7 @@ class Controller(Protocol):
     def set_burst(
         self, slot: int, direction: Literal[0, 1], limit_bps: int, threshold_bps: int, time_ms: int
     ) -> None: ...
+    def hosts(self, slot: int, direction: Literal[0, 1], most: int) -> list[HostRate]: ...
     def state(self) -> ShareState: ...
 
 
@@ -47,6 +48,13 @@ class Sharing:
             self._tell(new, ((way, _burst(old, name)) for way, name in _WAYS))
         for spec in classes.removed:
             self._forget(spec)
+
+    def busiest(self, slot: int, way: Literal[0, 1], most: int) -> list[dict[str, Any]]:
+        """The sub-queues of one direction that send most now, the most first."""
+        return [
+            {"address": None if host.address is None else host.address.text, "rate_bps": host.rate_bps}
+            for host in self._controller.hosts(slot, way, most)
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Figures of the controller's last round, for `status`."""

@@ -12,6 +12,7 @@
  *   struct weir_round_trips
  *                        BPF; a row changes hands by compare-and-swap on `line`.
  *   struct weir_backlog, weir_host, weir_flow_clock: BPF; made and replaced by compare-and-swap on one word.
+ *   struct weir_host_name BPF; readers compare the hash.
  *   struct weir_subqueues: the loader; `cost` also the share controller; its last fields BPF.
  *   everything else      the loader; BPF only reads.
  *
@@ -206,6 +207,21 @@ struct weir_host {
 	struct weir_backlog backlog;
 	__u32 bytes; /* sent; wraps */
 	__u32 drops;
+};
+
+/*
+ * Which address a sub-queue is of, found by the hash that is half of its key: a small table for those who ask, in which
+ * every packet of a class with sub-queues sees to its own row, so that those who send most are in it.
+ */
+#define WEIR_HOST_NAMES 4096
+#define WEIR_HOST_NAME_ROW(mixed) ((__u32)((mixed) >> 52)) /* 12 bits */
+
+struct weir_host_name {
+	__u64 mixed; /* weir_host_hash of the rest, which several CPUs may have written: readers check it */
+	__u64 high; /* masked; v4: the address */
+	__u64 low;
+	__u32 family; /* 4 or 6 */
+	__u32 reserved;
 };
 
 /*

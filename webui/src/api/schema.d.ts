@@ -2339,6 +2339,12 @@ export interface components {
             /** @description max_limit now; 0 = none. */
             limit_bps: components["schemas"]["Total"];
         };
+        SubqueueRate: {
+            /** @description `10.0.0.7/32`, masked as the type says; null: by pairs of addresses. */
+            address: string | null;
+            /** @description As charged, over about the last second. */
+            rate_bps: number;
+        };
         SubqueuesOfDirection: {
             /** @description Of one sub-queue now; 0 = unlimited. */
             rate_bps: number;
@@ -2348,6 +2354,8 @@ export interface components {
             evicted: number;
             /** @description Packets of addresses that found no place and shared one sub-queue. */
             shared_packets: number;
+            /** @description Those that send most now, the most first; 20 at most. */
+            busiest: components["schemas"]["SubqueueRate"][];
         };
         Subqueues: {
             /** @description Of all queues together, both directions. */

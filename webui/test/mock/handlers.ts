@@ -152,7 +152,7 @@ function system(state: MockState): HttpHandler[] {
       const items = [...state.queues.values()].map((queue) => statsOf(queue, now())).sort((a, b) => (by === "drops" ? b.drops_ps.download - a.drops_ps.download : b.rate_bps.download - a.rate_bps.download));
       return HttpResponse.json({ at: now(), stale_since: state.staleSince, stale_reason: state.staleSince === null ? null : "the agent does not answer", items: state.staleSince === null ? items.slice(0, Number(query.get("top") ?? 10)) : [] });
     }),
-    http.get(`${API}/stats/queues/:id/details`, ({ params }) => HttpResponse.json({ id: params["id"], subqueues: { bound: 65_536, used: 40, upload: null, download: { rate_bps: 500_000, active: 3, evicted: 12, shared_packets: 0 } }, round_trips: { upload: null, download: { min_us: 21_000, median_us: 24_000, samples: 5, age_s: 2.5 }, below: { upload: null, download: { queues: 14, min_us: 1_500, median_us: 18_000, age_s: 0.5 } } } })),
+    http.get(`${API}/stats/queues/:id/details`, ({ params }) => HttpResponse.json({ id: params["id"], subqueues: { bound: 65_536, used: 40, upload: null, download: { rate_bps: 500_000, active: 3, evicted: 12, shared_packets: 0, busiest: [{ address: "10.64.0.7/32", rate_bps: 480_000 }, { address: null, rate_bps: 9_000 }] } }, round_trips: { upload: null, download: { min_us: 21_000, median_us: 24_000, samples: 5, age_s: 2.5 }, below: { upload: null, download: { queues: 14, min_us: 1_500, median_us: 18_000, age_s: 0.5 } } } })),
     http.get(`${API}/stats/queues/:id/history`, ({ params }) => {
       const queue = state.queues.get(String(params["id"]));
       const rates = Array.from({ length: 120 }, (_, index) => (queue ? statsOf(queue, now() - 120 + index).rate_bps : { upload: 0, download: 0 }));

@@ -84,12 +84,24 @@ class QueueHistory(Answer):
     limit_bps = fields.Nested(Total, metadata={"description": "max_limit now; 0 = none."})
 
 
+class SubqueueRate(Answer):
+    address = fields.String(
+        allow_none=True,
+        metadata={"description": "`10.0.0.7/32`, masked as the type says; null: by pairs of addresses."},
+    )
+    rate_bps = fields.Integer(metadata={"description": "As charged, over about the last second."})
+
+
 class SubqueuesOfDirection(Answer):
     rate_bps = fields.Integer(metadata={"description": "Of one sub-queue now; 0 = unlimited."})
     active = fields.Integer(metadata={"description": "Sub-queues that sent within the last second."})
     evicted = fields.Integer(metadata={"description": "Idle sub-queues that gave way to another address."})
     shared_packets = fields.Integer(
         metadata={"description": "Packets of addresses that found no place and shared one sub-queue."}
+    )
+    busiest = fields.List(
+        fields.Nested(SubqueueRate),
+        metadata={"description": "Those that send most now, the most first; 20 at most."},
     )
 
 
