@@ -214,6 +214,10 @@ def test_another_process_that_writes_is_followed(router: Router) -> None:
         router.service.config.confirm(ANNA, done.revision, done.confirm.token if done.confirm else None)
     router.put(queue("q3"))
     router.agree()
+    noted = [
+        (entry.actor, entry.subject) for entry in router.service.audit.list(ANNA, text="config.rollback")
+    ]
+    assert noted == [("rollback timer", "revision 3")]
 
 
 def test_reads_do_not_wait_for_a_commit_that_is_being_applied(router: Router) -> None:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from weir.service.appliance import ApplianceService
-from weir.service.audit import AuditService
+from weir.service.audit import AuditService, note_timer
 from weir.service.auth import AuthService
 from weir.service.backup import BackupService
 from weir.service.candidates import CandidateService
@@ -31,8 +32,8 @@ class Service:
         self._store = store
         self._accounts = accounts
         self.agent = agent
-        running = Running(store)
         self.audit = AuditService(accounts)
+        running = Running(store, partial(note_timer, store, self.audit))
         engine = Engine(store, running, agent, self.audit)
         self.config = ConfigService(store, running, agent, engine, self.audit)
         self.backup = BackupService(self.config)

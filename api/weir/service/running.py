@@ -36,8 +36,10 @@ class Running:
     look first catches up with the store's head; that costs one small query when nothing happened.
     """
 
-    def __init__(self, store: ConfigStore) -> None:
+    def __init__(self, store: ConfigStore, followed: Callable[[int, int], None] | None = None) -> None:
+        """`followed` hears of the revisions after the first and up to the second that others wrote."""
         self._store = store
+        self._followed = followed
         self._lock = threading.RLock()
         self._flagging = threading.Lock()
         self._revision, self._document = store.load()
@@ -132,8 +134,11 @@ class Running:
 
     def _follow(self) -> None:
         if self._store.head() != self._revision:
-            head, changes = self._store.changes_since(self._revision)
+            before = self._revision
+            head, changes = self._store.changes_since(before)
             self._apply(head, changes)
+            if self._followed is not None:
+                self._followed(before, head)
 
     def _apply(self, revision: int, changes: Sequence[Change]) -> None:
         self._document.apply(changes)

@@ -27,6 +27,10 @@ INSERT_PENDING = (
 )
 
 
+ROLLBACK_TIMER = "rollback timer"
+"""The author of a revision that nobody asked for."""
+
+
 class WriteTransaction:
     """Valid inside `ConfigStore.write()` only."""
 
@@ -109,7 +113,7 @@ class WriteTransaction:
         self.connection.execute("DELETE FROM pending_confirmation")
 
     def roll_back_pending(
-        self, author: str = "rollback timer", message: str = "", source: str = ""
+        self, author: str = ROLLBACK_TIMER, message: str = "", source: str = ""
     ) -> tuple[int, list[Change]]:
         """Write the revision that undoes the pending one. Raises `Conflict` when nothing is pending."""
         pending = self.pending()
