@@ -4,7 +4,8 @@
 
 With BUILDROOT_DIR= (a checkout of the pinned release) the external tree is loaded, both defconfigs make the
 round trip through Buildroot's Kconfig without losing an option, every package of ours parses, and Buildroot's
-own style check passes. Without it the files are checked against each other.
+own style check passes. With the source of Linux (LINUX_SOURCE_DIR=, or that of an earlier `make kernel`) every option
+of the kernel's fragments is looked for behind its Kconfig. Without them the files are checked against each other.
 """
 
 from __future__ import annotations
@@ -76,6 +77,21 @@ def check_fragments() -> list[str]:
     )
     names = [Path(path).name for path in _PATH.findall(listed)]
     return [] if names == shown else [f"the defconfig lists the fragments {names}, the kernel takes {shown}"]
+
+
+def check_kernel_options() -> list[str] | None:
+    """What Kconfig drops of either variant; None without a source of Linux, for none is fetched here."""
+    source = Path(os.environ.get("LINUX_SOURCE_DIR") or ROOT / "build/kernel/src")
+    if not (source / "Kconfig").exists():
+        return None
+    found = []
+    for variant in ("vm", "appliance"):
+        command = [ROOT / "board/kernel/kernel", "config", variant]
+        environment = {**os.environ, "LINUX_SOURCE_DIR": str(source)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            found.append(f"{variant}: {(done.stderr or done.stdout).strip()}")
+    return found
 
 
 def check_overlay() -> list[str]:
@@ -173,6 +189,9 @@ def main() -> int:
         what = f"with Buildroot {RELEASE}"
     else:
         what = "without Buildroot (give BUILDROOT_DIR= to load the defconfigs)"
+    options = check_kernel_options()
+    problems += options or []
+    what += ", without a source of Linux" if options is None else ", with Linux"
     for problem in problems:
         print(f"image-check: {problem}", file=sys.stderr)
     print(f"image-check {what}: {len(problems)} problems")

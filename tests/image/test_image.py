@@ -37,6 +37,22 @@ def test_the_image_takes_every_fragment_of_the_kernel() -> None:
     assert check.check_fragments() == []
 
 
+def test_an_option_that_kconfig_drops_is_a_problem_and_no_source_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "board/kernel").mkdir(parents=True)
+    (tmp_path / "build/kernel").mkdir(parents=True)
+    program = tmp_path / "board/kernel/kernel"
+    program.write_text('#!/bin/sh\n[ "$2" = vm ] || { echo CONFIG_A=y became n >&2; exit 1; }\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    monkeypatch.delenv("LINUX_SOURCE_DIR", raising=False)
+    assert check.check_kernel_options() is None
+    monkeypatch.setenv("LINUX_SOURCE_DIR", str(tmp_path))
+    (tmp_path / "Kconfig").touch()
+    assert check.check_kernel_options() == ["appliance: CONFIG_A=y became n"]
+
+
 def test_the_overlay_brings_no_folder_that_is_a_link_in_the_image() -> None:
     assert check.check_overlay() == []
 
