@@ -177,6 +177,12 @@ int weir_usage(struct weir *weir, struct weir_usage *out);
  * used next. They stay in the kernel; mapped, they count as memory of this process (34 MB for 131,072 classes).
  */
 int weir_rest(struct weir *weir);
+/*
+ * A descriptor for a process that reads all counters: an iterator made of it (BPF_ITER_CREATE, which needs no
+ * privilege) gives a struct weir_reading for each line. The caller closes it. Negative errno where there is none.
+ */
+int weir_reader_fd(struct weir *weir);
+
 /* Why ports cannot have WEIR_ROLE_FLOW; empty when they can. Valid until weir_close. */
 const char *weir_flow_reason(struct weir *weir);
 int weir_map_fd(struct weir *weir, const char *name, int readonly); /* caller closes it */

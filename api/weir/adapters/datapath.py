@@ -325,6 +325,11 @@ class Datapath:
         it. Needs a pin folder."""
         return self._call("weir_map_fd", name.encode(), 1)
 
+    def reader_fd(self) -> int:
+        """A descriptor of the iterator over all counters, for another process. The caller closes it.
+        Raises `ApplyFailed` where the kernel has none."""
+        return self._call("weir_reader_fd")
+
     def map_fd(self, name: str) -> int:
         """A descriptor of a map for reading and writing. The caller closes it."""
         return self._call("weir_map_fd", name.encode(), 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the fields of the kernel's arrays lie, for a process that reads them without libweir.
 
-The rows are `struct weir_line`, `struct weir_detail` and
-`struct weir_backlog` of datapath/include/weir/abi.h.
+The rows are `struct weir_line`, `struct weir_detail`, `struct weir_backlog` and, of the iterator over all of
+them, `struct weir_reading` of datapath/include/weir/abi.h.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from weir.adapters.datapath_records import Usage
 from weir.adapters.subqueue_records import ROW_SIZE
 
 LINE_SIZE = 64
+READING_SIZE = 64
 _LINE_FIELDS = {
     "clock_tk": (0, 8),
     "cost": (8, 8),
@@ -69,6 +70,7 @@ def layout_of(usage: Usage) -> dict[str, object]:
             "span_shift": 10,
             "fields": {name: [8 + index * 4, 4] for index, name in enumerate(_DELAY_FIELDS)},
         },
+        "readings": {"stride": READING_SIZE},
         "subqueues": {
             "map": "weir_subqueues",
             "bytes": (usage.subqueue_lines[1] + 1) * ROW_SIZE,

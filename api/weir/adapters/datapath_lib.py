@@ -124,6 +124,7 @@ _PROTOTYPES = {
     "weir_usage": [c_void_p, POINTER(UsageSpec)],
     "weir_rest": [c_void_p],
     "weir_map_fd": [c_void_p, c_char_p, c_int],
+    "weir_reader_fd": [c_void_p],
     "weir_program_fd": [c_void_p, c_char_p],
 }
 

@@ -7,6 +7,7 @@ the model's own parser and rules again.
 
 from __future__ import annotations
 
+import logging
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -26,11 +27,12 @@ from weir.agent.keeper import Keeper
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change
 from weir.model.packed_changes import PackedChanges
-from weir.model.problem import Invalid
+from weir.model.problem import Invalid, Problem
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.wire.protocol import Lines
 from weir.wire.server import Answer, Handler, Peer
 
+log = logging.getLogger(__name__)
 _APPLIED = "applied"
 _MAPS = {"details": "weir_details", "class": "weir_lines", "delays": "weir_waits"}
 
@@ -52,7 +54,11 @@ class Handlers:
         self._links = links
         self._capabilities = capabilities
         self._version = version("weir")
-        self._map_fds = tuple(datapath.map_fd_readonly(name) for name in _MAPS.values())
+        self._fds = {name: datapath.map_fd_readonly(map_) for name, map_ in _MAPS.items()}
+        try:
+            self._fds["readings"] = datapath.reader_fd()
+        except Problem as problem:
+            log.info("%s", problem.message)
 
     def table(self) -> Mapping[str, Handler]:
         return {
@@ -139,8 +145,10 @@ class Handlers:
         return details_of(self._engine, self._datapath, _queue_id(params))
 
     def _counters_fd(self, params: dict[str, Any], peer: Peer) -> Answer:
-        """Read-only descriptors of details, classes, delays, in this order; the server sends duplicates."""
-        return Answer({"layout": layout_of(self._datapath.usage()), "fds": list(_MAPS)}, self._map_fds)
+        """Read-only descriptors of details, classes, delays and, where the kernel has it, of the iterator
+        over all of them, in this order; the server sends duplicates."""
+        layout = layout_of(self._datapath.usage())
+        return Answer({"layout": layout, "fds": list(self._fds)}, tuple(self._fds.values()))
 
     def _slots(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         since = params.get("since")

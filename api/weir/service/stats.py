@@ -23,7 +23,8 @@ from weir.stats.archive import Archive
 from weir.stats.delays import Delays
 from weir.stats.engine import Engine
 from weir.stats.fanout import Fanout
-from weir.stats.layout import Counters, Layout, close_descriptors
+from weir.stats.layout import CHUNK_LINES, Counters, Layout, close_descriptors
+from weir.stats.readings import Readings
 from weir.wire.client import AgentClient
 
 log = logging.getLogger("weir.stats")
@@ -146,7 +147,7 @@ class StatsService:
 
     def _map(self, layout: Json, descriptors: list[int]) -> None:
         """Take new maps into use (first contact, or the agent was restarted and may have made others)."""
-        if len(descriptors) != 3:
+        if len(descriptors) not in (3, 4):
             close_descriptors(descriptors)
             raise Unavailable("the agent gave no counters", code="no-counters")
         try:
@@ -155,7 +156,8 @@ class StatsService:
             close_descriptors(descriptors)
             raise
         delays = self._delays(layout, descriptors)
-        counters = Counters(found, descriptors[0], descriptors[1], delays)
+        readings = _readings(layout, descriptors[3:])
+        counters = Counters(found, descriptors[0], descriptors[1], delays, readings)
         if self._counters is not None:
             self._counters.close()
         self._counters = counters
@@ -166,7 +168,7 @@ class StatsService:
         try:
             return Delays(layout.get("delays", {}), descriptors[2])
         except Unavailable:
-            close_descriptors(descriptors[:2])
+            close_descriptors([*descriptors[:2], *descriptors[3:]])
             raise
 
     # --- requests ---
@@ -280,6 +282,15 @@ def _open_archive(path: Path | None) -> Archive | None:
         return Archive(path)
     except (sqlite3.Error, OSError) as error:
         log.warning("statistics of the day are not kept: %s: %s", path, error)
+        return None
+
+
+def _readings(layout: Json, links: list[int]) -> Readings | None:
+    """Where the agent's kernel has it; without it counters are looked up."""
+    try:
+        return Readings(layout.get("readings", {}), links[0], CHUNK_LINES) if links else None
+    except Unavailable as problem:
+        log.warning("%s", problem.message)
         return None
 
 

@@ -52,7 +52,8 @@ class Delays:
         span = np.uint32((now_ns >> self._unit_shift & 0xFFFF_FFFF) >> self._span_shift)
         for start in range(0, min(lines, self._lines), CHUNK_LINES):
             end = min(start + CHUNK_LINES, lines, self._lines)
-            updated, worst, before = (self._rows(start, end)[:, column] for column in self._columns)
+            rows = self._rows(start, end)
+            updated, worst, before = (rows[:, column] for column in self._columns)
             ago = span - (updated >> np.uint32(self._span_shift))
             found[start:end] = np.where(ago == 0, np.maximum(worst, before), np.where(ago == 1, worst, 0))
         return found

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import mmap
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +16,10 @@ import numpy.typing as npt
 
 from weir.model.problem import Unavailable
 from weir.stats.bpf_maps import ArrayReader
-from weir.stats.delays import Delays
+from weir.stats.delays import F32, Delays
+from weir.stats.readings import COUNTER_WORDS, SHORT_AT, WORST_AT, Readings
 
+log = logging.getLogger(__name__)
 COUNTERS = (
     "bytes",
     "packets",
@@ -73,11 +76,18 @@ class Counters:
     """The arrays with counters and classes behind two read-only descriptors, which `close` closes."""
 
     def __init__(
-        self, layout: Layout, details_fd: int, classes_fd: int, delays: Delays | None = None
+        self,
+        layout: Layout,
+        details_fd: int,
+        classes_fd: int,
+        delays: Delays | None = None,
+        readings: Readings | None = None,
     ) -> None:
-        """Takes over both descriptors and the delays, also when it fails. Raises Unavailable."""
+        """Takes over both descriptors, delays and readings, also when it fails. Raises Unavailable."""
         self.layout = layout
-        self.delays = delays
+        self._delays = delays
+        self._readings = readings
+        self._worst_us: F32 = np.zeros(layout.lines if readings else 0, np.float32)
         self._descriptors = (details_fd, classes_fd)
         self._arrays = {
             "details": _Rows(details_fd, layout.lines, layout.stride),
@@ -90,14 +100,44 @@ class Counters:
             raise
 
     def read(self, start: int, end: int) -> U64:
-        """[line, figure] as in `COUNTERS`, at most `CHUNK_LINES`; bytes are those of both paths."""
+        """[line, figure] as in `COUNTERS`, at most `CHUNK_LINES`; bytes are those of both paths. From line 0
+        to the last in order it is the cheapest."""
+        figures = self._read_stream(start, end)
+        return self._read_arrays(start, end) if figures is None else figures
+
+    def _read_stream(self, start: int, end: int) -> U64 | None:
+        """None where there is no stream, or no more."""
+        if self._readings is None:
+            return None
+        try:
+            rows = self._readings.rows(start, end)
+        except Unavailable as problem:
+            log.warning("%s; they are looked up from now on", problem.message)
+            self._readings.close()
+            self._readings = None
+            return None
+        words = rows.view(np.uint32)
+        figures = np.empty((end - start, len(COUNTERS)), np.uint64)
+        figures[:, :COUNTER_WORDS] = rows[:, :COUNTER_WORDS]
+        figures[:, COUNTER_WORDS:] = words[:, SHORT_AT:WORST_AT]
+        self._worst_us[start:end] = words[:, WORST_AT]
+        return figures
+
+    def worst_us(self, lines: int, now_ns: int) -> F32 | None:
+        """Of the first `lines` lines, which were read just now: the longest wait of the last one to two
+        seconds; None where nobody knows. `now_ns` is CLOCK_MONOTONIC. Raises Unavailable."""
+        if self._readings is not None:
+            return self._worst_us[:lines].copy()
+        return None if self._delays is None else self._delays.worst_us(lines, now_ns)
+
+    def _read_arrays(self, start: int, end: int) -> U64:
         rows = {name: array.read(start, end) for name, array in self._arrays.items()}
         figures = np.zeros((end - start, len(COUNTERS)), np.uint64)
         for figure, (array, offset, kind) in enumerate(self.layout.places):
             figures[:, figure] = rows[array].view(kind)[:, offset // kind.itemsize]
         figures[:, _BYTES] += figures[:, _FAST_BYTES]
-        if self.delays is not None:
-            figures[:, _EARLY] = self.delays.early_packets(start, end)
+        if self._delays is not None:
+            figures[:, _EARLY] = self._delays.early_packets(start, end)
         return figures
 
     def read_classes(self, lines: int) -> tuple[U64, U32]:
@@ -121,8 +161,10 @@ class Counters:
     def close(self) -> None:
         for array in self._arrays.values():
             array.close()
-        if self.delays is not None:
-            self.delays.close()
+        if self._delays is not None:
+            self._delays.close()
+        if self._readings is not None:
+            self._readings.close()
         close_descriptors(self._descriptors)
 
 

@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from weir.stats.delays import Delays
 from weir.stats.layout import CHUNK_LINES, COUNTERS, U32, U64, Counters
 
 Number = TypeVar("Number", bound=np.generic)
@@ -121,14 +120,15 @@ class RateTable:
         for level in self._levels:
             for figure in self.per_s:
                 figure[level.parents] += np.add.reduceat(figure[level.children], level.starts)
-        if counters.delays is not None:
-            self._read_delays(counters.delays)
+        worst_us = counters.worst_us(self.lines, time.monotonic_ns())
+        if worst_us is not None:
+            self._note_delays(worst_us)
         self._fill_bucket(elapsed_s)
         self._add_to_minute(elapsed_s)
 
-    def _read_delays(self, delays: Delays) -> None:
+    def _note_delays(self, worst: F32) -> None:
         """A parent's is the longest below it: all that is above a packet's class delays the packet."""
-        worst = self.worst_us = delays.worst_us(self.lines, time.monotonic_ns())
+        self.worst_us = worst
         for level in self._levels:
             below = np.maximum.reduceat(worst[level.children], level.starts)
             worst[level.parents] = np.maximum(worst[level.parents], below)

@@ -359,6 +359,22 @@ struct weir_lengths {
 	__u8 length[WEIR_V6_LENGTHS]; /* longest first */
 };
 
+/* What readers see of a line (bpf/weir_read.bpf.c). */
+#define WEIR_READ_LINES 64 /* in one step: 4 KB of the reader's buffer of 32 KB */
+
+struct weir_reading {
+	__u64 bytes; /* of both paths */
+	__u64 packets;
+	__u64 drop_packets;
+	__u64 mark_packets;
+	__u64 fast_bytes;
+	__u64 delay_us;
+	__u32 ancestor_drop_packets;
+	__u32 early_packets;
+	__u32 worst_us; /* longest wait of the last one to two seconds */
+	__u32 reserved;
+};
+
 struct weir_meta {
 	__u32 abi;
 	__u32 slots;

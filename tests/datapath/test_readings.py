@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The counters of all lines as the API reads them: by an iterator, and where there is none by lookups."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.datapath import packets as p
+from tests.datapath.loaded import Loaded
+from weir.adapters.datapath import Datapath
+from weir.adapters.datapath_layout import layout_of
+from weir.adapters.datapath_records import ClassRecord, LineRecord
+from weir.stats.delays import Delays
+from weir.stats.engine import Engine
+from weir.stats.layout import CHUNK_LINES, Counters, Layout
+from weir.stats.readings import Readings
+
+QUEUES = 100_000
+SLOT, LAST_SLOT = 7, QUEUES
+CUSTOMER, INTERNET = "10.64.1.7", "198.51.100.1"
+LINE = LineRecord.of(10_000_000, 100_000, 10**9)
+
+
+@pytest.fixture
+def crowded(pin_dir: Path) -> Iterator[Datapath]:
+    with Datapath.open(pin_dir, capacity=131_072) as datapath:
+        datapath.write_classes((slot, ClassRecord(slot, 0, LINE, LINE)) for slot in range(1, QUEUES + 1))
+        yield datapath
+        datapath.destroy()
+
+
+def counters_of(datapath: Datapath, *, stream: bool) -> Counters:
+    layout: dict[str, Any] = layout_of(datapath.usage())
+    waits, details, lines = (
+        datapath.map_fd_readonly(name) for name in ("weir_waits", "weir_details", "weir_lines")
+    )
+    readings = Readings(layout["readings"], datapath.reader_fd(), CHUNK_LINES) if stream else None
+    return Counters(Layout.read(layout), details, lines, Delays(layout["delays"], waits), readings)
+
+
+def read_all(counters: Counters) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    lines = (QUEUES + 1) * 2
+    starts = range(0, lines, CHUNK_LINES)
+    figures = np.concatenate([counters.read(start, min(start + CHUNK_LINES, lines)) for start in starts])
+    worst_us = counters.worst_us(lines, time.monotonic_ns())
+    assert worst_us is not None
+    return figures, worst_us
+
+
+def test_both_ways_read_the_same(crowded: Datapath) -> None:
+    with Loaded(crowded) as loaded:
+        loaded.mode("edt")
+        for slot, address in ((SLOT, CUSTOMER), (LAST_SLOT, "10.64.1.8")):
+            loaded.limit(slot, 1_000_000, limit_ns=60_000_000)
+            loaded.classify(4, p.value4(address), 32, slot)
+            for _ in range(30):
+                loaded.egress(p.frame4(INTERNET, address, 1000))
+    streamed, looked_up = (counters_of(crowded, stream=stream) for stream in (True, False))
+    _, worst_us = read_all(streamed)
+    assert worst_us[SLOT * 2 + 1] > 10_000
+    assert (worst_us > 0).sum() == 2
+    for _ in range(2):
+        figures, _ = read_all(streamed)
+        assert (figures == read_all(looked_up)[0]).all()
+        assert (figures[[SLOT * 2 + 1, LAST_SLOT * 2 + 1]][:, :3] > 0).all()
+        assert (figures[:, 0] > 0).sum() == 2
+    for counters in (streamed, looked_up):
+        counters.close()
+
+
+def test_what_does_not_come_in_order_is_looked_up(crowded: Datapath) -> None:
+    counters = counters_of(crowded, stream=True)
+    assert counters.read(100, 200).shape == (100, 8)
+    assert read_all(counters)[0].shape == ((QUEUES + 1) * 2, 8)
+    counters.close()
+
+
+def test_100_000_classes_are_read_every_second_with_5_percent_of_a_core(crowded: Datapath) -> None:
+    """By processor time, which does not count what else the machine does."""
+    counters = counters_of(crowded, stream=True)
+    engine = Engine()
+    engine.set_slots({f"q{slot}": slot for slot in range(1, QUEUES + 1)}, counters)
+    spent_s = []
+    for second in range(8):
+        before_s = time.thread_time()
+        engine.sample(counters, 1e9 + second, 1.0)
+        spent_s.append(time.thread_time() - before_s)
+    counters.close()
+    print(f"{statistics.median(spent_s) * 1000:.1f} ms")
+    assert min(spent_s) < 0.05
