@@ -158,7 +158,9 @@ static __always_inline void weir_set_departure(struct __sk_buff *skb, struct wei
 	/* A local TCP sender paces by itself: the later of both. */
 	if (skb->tstamp_type == BPF_SKB_TSTAMP_DELIVERY_MONO && skb->tstamp >= departure_ns)
 		return;
-	bpf_skb_set_tstamp(skb, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+	/* The helper knows IP alone; what is inside a PPPoE session or behind a tag in the packet has its time in the same place. */
+	if (bpf_skb_set_tstamp(skb, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO))
+		skb->tstamp = departure_ns;
 }
 
 /* Not before the flow's own packet before it. */

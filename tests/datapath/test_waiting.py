@@ -4,8 +4,10 @@ charged twice on the way."""
 
 from __future__ import annotations
 
+import itertools
 import struct
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -93,34 +95,74 @@ def by6(inner: bytes, source: str = INTERNET6, **fields: int) -> bytes:
     return p.ethernet(p.IPV6, p.ipv6(source, CUSTOMER6, inner, **fields))
 
 
+def by_session(inner: bytes) -> bytes:
+    return p.ethernet(p.PPPOE, p.pppoe(p.PPP_IPV4, p.ipv4(INTERNET, CUSTOMER, inner)))
+
+
+def by_tag(inner: bytes) -> bytes:
+    return p.ethernet(p.VLAN, p.vlan(7, p.IPV4, p.ipv4(INTERNET, CUSTOMER, inner)))
+
+
+PORTS = itertools.count(100, 2)
+"""Each test has flows of its own: those of others may have spent what a sparse one may."""
+
+
+@pytest.mark.parametrize("around", [by4, by_session, by_tag])
+def test_bulk_has_its_departure_whatever_is_around_it(
+    router: Loaded, around: Callable[[bytes], bytes]
+) -> None:
+    clock_tk = be_behind(router, 30)
+    port = next(PORTS)
+    departures = [router.egress(around(udp(port))).tstamp_ns for _ in range(4)]
+    assert departures[:2] == [0, 0], "sparse"
+    assert departures[2] == (clock_tk + 2 * cost_tk(1428)) // TICKS_PER_NS
+    assert departures[3] > departures[2]
+
+
+def piece4(offset: int, port: int) -> bytes:
+    return by4(udp(port), fragment=offset or MORE_FRAGMENTS)
+
+
+def piece6(offset: int, port: int) -> bytes:
+    return by6(p.fragment_header(17, offset, udp(port)), next_header=44, source="2001:db8:f::3")
+
+
 @pytest.mark.parametrize(
     ("bulk", "other", "apart"),
     [
-        pytest.param(by4(udp(1)), by4(udp(1)), False, id="one flow"),
-        pytest.param(by4(udp(1)), by4(udp(2)), True, id="ports"),
-        pytest.param(by4(udp(1)), by4(udp(1), protocol=6), True, id="protocols"),
-        pytest.param(by4(udp(1), ihl=7), by4(udp(2), ihl=7), True, id="ports behind options"),
-        pytest.param(by4(udp(1), protocol=47), by4(udp(2), protocol=47), False, id="a tunnel"),
+        pytest.param(lambda n: by4(udp(n)), lambda n: by4(udp(n)), False, id="one flow"),
+        pytest.param(lambda n: by4(udp(n)), lambda n: by4(udp(n + 1)), True, id="ports"),
+        pytest.param(lambda n: by4(udp(n)), lambda n: by4(udp(n), protocol=6), True, id="protocols"),
         pytest.param(
-            by4(udp(1), fragment=MORE_FRAGMENTS), by4(udp(2), fragment=185), False, id="fragments of a packet"
+            lambda n: by4(udp(n), ihl=7), lambda n: by4(udp(n + 1), ihl=7), True, id="ports behind options"
         ),
-        pytest.param(by6(udp(1)), by6(udp(1)), False, id="one flow, v6"),
-        pytest.param(by6(udp(1)), by6(udp(2)), True, id="ports, v6"),
-        pytest.param(by6(udp(1)), by6(udp(1), source="2001:db8:f::2"), True, id="addresses, v6"),
         pytest.param(
-            by6(p.fragment_header(17, 0, udp(1)), next_header=44),
-            by6(p.fragment_header(17, 175, udp(2)), next_header=44),
-            False,
-            id="fragments of a packet, v6",
+            lambda n: by4(udp(n), protocol=47), lambda n: by4(udp(n + 1), protocol=47), False, id="a tunnel"
         ),
+        pytest.param(lambda n: piece4(0, n), lambda n: piece4(185, n + 1), False, id="fragments of a packet"),
+        pytest.param(lambda n: by6(udp(n)), lambda n: by6(udp(n)), False, id="one flow, v6"),
+        pytest.param(lambda n: by6(udp(n)), lambda n: by6(udp(n + 1)), True, id="ports, v6"),
+        pytest.param(
+            lambda n: by6(udp(n)), lambda n: by6(udp(n), source="2001:db8:f::2"), True, id="addresses, v6"
+        ),
+        pytest.param(
+            lambda n: piece6(0, n), lambda n: piece6(175, n + 1), False, id="fragments of a packet, v6"
+        ),
+        pytest.param(
+            lambda n: by_session(udp(n)), lambda n: by_session(udp(n + 1)), True, id="ports in a session"
+        ),
+        pytest.param(lambda n: by_tag(udp(n)), lambda n: by_tag(udp(n + 1)), True, id="ports behind a tag"),
     ],
 )
-def test_flows_are_told_apart(router: Loaded, bulk: bytes, other: bytes, apart: bool) -> None:
+def test_flows_are_told_apart(
+    router: Loaded, bulk: Callable[[int], bytes], other: Callable[[int], bytes], apart: bool
+) -> None:
     """What is not the bulk's flow passes it; what is does not."""
     router.classify(6, p.value6(CUSTOMER6), 128, SLOT)
     be_behind(router, 30)
-    assert [router.egress(bulk).tstamp_ns > 0 for _ in range(3)] == [False, False, True]
-    assert (router.egress(other).tstamp_ns == 0) == apart
+    port = next(PORTS)
+    assert [router.egress(bulk(port)).tstamp_ns > 0 for _ in range(3)] == [False, False, True]
+    assert (router.egress(other(port)).tstamp_ns == 0) == apart
 
 
 def test_a_large_packet_is_not_sparse(router: Loaded) -> None:
