@@ -13,7 +13,7 @@ PYTHON := build/venv/bin/python
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
 
-.PHONY: help deps datapath webui run vm lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-check
+.PHONY: help deps datapath webui run vm lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-life image-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +74,9 @@ test-kernel: build vm-image kernel ## Build and check the product kernel: its pa
 
 image: webui $(STAMPS)/image ## Build the appliance's image (BUILDROOT_DIR= and BR2_DL_DIR= for local copies)
 	@board/image/build appliance
+
+image-life: build $(STAMPS)/image ## What build/images has, on emulated machines: setup, update, the way back, resets, console, other disks (PORT=8080, ONLY=steps)
+	@$(PYTHON) -m lab.image_life --port $(PORT) $(if $(ONLY),--only $(ONLY))
 
 image-check: $(STAMPS)/venv ## Check the external tree, defconfigs and kernel fragments without a download
 	@$(PYTHON) board/image/check.py
