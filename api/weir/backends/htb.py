@@ -16,7 +16,15 @@ from weir.adapters import htb_classes, tc
 from weir.adapters.htb_classes import HtbClass
 from weir.adapters.tc import Qdisc
 from weir.backends.backend import refuse, step
-from weir.backends.htb_tree import classes_of, clock_of, in_tree, inner_slots, slot_of, tree_of
+from weir.backends.htb_tree import (
+    classes_of,
+    clock_of,
+    in_tree,
+    inner_slots,
+    reduced_rates,
+    slot_of,
+    tree_of,
+)
 from weir.backends.leaves import Leaf
 from weir.backends.modes import PortModes
 from weir.compiler.types import ClassSpec, PortSpec, Step
@@ -123,8 +131,8 @@ class HtbBackend:
         changed: Sequence[tuple[ClassSpec | None, ClassSpec]],
         removed: Sequence[ClassSpec],
     ) -> HtbDifference | None:
-        """As `diff` for a plan's classes only; None when the shape of the trees changes and they must be
-        read: a class moves, or gets its first child or loses its last."""
+        """As `diff` for a plan's classes only; None when others may change as well and the trees must be
+        read: a class moves, gets its first child or loses its last, or more is promised than a limit is."""
         if any(old is not None and old.parent_slot != new.parent_slot for old, new in changed):
             return None
         _check_size(wanted)
@@ -136,8 +144,12 @@ class HtbBackend:
         inner, inner_before = inner_slots(wanted.classes), inner_slots(before)
         if any(slot in before and slot in wanted.classes for slot in inner ^ inner_before):
             return None
+        before.update({old.slot: old for old, _ in changed if old is not None})
+        ports = wanted.ports.values()
+        if any(reduced_rates(classes, port) for classes in (before, wanted.classes) for port in ports):
+            return None
         found = HtbDifference()
-        for port in wanted.ports.values():
+        for port in ports:
             tree = TreeDifference(port.ifname)
             for spec in filter(in_tree, removed):
                 own, whole = tc.HTB_OWN | spec.slot, spec.slot

@@ -8,6 +8,7 @@ matches the queue and none of its children is one child more.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,6 +19,8 @@ from weir.compiler.types import ClassSpec, ClockSpec, PortSpec
 UNLIMITED_BPS = 100_000_000_000
 UNLIMITED_BURST_BYTES = 1_250_000
 LEAST_RATE_BPS = 8_000
+LEAST_REDUCED_BPS = 800
+"""Of a class that shares a limit with very many: the least burst lasts 20 s then; the kernel's end at 274."""
 LEAST_BURST_BYTES = 2_000
 
 
@@ -43,37 +46,78 @@ def slot_of(minor: int) -> int:
 
 def tree_of(specs: Mapping[int, ClassSpec], port: PortSpec) -> dict[int, HtbClass]:
     """All classes of a port's tree by minor, those of parents first."""
-    inner, found = inner_slots(specs), {}
-    for spec in sorted(filter(in_tree, specs.values()), key=lambda spec: spec.depth):
-        found.update({item.minor: item for item in classes_of(spec, port, spec.slot in inner)})
+    inner, less, found = inner_slots(specs), reduced_rates(specs, port), {}
+    for spec in _from_the_top(specs):
+        made = classes_of(spec, port, spec.slot in inner, less.get(spec.slot))
+        found.update({item.minor: item for item in made})
     return found
 
 
-def classes_of(spec: ClassSpec, port: PortSpec, is_inner: bool) -> list[HtbClass]:
-    """One queue's classes: its leaf, below an inner class when it has children."""
-    whole = _class(spec, port)
+def reduced_rates(specs: Mapping[int, ClassSpec], port: PortSpec) -> dict[int, int]:
+    """By slot, for classes that cannot have the rate they ask for, in bit/s.
+
+    HTB serves every class its rate, whatever the limits above: where more is promised than a limit is, that
+    would be broken. There all below it get their part, in proportion to what they and those below them
+    were promised (as the share controller does, datapath/share).
+    """
+    tree = _from_the_top(specs)
+    promised = {spec.slot: _asked_bps(spec, port) for spec in tree}
+    below: dict[int, int] = defaultdict(int)
+    for spec in reversed(tree):
+        promised[spec.slot] = max(promised[spec.slot], below[spec.slot])
+        below[spec.parent_slot] += promised[spec.slot]
+    limits: dict[int, float] = {}
+    less: dict[int, int] = {}
+    for spec in tree:
+        limits[spec.slot] = _ceil_bps(spec, port)
+        limit = limits.get(spec.parent_slot, float("inf"))
+        if below[spec.parent_slot] > limit:
+            part = promised[spec.slot] * limit / below[spec.parent_slot]
+            limits[spec.slot] = min(limits[spec.slot], part)
+            if part < _asked_bps(spec, port):
+                less[spec.slot] = max(int(part), LEAST_REDUCED_BPS)
+    return less
+
+
+def _from_the_top(specs: Mapping[int, ClassSpec]) -> list[ClassSpec]:
+    return sorted(filter(in_tree, specs.values()), key=lambda spec: spec.depth)
+
+
+def classes_of(
+    spec: ClassSpec, port: PortSpec, is_inner: bool, rate_bps: int | None = None
+) -> list[HtbClass]:
+    """One queue's classes: its leaf, below an inner class when it has children. `rate_bps`: instead of what
+    it asks for."""
+    whole = _class(spec, port, _asked_bps(spec, port) if rate_bps is None else rate_bps)
     if not is_inner:
         return [replace(whole, minor=HTB_OWN | spec.slot)]
-    rate_bps = min(max(whole.ceil_bps // 1000, LEAST_RATE_BPS), whole.ceil_bps) // 8 * 8
+    own_bps = min(max(whole.ceil_bps // 1000, LEAST_RATE_BPS), whole.ceil_bps) // 8 * 8
     own = replace(
         whole,
         minor=HTB_OWN | spec.slot,
         parent_minor=spec.slot,
-        rate_bps=rate_bps,
-        burst_bytes=max(whole.cburst_bytes * rate_bps // whole.ceil_bps, LEAST_BURST_BYTES),
+        rate_bps=own_bps,
+        burst_bytes=max(whole.cburst_bytes * own_bps // whole.ceil_bps, LEAST_BURST_BYTES),
     )
     return [whole, own]
 
 
-def _class(spec: ClassSpec, port: PortSpec) -> HtbClass:
+def _ceil_bps(spec: ClassSpec, port: PortSpec) -> int:
+    return clock_of(spec, port).rate_bps or UNLIMITED_BPS
+
+
+def _asked_bps(spec: ClassSpec, port: PortSpec) -> int:
     """At the top rate = ceil; below, the rate is the guarantee and the rest is borrowed (tc-htb(8))."""
+    ceil = _ceil_bps(spec, port)
+    if not spec.parent_slot:
+        return ceil
+    return max(min(clock_of(spec, port).guarantee_bps or ceil // 1000, ceil), LEAST_RATE_BPS)
+
+
+def _class(spec: ClassSpec, port: PortSpec, rate: int) -> HtbClass:
     clock = clock_of(spec, port)
-    ceil = clock.rate_bps or UNLIMITED_BPS
     cburst = clock.burst_bytes if clock.rate_bps else UNLIMITED_BURST_BYTES
-    rate = ceil
-    if spec.parent_slot:
-        rate = max(min(clock.guarantee_bps or ceil // 1000, ceil), LEAST_RATE_BPS)
-    ceil = max(ceil, rate)
+    ceil = max(_ceil_bps(spec, port), rate)
     return HtbClass(
         minor=spec.slot,
         parent_minor=spec.parent_slot,
