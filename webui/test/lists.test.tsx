@@ -5,7 +5,7 @@ import { useCallback, useState } from "react";
 import { describe, expect, it } from "vitest";
 import type { QueuesSearch } from "@/app/search";
 import { toggled, unfoldedIn, useUnfolding } from "@/pages/queues/unfolded";
-import { UPDATES } from "./mock/network";
+import { TUNING, UPDATES } from "./mock/network";
 import { mockQueue } from "./mock/state";
 import { mockRouter, renderAt } from "./render";
 
@@ -78,4 +78,13 @@ it("a slot that is being written is not said to have failed", async () => {
   renderAt("/update");
   await screen.findByRole("progressbar");
   expect(screen.queryByText(/is not started/)).toBeNull();
+});
+
+it("an empty list says why it is empty", async () => {
+  router.server.use(http.get("*/api/v1/tuning", () => HttpResponse.json({ ...TUNING, overrides: {}, settings: [] })));
+  const page = renderAt("/tuning");
+  expect(await screen.findByText("No settings are known")).toBeInstanceOf(HTMLElement);
+  page.unmount();
+  renderAt("/tuning?show=overridden");
+  expect(await screen.findByText("Nothing is overridden")).toBeInstanceOf(HTMLElement);
 });

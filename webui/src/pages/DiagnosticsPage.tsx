@@ -142,7 +142,7 @@ function Report({ system }: { system: System }) {
         <SimpleTable caption="Capabilities" columns={CAPABILITY_COLUMNS} rows={system.capabilities} rowKey={(item) => item.id} />
       </Section>
       <Section title="Shaper of each interface" flush>
-        <SimpleTable caption="Shapers" columns={SHAPER_COLUMNS} rows={system.shapers} rowKey={(item) => item.interface} />
+        {system.shapers.length > 0 ? <SimpleTable caption="Shapers" columns={SHAPER_COLUMNS} rows={system.shapers} rowKey={(item) => item.interface} /> : <p className="dim pad">None is shaped now: an interface needs a role, LAN or WAN.</p>}
       </Section>
       <Unshaped />
     </>

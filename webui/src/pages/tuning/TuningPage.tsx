@@ -62,10 +62,24 @@ function Settings({ tuning, show, open, edited }: { tuning: Tuning; show: "all" 
       {rows.length > 0 ? (
         <SimpleTable caption="Settings" columns={columns} rows={rows} rowKey={(setting) => setting.id} rowCurrent={(setting) => setting.id === edited} />
       ) : (
-        <Empty title={words ? "No setting matches" : show === "differs" ? "All is as wanted" : "Nothing is overridden"}>
-          <p className="dim">{show === "differs" ? "The kernel holds every setting that fits this router." : "The product's own values hold. Choose a setting under All to replace one."}</p>
-        </Empty>
+        <NoSettings show={words ? "search" : show} />
       )}
     </Section>
+  );
+}
+
+const NOTHING = {
+  search: ["No setting matches", "The search looks at name, key and reason."],
+  all: ["No settings are known", "The agent tells which there are, and it does not answer now."],
+  differs: ["All is as wanted", "The kernel holds every setting that fits this router."],
+  overridden: ["Nothing is overridden", "The product's own values hold. Choose a setting under All to replace one."],
+} as const;
+
+function NoSettings({ show }: { show: keyof typeof NOTHING }) {
+  const [title, words] = NOTHING[show];
+  return (
+    <Empty title={title}>
+      <p className="dim">{words}</p>
+    </Empty>
   );
 }
