@@ -13,6 +13,7 @@ from pathlib import Path
 _SYS_BPF = 321  # x86-64
 _BPF_MAP_LOOKUP_ELEM, _BPF_MAP_UPDATE_ELEM = 1, 2
 _BPF_PROG_TEST_RUN = 10
+_BPF_PROG_GET_FD_BY_ID = 13
 _BPF_OBJ_GET_INFO_BY_FD = 15
 _BPF_PROG_QUERY = 16
 _TCX_INGRESS, _TCX_EGRESS = 46, 47
@@ -135,6 +136,15 @@ def map_update(map_fd: int, index: int, value: bytes) -> None:
 
 def _element(map_fd: int, key: ctypes.c_uint32, value: ctypes.Array[ctypes.c_char]) -> bytearray:
     return bytearray(struct.pack("<IIQQQ", map_fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
+
+
+def program_of_link(link_fd: int) -> int:
+    """A descriptor of the program that a link runs (struct bpf_link_info: type, id, prog_id)."""
+    found = ctypes.create_string_buffer(64)
+    bpf(_BPF_OBJ_GET_INFO_BY_FD, bytearray(struct.pack("<IIQ", link_fd, 64, ctypes.addressof(found))))
+    return bpf(
+        _BPF_PROG_GET_FD_BY_ID, bytearray(struct.pack("<III", *struct.unpack_from("<I", found, 8), 0, 0))
+    )
 
 
 def program_sizes(program_fd: int) -> tuple[int, int, int]:

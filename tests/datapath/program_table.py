@@ -22,6 +22,7 @@ TC = {
     "weir_ingress": "tc ingress: upload class by source into the mark",
     "weir_egress": "tc egress: class, clocks of all levels, pace, police or HTB",
 }
+READ = {"weir_read": "iterator: the counters of 64 lines a step, for the API"}
 FAST = {
     "weir_fast": "XDP: route, class, clocks; drop, redirect or pass up",
     "weir_fast, flow table": "the same, asking the kernel's flow table and translating addresses",
@@ -60,7 +61,7 @@ class Section(NamedTuple):
         return ".".join(self.kernel.split(".")[:2])
 
     def text(self) -> str:
-        what = TC | FAST
+        what = TC | FAST | READ
         rows = [
             f"| `{name}` | {what[name]} | {f.instructions:,} | {f.code_bytes:,} | {f.walked:,} |"
             for name, f in self.figures.items()
@@ -88,11 +89,17 @@ def measured() -> Section:
     with Datapath.open(None, capacity=64) as datapath:
         if not datapath.flow_reason():
             figures["weir_fast, flow table"] = _figures(datapath, "weir_fast")
+        link = datapath.reader_fd()
+        figures["weir_read"] = _figures_of(bpf_run.program_of_link(link))
+        os.close(link)
     return Section(platform.release(), compiler(), figures)
 
 
 def _figures(datapath: Datapath, program: str) -> Figures:
-    fd = datapath.program_fd(program)
+    return _figures_of(datapath.program_fd(program))
+
+
+def _figures_of(fd: int) -> Figures:
     try:
         return Figures(*bpf_run.program_sizes(fd))
     finally:
