@@ -90,6 +90,14 @@ def test_without_a_configured_mtu_the_one_from_before_comes_back(rig: Rig) -> No
     rig.commit(lan(mtu=1400))
 
 
+def test_another_address_of_the_same_network_takes_the_place_of_the_first(rig: Rig) -> None:
+    """Linux removes an address with the others of its network that came after it, unless told otherwise."""
+    rig.commit(wan(addresses=("203.0.113.9/24",)))
+    assert rig.addresses("wan0") == {"203.0.113.9/24"}
+    rig.commit(wan())
+    assert rig.addresses("wan0") == {"203.0.113.2/24"}
+
+
 def test_an_interface_that_does_not_exist_is_refused_by_name(rig: Rig) -> None:
     head = rig.store.head()
     with pytest.raises(NotFound, match="there is no interface wan7") as refused:

@@ -21,7 +21,12 @@ from weir.compiler.types import NetworkSpec, Step
 from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
 
-FORWARDING = {"net/ipv4/ip_forward": "1", "net/ipv6/conf/all/forwarding": "1"}
+ROUTER_SETTINGS = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv6/conf/all/forwarding": "1",
+    # Else an address takes the others of its network along when it goes: also the one that takes its place.
+    "net/ipv4/conf/all/promote_secondaries": "1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class NetworkBackend:
                 )
                 for name, link in links.items()
             },
-            {name: read_sysctl(name) for name in FORWARDING},
+            {name: read_sysctl(name) for name in ROUTER_SETTINGS},
             self._original_mtus(),
         )
 
@@ -112,7 +117,7 @@ class NetworkBackend:
         wanted = lower_first(wanted)
         found = NetworkDifference(vlan_changes(held.links, wanted))
         if wanted:
-            found.sysctls = {k: v for k, v in FORWARDING.items() if held.sysctls.get(k) not in (v, None)}
+            found.sysctls = {k: v for k, v in ROUTER_SETTINGS.items() if held.sysctls.get(k) not in (v, None)}
         links = {name: state for name, state in held.links.items() if name not in found.vlans.gone}
         made = dict(found.vlans.make)
         mtus = {name: state.mtu for name, state in links.items()}
