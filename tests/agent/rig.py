@@ -131,7 +131,20 @@ class Rig:
         log = self.folder / "agent.log"
         return log.read_text(errors="replace") if log.exists() else ""
 
-    def _spawn(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    def start_dhcp_server(self, *options: str) -> subprocess.Popen[bytes]:
+        """dnsmasq on i0, for leases of two minutes from 203.0.113.50 to .60."""
+        run = [
+            *("dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--user=root", "--no-ping"),
+            *("--interface=i0", "--bind-interfaces", "--dhcp-authoritative"),
+            "--dhcp-range=203.0.113.50,203.0.113.60,255.255.255.0,2m",
+            f"--dhcp-leasefile={self.folder / 'dhcp.leases'}",
+            *("--dhcp-option=option:router,203.0.113.1", "--dhcp-option=option:dns-server,192.0.2.53"),
+        ]
+        return self._spawn("dhcp", [*run, *options], self.internet)
+
+    def _spawn(
+        self, name: str, command: Sequence[str], namespace: str | None = None
+    ) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as output:
             process = subprocess.Popen(
                 command,
@@ -139,7 +152,7 @@ class Rig:
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "PYTHONFAULTHANDLER": "1"},
-                preexec_fn=netns.entering(self.router),
+                preexec_fn=netns.entering(namespace or self.router),
             )
         with (self.folder / "pids").open("a") as pids:
             pids.write(f"{process.pid}\n")

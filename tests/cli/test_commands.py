@@ -184,6 +184,10 @@ def test_interfaces_routes_and_firewall(weir: Weir) -> None:
     assert "uplink" in weir("interface", "list").stdout
     weir("interface", "set", "acme", "--vlan-parent", "wan0", "--vlan-id", "100")
     weir("interface", "set", "acme", "--vlan-protocol", "802.1ad")
+    weir("interface", "set", "wan0", "--dhcp")
+    assert json.loads(weir("interface", "show", "wan0").stdout)["addressing"] == "dhcp"
+    weir("interface", "set", "wan0", "--no-dhcp")
+    assert json.loads(weir("interface", "show", "wan0").stdout)["addressing"] == "static"
     vlan = json.loads(weir("interface", "show", "acme").stdout)["vlan"]
     assert vlan == {"parent": "wan0", "id": 100, "protocol": "802.1ad"}
     weir("route", "add", "0.0.0.0/0", "--via", "192.0.2.254")

@@ -124,6 +124,27 @@ def test_a_vlan_is_configured_and_says_what_it_waits_for(api: Client, world: Wor
     (said,) = waiting.json["warnings"]
     assert (said["code"], said["field"]) == ("vlan-waits", "vlan.parent")
     assert "waits for gone0" in said["message"]
-    assert api("DELETE", "/interfaces/lan0", etag=api("GET", "/interfaces/lan0").json["etag"]).status_code == 422
+    assert (
+        api("DELETE", "/interfaces/lan0", etag=api("GET", "/interfaces/lan0").json["etag"]).status_code == 422
+    )
     whole = {item["id"]: item for item in api("GET", "/interfaces").json["items"]}
     assert whole["acme"]["vlan"]["id"] == 101
+
+
+def test_a_lease_is_shown_and_dhcp_is_chosen(api: Client, world: World) -> None:
+    lease = {
+        "address": "198.51.100.7/24",
+        "server": "198.51.100.1",
+        "gateway": "198.51.100.1",
+        "dns": ["9.9.9.9"],
+    }
+    world.agent.interfaces[1] |= {"lease": {**lease, "expires_at": 1_767_225_600_000}}
+    world.parts.stats.tick()
+    made = api("PUT", "/interfaces/wan0", {"role": "wan", "addressing": "dhcp"})
+    assert made.status_code == 201, made.json
+    assert (made.json["addressing"], made.json["addresses"]) == ("dhcp", [])
+    assert made.json["state"]["lease"] == {**lease, "expires_at": "2026-01-01T00:00:00.000Z"}
+    assert api("GET", "/interfaces/lan0").json["state"]["lease"] is None
+    assert api("PUT", "/interfaces/lan0", {"addressing": "slaac"}).status_code == 422
+    route = {"destination": "10.0.0.0/8", "gateway": "198.51.100.3"}
+    assert api("POST", "/static-routes", route).json["warnings"] == []

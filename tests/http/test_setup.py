@@ -88,6 +88,14 @@ def test_ports_and_the_way_out_are_configured_in_one_revision(new: NewWorld) -> 
     assert new.agent.appliance.zone == "Europe/Berlin"
 
 
+def test_the_provider_may_give_the_address(new: NewWorld) -> None:
+    prepared(new)
+    done = new.ask("POST", {"password": PASSWORD, "wan": {"interface": "wan0", "addressing": "dhcp"}})
+    assert done.status_code == 201, done.json
+    made = new.agent.kernel["interface", "wan0"]
+    assert (made.role, made.addressing, made.addresses) == ("wan", "dhcp", ())
+
+
 @pytest.mark.parametrize(
     ("wrong", "code", "path"),
     [
@@ -99,6 +107,7 @@ def test_ports_and_the_way_out_are_configured_in_one_revision(new: NewWorld) -> 
         ({"lan": port("lan0")}, "invalid", "lan.addresses"),
         ({"lan": port("wan0", "10.1.0.1/24"), "wan": port("wan0")}, "one-port", "wan.interface"),
         ({"wan": port("lan0", "198.51.100.2/30")}, "one-port", "wan.interface"),
+        ({"wan": port("wan0")}, "invalid", "wan.addresses"),
         ({"wan": {**port("wan0"), "gateways": ["nowhere"]}}, "bad-prefix", "wan.gateways"),
         (
             {"wan": {**port("wan0", "198.51.100.2/30"), "gateways": ["198.51.100.9"]}},

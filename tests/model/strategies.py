@@ -141,6 +141,7 @@ interfaces = st.builds(
         max_size=2,
         unique=True,
     ).map(tuple),
+    addressing=st.sampled_from(("static", "static", "dhcp")),
     mtu=st.sampled_from((None, 1000, 1500)),
     domain=st.sampled_from((0, 0, 2)),
     vlan=st.one_of(st.none(), st.none(), vlans),

@@ -49,3 +49,21 @@ describe("a VLAN", () => {
     await waitFor(() => expect(staged("acme")).toMatchObject({ description: "customers of town", vlan: { parent: "lan9", id: 100, protocol: "802.1ad" } }));
   });
 });
+
+describe("a WAN by DHCP", () => {
+  it("shows what the server gave", async () => {
+    renderAt("/interfaces");
+    const row = (await screen.findByRole("button", { name: "wan0" })).closest("tr")!;
+    expect(row.textContent).toContain("198.51.100.7/24 DHCP");
+    expect(within(row).getByTitle(/from 198.51.100.1; gateway 198.51.100.1; DNS 9.9.9.9; until/)).toBeTruthy();
+  });
+
+  it("is chosen in the form", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces?edit=lan0");
+    await user.selectOptions(await screen.findByRole("combobox", { name: "IPv4 address" }), "dhcp");
+    expect(screen.getByRole("textbox", { name: /^Further addresses/ })).toBeTruthy();
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(staged("lan0")).toMatchObject({ addressing: "dhcp", addresses: ["10.64.0.1/16"] }));
+  });
+});

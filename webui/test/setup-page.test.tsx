@@ -43,6 +43,7 @@ describe("the first visit to a new router", () => {
     await type(/LAN address/, "10.1.0.1/24");
     expect(screen.getByText(/https:\/\/10\.1\.0\.1/)).toBeInstanceOf(HTMLElement);
     await user.selectOptions(screen.getByLabelText(/WAN port/), "enp2s0");
+    await user.selectOptions(screen.getByLabelText(/The provider gives/), "static");
     await type(/WAN address/, "198.51.100.2/30");
     await type(/Gateway/, "198.51.100.1");
     await finish();
@@ -51,6 +52,16 @@ describe("the first visit to a new router", () => {
       lan: { interface: "enp1s0", addresses: ["10.1.0.1/24"] },
       wan: { interface: "enp2s0", addresses: ["198.51.100.2/30"], gateways: ["198.51.100.1"] },
     });
+  });
+
+  it("asks the provider for the address of a WAN unless told otherwise", async () => {
+    const { user, passwords, finish } = begin();
+    await passwords(PASSWORD);
+    await user.selectOptions(screen.getByLabelText(/WAN port/), "enp2s0");
+    expect(screen.queryByLabelText(/WAN address/)).toBeNull();
+    await finish();
+    await waitFor(() => expect(router.state.wishes).not.toBeUndefined());
+    expect(router.state.wishes).toMatchObject({ wan: { interface: "enp2s0", addressing: "dhcp", addresses: [], gateways: [] } });
   });
 
   it("shows what was refused, and sends nothing while the passwords differ", async () => {
@@ -69,6 +80,7 @@ describe("the first visit to a new router", () => {
     router.server.use(http.post("*/api/v1/setup", () => HttpResponse.json({ type: "x", title: "x", status: 422, code: "bad-prefix", detail: "interface enp2s0: addresses[0] 'ten' needs a prefix length", path: "interface/enp2s0/addresses[0]", findings: [{ severity: "error", code: "bad-prefix", message: "interface enp2s0: addresses[0] 'ten' needs a prefix length", kind: "interface", id: "enp2s0", field: "addresses[0]" }] }, { status: 422 })));
     await passwords(PASSWORD);
     await user.selectOptions(screen.getByLabelText(/WAN port/), "enp2s0");
+    await user.selectOptions(screen.getByLabelText(/The provider gives/), "static");
     await type(/WAN address/, "ten");
     await finish();
     const said = await screen.findByText("'ten' needs a prefix length");

@@ -159,6 +159,22 @@ class Links:
             tolerate=(errno.EEXIST,),
         )
 
+    def limit_address(self, name: str, text: str, seconds: int) -> None:
+        """An address of ours is removed by the kernel after so many seconds from now, unless told again."""
+        index, (host, length) = self.link(name).index, _split(text)
+        self._change(
+            f"{name}: address {text} for {seconds} s",
+            lambda: self._netlink.addr(
+                "replace",
+                index=index,
+                address=host,
+                prefixlen=length,
+                proto=OUR_PROTO,
+                preferred_lft=seconds,
+                valid_lft=seconds,
+            ),
+        )
+
     def remove_address(self, name: str, text: str) -> None:
         index, (host, length) = self.link(name).index, _split(text)
         self._change(

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from weir.agent.dhcp_client import Lease
 from weir.agent.differences import differences, merged
 from weir.agent.drift import DriftLog
 from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
@@ -41,6 +42,7 @@ from weir.store import ConfigStore, Pending
 log = logging.getLogger(__name__)
 
 MAX_STEPS = 1000
+LEASED: tuple[Part, ...] = ("network", "routes")
 SLICE = 500
 """Entries compared in one hold of the lock: about 5 ms."""
 PAUSE_S = 0.002
@@ -107,6 +109,11 @@ class Engine:
             if not self._loaded:
                 self._load(self.store)
             return True
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the document is the store's."""
+        return self._loaded
 
     def pending(self) -> Pending | None:
         """The change that waits for its confirmation, as the store has it now."""
@@ -229,6 +236,12 @@ class Engine:
             synced = self.kernel.sync(self.compiled, parts)
             self._note(synced, "drift", parts)
             return synced
+
+    def take_lease(self, ifname: str, lease: Lease | None) -> None:
+        """A DHCP server gave or refused an address: bring it to the kernel. That is no drift."""
+        with self.lock:
+            if self.kernel.leases.note(ifname, lease) and self._loaded:
+                self._note(self.kernel.sync(self.compiled, LEASED), "lease", LEASED)
 
     def tables_agree(self) -> bool:
         """Compare all classes and prefixes in short holds of the lock, so that no change has to wait.

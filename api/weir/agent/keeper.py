@@ -26,6 +26,7 @@ TABLES_SCAN_S = 300.0
 HEAD_POLL_S = 2.0
 SIZES_S = 5.0
 REST_S = 5.0
+LEASES_S = 1.0
 RETRY_S = 5.0
 QUIET_S, BURST_LIMIT_S = 0.1, 1.0
 
@@ -47,11 +48,13 @@ class Keeper:
         *,
         scan_s: float = SCAN_S,
         fit_sizes: Callable[[], None] = lambda: None,
+        follow_leases: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
         self._events = events
         self._scan_s = scan_s
         self._fit_sizes = fit_sizes
+        self._follow_leases = follow_leases
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
         now = time.monotonic()
@@ -62,6 +65,7 @@ class Keeper:
             "minute": now,
             "sizes": now,
             "rest": now,
+            "leases": now,
         }
 
     def start(self) -> None:
@@ -102,6 +106,7 @@ class Keeper:
             "minute": self._pass_time,
             "sizes": self._look_at_sizes,
             "rest": self._rest,
+            "leases": self._look_at_leases,
         }
         for name, task in tasks.items():
             if time.monotonic() >= self._due[name]:
@@ -135,6 +140,10 @@ class Keeper:
     def _look_at_sizes(self) -> float:
         self._fit_sizes()
         return SIZES_S
+
+    def _look_at_leases(self) -> float:
+        self._follow_leases()
+        return LEASES_S
 
     def _rest(self) -> float:
         self._engine.rest()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
+from weir.agent.leases import Leases
 from weir.backends.backend import Backend
 from weir.backends.fast import Sight
 from weir.backends.firewall import FirewallBackend, FirewallWanted
@@ -71,9 +72,11 @@ class Kernel:
         htb: HtbBackend,
         ports: PortsBackend,
         routes: RoutesBackend,
+        leases: Leases | None = None,
     ) -> None:
         self.firewall, self.network, self.tuning, self.tables = firewall, network, tuning, tables
         self.htb, self.ports, self.routes = htb, ports, routes
+        self.leases = leases or Leases(None)
         self.decisions: dict[str, Decision] = {}
 
     def execute(self, plan: Plan, before: Compiled) -> Timing:
@@ -147,14 +150,13 @@ class Kernel:
         """One per touched part; a difference is worked out when the parts before it are done."""
         makers: list[Callable[[], Job | None]] = []
         rules = before.firewall if plan.firewall is None else plan.firewall[1]
+        network = after(before.network, plan.network, _ifname)
         if plan.firewall is not None:
             # What the new rules must see goes up the stack before they are there, so that none gets past.
             makers.append(lambda: self._ports_job(before.shaping.ports, rules, tighten=True))
             makers.append(lambda: self._firewall_job(before.shaping.ports, rules))
         if plan.network:
-            makers.append(
-                lambda: self._job("network", self.network, after(before.network, plan.network, _ifname))
-            )
+            makers.append(lambda: self._job("network", self.network, self.leases.on(network)))
         overrides = plan.tuning
         if overrides is not None:
             makers.append(lambda: self._job("tuning", self.tuning, overrides[1]))
@@ -166,8 +168,9 @@ class Kernel:
             ports = after(before.shaping.ports, plan.shaping.ports, _ifname)
             makers.append(lambda: self._ports_job(ports, rules))
             makers.append(lambda: self._firewall_job(ports, rules))
-        if plan.routes:
-            makers.append(lambda: self._job("routes", self.routes, after(before.routes, plan.routes, _id)))
+        if plan.routes or _leased(plan):
+            routes = after(before.routes, plan.routes, _id)
+            makers.append(lambda: self._job("routes", self.routes, self.leases.routes(network, routes)))
         return makers
 
     def _job(self, part: Part, backend: Backend[Any, Any, Any], wanted: object) -> Job:
@@ -227,7 +230,7 @@ class Kernel:
             devices = self.ports.flow_devices(self.decisions)
             return self.firewall, FirewallWanted(wanted.firewall, devices)
         if part == "network":
-            return self.network, wanted.network
+            return self.network, self.leases.on(wanted.network)
         if part == "tuning":
             return self.tuning, wanted.tuning
         if part == "tables":
@@ -236,7 +239,7 @@ class Kernel:
             return self.htb, HtbWanted(self._htb_ports(shaping.ports), shaping.classes)
         if part == "ports":
             return self.ports, ports
-        return self.routes, wanted.routes
+        return self.routes, self.leases.routes(wanted.network, wanted.routes)
 
 
 def _verify(job: Job) -> None:
@@ -254,9 +257,15 @@ def touched(plan: Plan) -> list[Part]:
         "tables": bool(shaping.classes or shaping.prefixes),
         "htb": bool(shaping.classes or shaping.ports),
         "ports": bool(shaping.ports or plan.firewall is not None),
-        "routes": bool(plan.routes),
+        "routes": bool(plan.routes or _leased(plan)),
     }
     return [part for part in PARTS if flags[part]]
+
+
+def _leased(plan: Plan) -> bool:
+    """Whether it touches an interface whose lease brings routes."""
+    changed = [*(spec for pair in plan.network.set for spec in pair), *plan.network.removed]
+    return any(spec is not None and spec.dhcp for spec in changed)
 
 
 def after(before: Mapping[Any, T], delta: Delta[T], key: Callable[[T], Any]) -> Mapping[Any, T]:

@@ -37,10 +37,12 @@ from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, logs
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
+from weir.agent.dhcp_clients import DhcpClients
 from weir.agent.engine import Engine
 from weir.agent.handlers import Handlers
 from weir.agent.keeper import Keeper
 from weir.agent.kernel import Kernel
+from weir.agent.leases import Leases
 from weir.agent.merging import Merging
 from weir.agent.notify import notify
 from weir.agent.sharing import Sharing
@@ -134,13 +136,14 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
             datapath, links, modes, FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off)
         ),
         routes=RoutesBackend(frr),
+        leases=Leases(state_dir / "leases.json"),
     )
     events = Events()
     stack.callback(events.close)
     refusing = partial(capacity.explaining, lines.capacity)
     engine = Engine(kernel, Sharing(share), options.database, lines.capacity, refusing=refusing)
-    merging = Merging(links, lambda: dict(kernel.decisions), lambda: share.state().slowest_bps)
-    keeper = Keeper(engine, events, scan_s=options.scan_interval_s, fit_sizes=merging.fit)
+    dhcp = DhcpClients(links, kernel.leases, engine.take_lease)
+    keeper = _keeper(options, engine, events, links, dhcp, share)
     found = capabilities.Capabilities(refusals, frr, options.library)
     handlers = Handlers(engine, keeper, datapath, links, found)
     updates = Updates(
@@ -151,6 +154,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     server = _server(options, {**handlers.table(), **updates.table(), **appliance.table()}, handlers.closed)
     server.start()
     stack.callback(server.stop)
+    stack.callback(dhcp.stop)
     keeper.start()
     stack.callback(keeper.stop)
     found.probe(partial(_without_pacing, modes, engine), after_s=options.probe_after_s)
@@ -160,6 +164,25 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     wait_for_signal()
     notify("STOPPING=1")
     log.info("stopping; the kernel goes on as it is")
+
+
+def _keeper(
+    options: argparse.Namespace,
+    engine: Engine,
+    events: Events,
+    links: Links,
+    dhcp: DhcpClients,
+    share: ShareController,
+) -> Keeper:
+    """With what it looks after besides the engine: sizes of merged packets, and leases once it is loaded."""
+    merging = Merging(links, lambda: dict(engine.kernel.decisions), lambda: share.state().slowest_bps)
+    return Keeper(
+        engine,
+        events,
+        scan_s=options.scan_interval_s,
+        fit_sizes=merging.fit,
+        follow_leases=lambda: dhcp.follow(engine.compiled.network) if engine.loaded else None,
+    )
 
 
 def _server(

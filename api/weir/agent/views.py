@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from weir.adapters.datapath_records import Port, PortCounters, Role
 from weir.adapters.ethtool import speed_bps
 from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes, system_figures
+from weir.agent.dhcp_client import Lease, since_boot_s
 from weir.backends.modes import Decision
 from weir.backends.vlans import vlan_of
 
@@ -22,7 +24,9 @@ class Reads(Protocol):
     def port_counters(self) -> dict[str, PortCounters]: ...
 
 
-def interfaces(links: Links, datapath: Reads, decisions: Mapping[str, Decision]) -> list[dict[str, Any]]:
+def interfaces(
+    links: Links, datapath: Reads, decisions: Mapping[str, Decision], leases: Mapping[str, Lease]
+) -> list[dict[str, Any]]:
     """Every interface of the router but loopback, by name."""
     addresses: dict[int, list[str]] = {}
     for address in links.addresses():
@@ -47,6 +51,7 @@ def interfaces(links: Links, datapath: Reads, decisions: Mapping[str, Decision])
             "speed_bps": speed_bps(name),
             "tx_queues": link.tx_queues,
             "addresses": sorted(addresses.get(link.index, ())),
+            "lease": _lease(leases[name]) if name in leases else None,
             "qdisc": link.qdisc,
             "shaper": _shaper(port, decisions.get(name)),
             "unshaped_packets": unshaped[name].packets if name in unshaped else {},
@@ -60,6 +65,18 @@ def interfaces(links: Links, datapath: Reads, decisions: Mapping[str, Decision])
 def system() -> dict[str, Any]:
     """Figures of the machine, and of this process."""
     return {**system_figures(), "agent_rss_bytes": resident_bytes()}
+
+
+def _lease(lease: Lease) -> dict[str, Any]:
+    """The end by the clock on the wall, in ms."""
+    left_s = lease.expires_at - since_boot_s()
+    return {
+        "address": lease.address,
+        "server": lease.server,
+        "gateway": next((gateway for to, gateway in lease.routes if to == "0.0.0.0/0"), None),
+        "dns": list(lease.dns),
+        "expires_at": int((time.time() + left_s) * 1000),
+    }
 
 
 def _shaper(port: Port | None, decision: Decision | None) -> dict[str, Any] | None:

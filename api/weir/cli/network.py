@@ -75,6 +75,10 @@ def show_interface(session: Session, name: str) -> None:
 @click.argument("name")
 @click.option("--role", type=click.Choice(("lan", "wan", "none")))
 @click.option("--address", "addresses", multiple=True, help="ADDRESS/LENGTH; replaces all; may be repeated.")
+@click.option(
+    "--dhcp", "addressing", flag_value="dhcp", default=None, help="IPv4 address and routes by DHCP."
+)
+@click.option("--no-dhcp", "addressing", flag_value="static")
 @click.option("--mtu", type=int)
 @click.option("--description")
 @click.option("--overhead-bytes", type=int)

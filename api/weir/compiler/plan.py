@@ -289,7 +289,8 @@ def _interface_text(old: NetworkSpec | None, new: NetworkSpec) -> str:
     state = "up" if new.up else "down"
     mtu = f" mtu {new.mtu}" if new.mtu else ""
     vlan = f" {new.vlan.text}," if new.vlan else ""
-    return f"{new.ifname}{vlan} {state}{mtu} {' '.join(new.addresses) or 'without address'}"
+    addresses = " ".join([*new.addresses, *(["DHCP"] if new.dhcp else [])])
+    return f"{new.ifname}{vlan} {state}{mtu} {addresses or 'without address'}"
 
 
 def _route_text(old: RouteSpec | None, new: RouteSpec) -> str:

@@ -65,6 +65,7 @@ def _network(item: Interface, document: Document) -> NetworkSpec:
         mtu=item.mtu,
         description=item.description,
         vlan=item.vlan,
+        dhcp=item.addressing == "dhcp" and not item.disabled,
     )
 
 

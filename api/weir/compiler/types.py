@@ -170,6 +170,8 @@ class NetworkSpec:
     description: str
     vlan: Vlan | None = None
     """Of an interface that the router makes; without an MTU of its own it has its parent's."""
+    dhcp: bool = False
+    """An address and routes are asked for; those of a lease come on top of what is configured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from weir.http import editing
 from weir.http.context import Context, me
-from weir.http.rendering import findings_json, object_json, read_number
+from weir.http.rendering import findings_json, moment, object_json, read_number
 from weir.model import codec
 from weir.model.objects import Interface
 from weir.model.problem import Finding, NotFound
@@ -78,6 +78,7 @@ def _state(kernel: Json) -> Json:
         "up": bool(kernel.get("up")),
         "speed_bps": kernel.get("speed_bps"),
         "addresses": list(kernel.get("addresses", ())),
+        "lease": _lease(kernel.get("lease")),
         "qdisc": kernel.get("qdisc") or None,
         "shaper": shaper.get("mode"),
         "shaper_reason": shaper.get("reason") or None,
@@ -85,3 +86,7 @@ def _state(kernel: Json) -> Json:
         "fast_path": shaper.get("fast_path"),
         "fast_path_reason": shaper.get("fast_path_reason") or None,
     }
+
+
+def _lease(lease: Json | None) -> Json | None:
+    return None if lease is None else {**lease, "expires_at": moment(lease["expires_at"])}

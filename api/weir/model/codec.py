@@ -160,6 +160,7 @@ def _read_interface(reader: Reader) -> Interface:
         id=reader.id,
         role=reader.one_of("role", "none", ("lan", "wan", "none")),
         addresses=reader.list_of("addresses", limits.MAX_ADDRESSES, parse_address),
+        addressing=reader.one_of("addressing", "static", ("static", "dhcp")),
         mtu=reader.optional_integer("mtu", limits.MIN_MTU_BYTES, limits.MAX_MTU_BYTES),
         description=read_note(reader, "description"),
         overhead_bytes=reader.integer(

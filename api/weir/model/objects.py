@@ -113,13 +113,14 @@ class Interface:
     """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length.
 
     `domain`: which targets hold behind it, `10.0.0.0/24@2` only where it is 2. One with a `vlan` is made by
-    the router, any other is there or not.
+    the router, any other is there or not. `addressing` "dhcp": IPv4 by DHCP, beside the `addresses`.
     """
 
     kind: ClassVar[Kind] = "interface"
     id: str
     role: Literal["lan", "wan", "none"] = "none"
     addresses: tuple[str, ...] = ()
+    addressing: Literal["static", "dhcp"] = "static"
     mtu: int | None = None
     description: str = ""
     overhead_bytes: int = 0

@@ -159,6 +159,8 @@ def _require_reach(wishes: Wishes, before: Set[str]) -> None:
     if wan is not None and wan.id in ({lan.id} if lan is not None else before):
         raise Invalid("LAN and WAN need a port each", code="one-port", path="wan.interface")
     networks = [ipaddress.ip_interface(text).network for text in wan.addresses] if wan is not None else []
+    if wan is not None and wan.addressing == "static" and not wan.addresses:
+        raise Invalid("a WAN needs an address, or DHCP that asks for one", path="wan.addresses")
     for gateway in map(ipaddress.ip_address, wishes.gateways):
         if not any(gateway in network for network in networks):
             raise Invalid(

@@ -1915,6 +1915,14 @@ export interface components {
             id: number;
             protocol: string;
         };
+        Lease: {
+            address: string;
+            server: string;
+            gateway: string | null;
+            dns: string[];
+            /** @description It is prolonged at half of its time. */
+            expires_at: string;
+        };
         InterfaceState: {
             index: number;
             kind: string;
@@ -1925,6 +1933,8 @@ export interface components {
             up: boolean;
             speed_bps: number | null;
             addresses: string[];
+            /** @description null: no DHCP, or no server has answered yet. */
+            lease: components["schemas"]["Lease"] | null;
             qdisc: string | null;
             /** @description The method in force, or null. */
             shaper: string | null;
@@ -1943,6 +1953,7 @@ export interface components {
             configured: boolean;
             role: string;
             addresses: string[];
+            addressing: string;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -1976,6 +1987,12 @@ export interface components {
              */
             role: "lan" | "wan" | "none";
             addresses?: string[] | null;
+            /**
+             * @description dhcp: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
             /** @default null */
             mtu: number | null;
             /** @default  */
@@ -2015,6 +2032,11 @@ export interface components {
             /** @enum {string|null} */
             role?: "lan" | "wan" | "none" | null;
             addresses?: string[] | null;
+            /**
+             * @description dhcp: an IPv4 address and routes by DHCP, beside the addresses.
+             * @enum {string|null}
+             */
+            addressing?: "static" | "dhcp" | null;
             mtu?: number | null;
             description?: string | null;
             overhead_bytes?: number | null;
@@ -2666,8 +2688,13 @@ export interface components {
         };
         WanChoice: {
             interface: string;
-            /** @description With prefix length, such as 192.168.88.1/24. */
-            addresses: string[];
+            addresses?: string[];
+            /**
+             * @description dhcp: address and way to the internet from the provider.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
             /** @description The way to the internet, one of each family. */
             gateways?: string[];
         };

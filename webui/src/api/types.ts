@@ -9,6 +9,7 @@ export type QueueInput = Schemas["QueueInput"];
 export type QueueType = Schemas["QueueType"];
 export type QueueTypeInput = Schemas["QueueTypeInput"];
 export type Interface = Schemas["Interface"];
+export type Lease = Schemas["Lease"];
 export type InterfaceInput = Schemas["InterfaceInput"];
 export type StaticRoute = Schemas["StaticRoute"];
 export type StaticRouteInput = Schemas["StaticRouteInput"];

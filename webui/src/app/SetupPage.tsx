@@ -11,6 +11,10 @@ import { Note } from "@/ui/blocks";
 import { draftOf, fieldOf, newAddress, portText, wishesOf, type SetupDraft } from "./setupDraft";
 import classes from "./SignIn.module.css";
 
+const WAYS = [
+  { value: "dhcp", label: "by DHCP: nothing to fill in" },
+  { value: "static", label: "in a letter: a fixed one" },
+];
 /** An answer that has not come by then went out over an address that the router left. */
 const MOVED_AFTER_MS = 20_000;
 const zones = (): string[] => ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
@@ -113,6 +117,9 @@ function Ports({ setup, draft, put, errors }: FieldsProps) {
       <TextInput size="sm" label="LAN address" description="The router's own, with prefix length: 192.168.88.1/24" required value={draft.lanAddress} error={errors.lanAddress} onChange={(event) => put({ lanAddress: event.currentTarget.value })} />
       <NativeSelect size="sm" label="WAN port" description="Faces the internet." data={[{ value: "", label: "none yet" }, ...ports.filter((port) => port.value !== draft.lan)]} value={draft.wan} error={errors.wan} onChange={(event) => put({ wan: event.currentTarget.value })} />
       {draft.wan ? (
+        <NativeSelect size="sm" label="The provider gives the address" data={WAYS} value={draft.wanBy} error={errors.wanBy} onChange={(event) => put({ wanBy: event.currentTarget.value as SetupDraft["wanBy"] })} />
+      ) : null}
+      {draft.wan && draft.wanBy === "static" ? (
         <>
           <TextInput size="sm" label="WAN address" description="With prefix length, as the provider gave it: 198.51.100.2/30" required value={draft.wanAddress} error={errors.wanAddress} onChange={(event) => put({ wanAddress: event.currentTarget.value })} />
           <TextInput size="sm" label="Gateway" description="The provider's router. Empty: no way out yet." value={draft.gateway} error={errors.gateway} onChange={(event) => put({ gateway: event.currentTarget.value })} />

@@ -11,13 +11,14 @@ export interface SetupDraft {
   lan: string;
   lanAddress: string;
   wan: string;
+  wanBy: "static" | "dhcp";
   wanAddress: string;
   gateway: string;
 }
 
 export const draftOf = (setup: Setup): SetupDraft => ({
   password: "", again: "", zone: Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC",
-  lan: setup.lan?.interface ?? setup.ports[0]?.id ?? "", lanAddress: setup.lan?.address ?? "192.168.88.1/24", wan: "", wanAddress: "", gateway: "",
+  lan: setup.lan?.interface ?? setup.ports[0]?.id ?? "", lanAddress: setup.lan?.address ?? "192.168.88.1/24", wan: "", wanBy: "dhcp", wanAddress: "", gateway: "",
 });
 
 const words = (text: string): string[] => text.split(/[\s,;]+/).filter(Boolean);
@@ -29,9 +30,14 @@ export function wishesOf(draft: SetupDraft, setup: Setup): SetupWishes {
     password: draft.password,
     time_zone: draft.zone,
     lan: sameLan || draft.lan === "" ? null : { interface: draft.lan, addresses: words(draft.lanAddress) },
-    wan: draft.wan === "" ? null : { interface: draft.wan, addresses: words(draft.wanAddress), gateways: words(draft.gateway) },
+    wan: draft.wan === "" ? null : wanOf(draft),
   };
 }
+
+const wanOf = (draft: SetupDraft): SetupWishes["wan"] =>
+  draft.wanBy === "dhcp"
+    ? { interface: draft.wan, addressing: "dhcp", addresses: [], gateways: [] }
+    : { interface: draft.wan, addressing: "static", addresses: words(draft.wanAddress), gateways: words(draft.gateway) };
 
 /** `enp1s0, cable in, 1 Gbit/s, 02:00:00:00:00:01`: enough to find the socket at the back of the machine. */
 export function portText(port: SetupPort): string {
@@ -42,7 +48,7 @@ export function portText(port: SetupPort): string {
 /** Where the router answers from now on, when that is another place than this page's. */
 export const newAddress = (wishes: SetupWishes): string | null => wishes.lan?.addresses[0]?.split("/")[0] ?? null;
 
-const FIELDS: Record<string, keyof SetupDraft> = { password: "password", time_zone: "zone", "lan.interface": "lan", "lan.addresses": "lanAddress", "wan.interface": "wan", "wan.addresses": "wanAddress", "wan.gateways": "gateway" };
+const FIELDS: Record<string, keyof SetupDraft> = { password: "password", time_zone: "zone", "lan.interface": "lan", "lan.addresses": "lanAddress", "wan.interface": "wan", "wan.addressing": "wanBy", "wan.addresses": "wanAddress", "wan.gateways": "gateway" };
 
 /** The field that a refusal is about; none when it is about the whole. */
 export function fieldOf(problem: ApiProblem, draft: SetupDraft): keyof SetupDraft | null {

@@ -9,6 +9,7 @@ export interface InterfaceValues {
   name: string;
   role: InterfaceInput["role"];
   addresses: string;
+  addressing: InterfaceInput["addressing"];
   mtu: string;
   description: string;
   overhead: string;
@@ -22,10 +23,10 @@ export interface InterfaceValues {
   disabled: boolean;
 }
 
-export const NEW_VLAN: InterfaceValues = { name: "", role: "lan", addresses: "", mtu: "", description: "", overhead: "0", shaper: "auto", fastPath: "auto", domain: "0", isVlan: true, parent: "", tag: "", protocol: "802.1Q", disabled: false };
+export const NEW_VLAN: InterfaceValues = { name: "", role: "lan", addresses: "", addressing: "static", mtu: "", description: "", overhead: "0", shaper: "auto", fastPath: "auto", domain: "0", isVlan: true, parent: "", tag: "", protocol: "802.1Q", disabled: false };
 
 export const valuesOf = (item: Interface): InterfaceValues => ({
-  name: item.id, role: item.role as InterfaceValues["role"], addresses: item.addresses.join("\n"), mtu: item.mtu === null ? "" : String(item.mtu), description: item.description,
+  name: item.id, role: item.role as InterfaceValues["role"], addresses: item.addresses.join("\n"), addressing: item.addressing as InterfaceValues["addressing"], mtu: item.mtu === null ? "" : String(item.mtu), description: item.description,
   overhead: String(item.overhead_bytes), shaper: item.shaper as InterfaceValues["shaper"], fastPath: item.fast_path as InterfaceValues["fastPath"], domain: String(item.domain),
   isVlan: item.vlan !== null, parent: item.vlan?.parent ?? "", tag: item.vlan ? String(item.vlan.id) : "", protocol: (item.vlan?.protocol ?? "802.1Q") as Protocol, disabled: item.disabled,
 });
@@ -41,7 +42,7 @@ export function readInterface(values: InterfaceValues): { id: string; input: Int
   if (!/^-?\d+$/.test(values.overhead.trim())) messages["overhead_bytes"] = "A number of bytes, such as 0 or 18.";
   if (!/^\d{1,2}$/.test(values.domain.trim())) messages["domain"] = "A number from 0 to 15.";
   const input: InterfaceInput = {
-    role: values.role, addresses: splitTargets(values.addresses), mtu: values.mtu.trim() === "" ? null : Number(values.mtu), description: values.description,
+    role: values.role, addresses: splitTargets(values.addresses), addressing: values.addressing, mtu: values.mtu.trim() === "" ? null : Number(values.mtu), description: values.description,
     overhead_bytes: Number(values.overhead), shaper: values.shaper, fast_path: values.fastPath, domain: Number(values.domain),
     vlan: values.isVlan ? { parent: values.parent, id: Number(values.tag), protocol: values.protocol } : null, disabled: values.disabled,
   };

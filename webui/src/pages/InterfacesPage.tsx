@@ -7,7 +7,7 @@ import { useLiveInterfaces } from "@/api/live";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { interfacesQuery } from "@/api/queries";
-import type { Change, Interface } from "@/api/types";
+import type { Change, Interface, Lease } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
 import { useKeys } from "@/app/keyboard";
 import { InterfaceFields } from "@/forms/InterfaceFields";
@@ -16,6 +16,7 @@ import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
+import { stampText } from "@/ui/format";
 import { longRate, shortRate } from "@/ui/rates";
 import { Split } from "@/ui/Split";
 
@@ -34,11 +35,23 @@ function DropsCell({ id }: { id: string }) {
   return <span data-live data-zero={drops === 0} title={`received ${perSecond(stats.rx_drops_ps)}, sent ${perSecond(stats.tx_drops_ps)}`}>{perSecond(drops)}</span>;
 }
 
-const Addresses = ({ list }: { list: readonly string[] }) => (
-  <span className="mono nowrap">
-    {list.length === 0 ? "–" : list.map((address) => <div key={address}>{address}</div>)}
-  </span>
-);
+/** Those that are configured, or else the kernel's; with what a DHCP server gave. */
+function Addresses({ item }: { item: Interface }) {
+  const lease = item.state?.lease ?? null;
+  const own = item.addresses.length > 0 || item.addressing === "dhcp" ? item.addresses : (item.state?.addresses ?? []);
+  return (
+    <span className="mono nowrap">
+      {own.map((address) => <div key={address}>{address}</div>)}
+      {lease ? <div title={leaseWords(lease)}>{lease.address} <span className="dim">DHCP</span></div> : null}
+      {lease === null && item.addressing === "dhcp" ? <span className="dim">{item.disabled ? "DHCP" : "no DHCP answer yet"}</span> : null}
+      {own.length === 0 && item.addressing !== "dhcp" ? "–" : null}
+    </span>
+  );
+}
+
+const leaseWords = (lease: Lease) => [
+  `from ${lease.server}`, lease.gateway ? `gateway ${lease.gateway}` : "no gateway", lease.dns.length > 0 ? `DNS ${lease.dns.join(", ")}` : "no DNS server", `until ${stampText(lease.expires_at)} unless prolonged`,
+].join("; ");
 
 /** What it is made of: a VLAN as it is configured, or one of the kernel that is not. */
 const Link = ({ item }: { item: Interface }) => {
@@ -82,7 +95,7 @@ export default function InterfacesPage() {
     { id: "rate", title: "Received / sent", numeric: true, render: (item) => <LiveCells id={item.id} /> },
     { id: "drops", title: "Drops/s", numeric: true, render: (item) => <DropsCell id={item.id} /> },
     { id: "speed", title: "Speed", numeric: true, render: (item) => (item.state?.speed_bps ? shortRate(item.state.speed_bps) : null) },
-    { id: "addresses", title: "Addresses", render: (item) => <Addresses list={item.addresses.length > 0 ? item.addresses : (item.state?.addresses ?? [])} /> },
+    { id: "addresses", title: "Addresses", render: (item) => <Addresses item={item} /> },
     { id: "shaper", title: "Shaper", width: "24%", render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state?.shaper ?? "none"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
     { id: "fast-path", title: "Fast path", width: "26%", render: (item) => <span title={item.state?.fast_path_reason ?? ""}>{FAST_PATH_STATES[item.state?.fast_path ?? "off"]}{item.state?.fast_path === "off" && item.state.fast_path_reason ? <span className="dim"> {item.state.fast_path_reason}</span> : null}</span> },
     { id: "mtu", title: "MTU", numeric: true, render: (item) => item.state?.mtu ?? item.mtu ?? "–" },

@@ -8,8 +8,12 @@ const API = "*/api/v1";
 const page = (items: unknown[]) => HttpResponse.json({ items, next_cursor: null, total: items.length });
 
 const port = (id: string, role: string, address: string): Interface => ({
-  id, configured: true, role, addresses: [address], mtu: null, description: role === "lan" ? "customers" : "provider", overhead_bytes: 0, shaper: "auto", fast_path: "auto", domain: 0, vlan: null, disabled: false, etag: "r1", warnings: [],
-  state: { index: 2, kind: "veth", vlan: null, mac: "02:00:00:00:00:01", mtu: 1500, up: true, speed_bps: 1e10, addresses: [address], qdisc: "noqueue", shaper: "police", shaper_reason: "this kernel has no fq", hook: "tcx", fast_path: "on", fast_path_reason: "XDP forwards what conforms" },
+  id, configured: true, role, addresses: [address], addressing: "static", mtu: null, description: role === "lan" ? "customers" : "provider", overhead_bytes: 0, shaper: "auto", fast_path: "auto", domain: 0, vlan: null, disabled: false, etag: "r1", warnings: [],
+  state: { index: 2, kind: "veth", vlan: null, mac: "02:00:00:00:00:01", mtu: 1500, up: true, speed_bps: 1e10, addresses: [address], lease: null, qdisc: "noqueue", shaper: "police", shaper_reason: "this kernel has no fq", hook: "tcx", fast_path: "on", fast_path_reason: "XDP forwards what conforms" },
+});
+const byDhcp = (item: Interface): Interface => ({
+  ...item, addresses: [], addressing: "dhcp",
+  state: item.state && { ...item.state, lease: { address: "198.51.100.7/24", server: "198.51.100.1", gateway: "198.51.100.1", dns: ["9.9.9.9"], expires_at: "2026-01-01T12:00:00Z" } },
 });
 /** A VLAN whose port is not there. */
 const waiting: Interface = { ...port("acme", "lan", "10.65.0.1/24"), vlan: { parent: "lan9", id: 100, protocol: "802.1ad" }, state: null, warnings: [{ severity: "warning", code: "vlan-waits", message: "VLAN acme waits for lan9, which this router does not have now", kind: "interface", id: "acme", field: "vlan.parent" }] };
@@ -50,7 +54,7 @@ const report: ImportReport = {
 /** The lists that no test changes. */
 export function networkHandlers(state: MockState): HttpHandler[] {
   return [
-    http.get(`${API}/interfaces`, () => page([port("lan0", "lan", "10.64.0.1/16"), port("wan0", "wan", "198.51.100.2/24"), waiting])),
+    http.get(`${API}/interfaces`, () => page([port("lan0", "lan", "10.64.0.1/16"), byDhcp(port("wan0", "wan", "198.51.100.7/24")), waiting])),
     http.get(`${API}/queue-types`, () => page([type])),
     http.get(`${API}/static-routes`, () => page([route])),
     http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),

@@ -98,7 +98,8 @@ def _gateways(texts: list[str]) -> tuple[str, ...]:
 def _port(chosen: dict[str, Any] | None, role: str) -> Interface | None:
     if chosen is None:
         return None
-    fields = {"id": chosen["interface"], "role": role, "addresses": chosen["addresses"]}
+    fields: dict[str, Any] = {name: chosen[name] for name in ("addresses", "addressing") if name in chosen}
+    fields |= {"id": chosen["interface"], "role": role}
     found = from_json("interface", fields, chosen["interface"])
     assert isinstance(found, Interface)
     return found

@@ -27,6 +27,7 @@ from weir.model.limits import (
 ROLES = ("lan", "wan", "none")
 SHAPERS = ("auto", "edt", "police", "htb")
 FAST_PATHS = ("auto", "off")
+ADDRESSINGS = ("static", "dhcp")
 VLAN_PROTOCOLS = ("802.1Q", "802.1ad")
 
 
@@ -92,6 +93,11 @@ class InterfaceInput(Input):
         allow_none=True,
         validate=validate.Length(max=MAX_ADDRESSES),
     )
+    addressing = one_of(
+        *ADDRESSINGS,
+        load_default="static",
+        metadata={"description": "dhcp: an IPv4 address and routes by DHCP, beside the addresses."},
+    )
     mtu = Whole(MIN_MTU_BYTES, MAX_MTU_BYTES, load_default=None, allow_none=True)
     description = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
     overhead_bytes = Whole(MIN_OVERHEAD_BYTES, MAX_OVERHEAD_BYTES, load_default=0)
@@ -115,6 +121,16 @@ class InterfaceInput(Input):
 InterfacePatch = patch_of(InterfaceInput)
 
 
+class Lease(Answer):
+    """What a DHCP server gave. The router itself asks none of the DNS servers yet."""
+
+    address = fields.String()
+    server = fields.String()
+    gateway = fields.String(allow_none=True)
+    dns = fields.List(fields.String())
+    expires_at = fields.String(metadata={"description": "It is prolonged at half of its time."})
+
+
 class InterfaceState(Answer):
     """What the kernel says of an interface now."""
 
@@ -126,6 +142,9 @@ class InterfaceState(Answer):
     up = fields.Boolean()
     speed_bps = fields.Integer(allow_none=True)
     addresses = fields.List(fields.String())
+    lease = fields.Nested(
+        Lease, allow_none=True, metadata={"description": "null: no DHCP, or no server has answered yet."}
+    )
     qdisc = fields.String(allow_none=True)
     shaper = fields.String(allow_none=True, metadata={"description": "The method in force, or null."})
     shaper_reason = fields.String(allow_none=True)
@@ -149,6 +168,7 @@ class Interface(Answer):
     configured = fields.Boolean()
     role = fields.String()
     addresses = fields.List(fields.String())
+    addressing = fields.String()
     mtu = fields.Integer(allow_none=True)
     description = fields.String()
     overhead_bytes = fields.Integer()

@@ -42,6 +42,15 @@ class PortChoice(Input):
 
 
 class WanChoice(PortChoice):
+    addresses = fields.List(
+        Text(min_length=1, max_length=64), load_default=list, validate=validate.Length(max=MAX_ADDRESSES)
+    )
+    addressing = one_of(
+        "static",
+        "dhcp",
+        load_default="static",
+        metadata={"description": "dhcp: address and way to the internet from the provider."},
+    )
     gateways = fields.List(
         Text(min_length=1, max_length=64),
         load_default=list,

@@ -150,6 +150,11 @@ def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Findin
     through = {name for packed in holding for name in networks.get(packed)}
     if LINK_LOCAL.covers(gateway) or route.interface in through or (through and route.interface is None):
         return
+    leased = {
+        item.id for item in view.document.interfaces() if item.addressing == "dhcp" and not item.disabled
+    }
+    if gateway.family == 4 and leased and (route.interface is None or route.interface in leased):
+        return  # which network that will be is not known before
     on = f" on {route.interface}" if route.interface else ""
     yield warning(
         "gateway-unreachable",

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A WAN that gets address and way out from a DHCP server (dnsmasq), behind NAT and the firewall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.agent.polling import until
+from tests.agent.rig import Rig, lan, running, wan
+from weir.model.objects import Firewall, Interface
+
+RENEW_S = 3
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    with running(frr=True) as made:
+        made.commit(lan(), Firewall())
+        made.start_dhcp_server(f"--dhcp-option=option:T1,{RENEW_S}")
+        yield made
+
+
+def by_dhcp() -> Interface:
+    return wan(addresses=(), addressing="dhcp")
+
+
+def leased(rig: Rig) -> set[str]:
+    return {address for address in rig.addresses("wan0") if address.startswith("203.0.113.5")}
+
+
+def lease(rig: Rig) -> dict[str, Any] | None:
+    items = rig.agent.call("interfaces")["value"]
+    found: dict[str, Any] | None = next(item["lease"] for item in items if item["name"] == "wan0")
+    return found
+
+
+def default_routes(rig: Rig) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rig.json("ip", "-j", "route", "show", "default")
+    return found
+
+
+@pytest.fixture
+def address(rig: Rig) -> str:
+    """That of a WAN with a lease, and its route is there."""
+    rig.commit(by_dhcp())
+    until("there is an address", lambda: leased(rig))
+    until("there is a way out", lambda: default_routes(rig))
+    return leased(rig).pop()
+
+
+def test_customers_reach_the_internet_and_nothing_of_it_is_drift(rig: Rig, address: str) -> None:
+    (route,) = default_routes(rig)
+    assert (route["gateway"], route["dev"]) == ("203.0.113.1", "wan0")
+    rig.run("ping", "-q", "-c", "2", "-i", "0.2", "-W", "5", "203.0.113.1", namespace=rig.client_ns)
+    told = lease(rig)
+    assert told is not None
+    assert (told["address"], told["gateway"], told["dns"]) == (address, "203.0.113.1", ["192.0.2.53"])
+    status = rig.status()
+    assert (status["state"], status["drift"]) == ("ok", [])
+    assert rig.agent.call("resync")["faults"] == []
+
+
+def test_the_server_is_asked_for_more_time_and_the_kernel_knows_the_end(rig: Rig, address: str) -> None:
+    first = lease(rig)
+    assert first is not None
+
+    def prolonged() -> bool:
+        now = lease(rig)
+        return now is not None and now["expires_at"] > first["expires_at"] + 1000
+
+    until("the lease is longer", prolonged)
+    (link,) = rig.json("ip", "-j", "address", "show", "dev", "wan0")
+    found = next(item for item in link["addr_info"] if item["local"] == address.partition("/")[0])
+    assert 100 < found["valid_life_time"] <= 130
+
+
+def test_a_killed_agent_leaves_the_address_and_the_next_one_keeps_it(rig: Rig, address: str) -> None:
+    rig.kill_agent()
+    assert leased(rig) == {address}
+    rig.start_agent()
+    assert leased(rig) == {address}
+    status = rig.status()
+    assert (status["state"], status["drift"]) == ("ok", [])
+    told = lease(rig)
+    assert told is not None
+    assert told["address"] == address
+
+
+def test_an_address_that_somebody_removed_comes_back(rig: Rig, address: str) -> None:
+    rig.run("ip", "address", "del", address, "dev", "wan0")
+    until("the address is back", lambda: leased(rig) == {address})
+    until("it is told", lambda: any(address in item["text"] for item in rig.status()["drift"]))
+
+
+def test_without_dhcp_address_and_route_go_and_the_server_is_told(rig: Rig, address: str) -> None:
+    notes = rig.folder / "dhcp.leases"
+    until("the server has noted it", lambda: address.partition("/")[0] in notes.read_text())
+    rig.commit(wan())
+    assert rig.addresses("wan0") == {"203.0.113.2/24"}
+    assert default_routes(rig) == []
+    until("the server has crossed it out", lambda: address.partition("/")[0] not in notes.read_text())
+    until("the lease is forgotten", lambda: lease(rig) is None)
