@@ -23,7 +23,7 @@ const PROTOCOLS = [
   { value: "802.1Q", label: "802.1Q: customers' VLANs" },
   { value: "802.1ad", label: "802.1ad: the outer tag of QinQ" },
 ];
-const ADDRESSINGS = [
+const ADDRESSING_MODES = [
   { value: "static", label: "as given below" },
   { value: "dhcp", label: "by DHCP, with the route to the internet" },
 ];
@@ -44,7 +44,7 @@ export function InterfaceFields({ values, set, messages, parents, isNew }: Field
       {isNew ? <TextInput label="Name" required data-autofocus placeholder="eth1.100" maxLength={15} styles={MONO} value={values.name} error={messages["id"]} onChange={(event) => set({ name: event.currentTarget.value })} /> : null}
       {values.isVlan ? <VlanFields values={values} set={set} messages={messages} parents={parents} /> : null}
       <NativeSelect label="Role" data={ROLES} value={values.role} error={messages["role"]} onChange={(event) => set({ role: event.currentTarget.value as InterfaceValues["role"] })} />
-      <NativeSelect label="IPv4 address" data={ADDRESSINGS} value={values.addressing} error={messages["addressing"]} onChange={(event) => set({ addressing: event.currentTarget.value as InterfaceValues["addressing"] })} />
+      <NativeSelect label="IPv4 address" data={ADDRESSING_MODES} value={values.addressing} error={messages["addressing"]} onChange={(event) => set({ addressing: event.currentTarget.value as InterfaceValues["addressing"] })} />
       <Textarea label={values.addressing === "dhcp" ? "Further addresses" : "Addresses"} description="With prefix length, one per line: 192.0.2.1/24" rows={3} styles={MONO} spellCheck={false} value={values.addresses} error={messages["addresses"]} onChange={(event) => set({ addresses: event.currentTarget.value })} />
       <TextInput label="MTU" description={values.isVlan ? "Empty: that of its parent." : "Empty: as the kernel has it."} inputMode="numeric" value={values.mtu} error={messages["mtu"]} onChange={(event) => set({ mtu: event.currentTarget.value })} />
       <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit." inputMode="numeric" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />

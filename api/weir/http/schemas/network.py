@@ -27,7 +27,7 @@ from weir.model.limits import (
 ROLES = ("lan", "wan", "none")
 SHAPERS = ("auto", "edt", "police", "htb")
 FAST_PATHS = ("auto", "off")
-ADDRESSINGS = ("static", "dhcp")
+ADDRESSING_MODES = ("static", "dhcp")
 VLAN_PROTOCOLS = ("802.1Q", "802.1ad")
 
 
@@ -94,7 +94,7 @@ class InterfaceInput(Input):
         validate=validate.Length(max=MAX_ADDRESSES),
     )
     addressing = one_of(
-        *ADDRESSINGS,
+        *ADDRESSING_MODES,
         load_default="static",
         metadata={"description": "dhcp: an IPv4 address and routes by DHCP, beside the addresses."},
     )
