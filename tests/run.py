@@ -3,7 +3,7 @@
 
 The group `kernel` is apart from `all`: it needs the product's kernel, which takes a quarter of an hour to
 build. What is about the image belongs to it: the disk's slots, updates and data partition; and those long
-tests of the virtual machine (marked `on_ours`) for which `make test` has no time.
+tests that need the virtual machine (marked `on_ours`) for which `make test` has no time.
 
 Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
 with the closing lines of the runners. Checks that only compute or count instructions run side by side; those
@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 BIN = ROOT / "build" / "venv" / "bin"
-PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "-p", "no:cacheprovider"]
+PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "--durations=8", "-p", "no:cacheprovider"]
 KERNEL = "build/kernel/vm/bzImage"
 VM = ["lab/vm/run", "--timeout", "900"]
 COUNTING_VM = ["lab/vm/run", "--count-instructions", "--timeout", "900"]
@@ -155,6 +155,14 @@ def vm_checks() -> list[Check]:
             processors=PROCESSORS,
             limit_s=960,
         ),
+        Check(
+            "lab in the virtual machine",
+            "kernel",
+            [*PYTEST, "-m", "on_ours", "tests/lifecycle"],
+            processors=PROCESSORS,
+            lab=True,
+            limit_s=600,
+        ),
     ]
 
 
@@ -168,7 +176,7 @@ def checks(groups: list[str]) -> list[Check]:
             [*COUNTING_VM, *PYTEST, "tests/instructions", "tests/latency"],
             limit_s=960,
         ),
-        Check("lifecycle", "lab", [*PYTEST, "tests/lifecycle"], lab=True, limit_s=600),
+        Check("lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], lab=True, limit_s=600),
         *lint_checks(),
         *unit_checks(),
         Check("lab", "lab", [*PYTEST, "tests/lab"], processors=PROCESSORS, lab=True, limit_s=900),

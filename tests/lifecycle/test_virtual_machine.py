@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
+
 from lab import plan, process, seed
 from lab.measure import poll
 from tests.lifecycle.test_lifecycle import clean_machine, lab, nothing_is_left
@@ -27,6 +29,7 @@ def paces(api: seed.Api) -> bool:
     return str(system["kernel"]).startswith("6.12.") and modes == ["edt", "edt"]
 
 
+@pytest.mark.on_ours
 def test_the_lab_in_the_virtual_machine_answers_at_the_same_address_and_ends_with_down() -> None:
     port = free_port()
     started = lab("up", "--vm", "--port", str(port))

@@ -20,7 +20,10 @@ from weir.compiler.types import NetworkSpec
 from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
 
-pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+pytestmark = [
+    pytest.mark.on_ours,
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
 
 PORT, PEER = "vlport0", "vlpeer0"
 OUTER, INNER = Vlan(PORT, 100, "802.1ad"), Vlan("acme", 7)
@@ -84,7 +87,6 @@ def test_frames_with_two_tags_reach_the_other_end(backend: NetworkBackend) -> No
     assert shown(PORT)["group"] == "default"
 
 
-@pytest.mark.on_ours
 def test_what_can_change_in_place_does(backend: NetworkBackend) -> None:
     bring(backend, acme(), PLAIN)
     index = shown("acme")["ifindex"]
@@ -115,7 +117,6 @@ def test_another_tag_and_its_end_leave_what_is_not_ours(backend: NetworkBackend)
         bring(backend, acme(Vlan(PORT, 5)), PLAIN)
 
 
-@pytest.mark.on_ours
 def test_it_comes_with_its_port(backend: NetworkBackend) -> None:
     bring(backend, acme(), PLAIN)
     run("ip", "link", "del", PORT)
@@ -124,7 +125,6 @@ def test_it_comes_with_its_port(backend: NetworkBackend) -> None:
     assert bring(backend, acme(), PLAIN)[0] == "add acme: VLAN 100 (802.1ad) of vlport0"
 
 
-@pytest.mark.on_ours
 def test_a_failing_request_names_the_interface(backend: NetworkBackend) -> None:
     with pytest.raises(ApplyFailed, match="acme: MTU 9000: Numerical result out of range"):
         bring(backend, acme(mtu=9000), PLAIN)
