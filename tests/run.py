@@ -149,9 +149,15 @@ def vm_checks() -> list[Check]:
         Check("disks", "kernel", [*on_ours, "tests/disks"], limit_s=960),
         Check("flood", "kernel", [*COUNTING_VM, "--kernel", KERNEL, *PYTEST, "tests/flood"], limit_s=960),
         Check(
+            "order",
+            "kernel",
+            [*COUNTING_VM, "--kernel", KERNEL, *PYTEST, "-m", "counted", "tests/vm"],
+            limit_s=960,
+        ),
+        Check(
             "vm on the product's kernel",
             "kernel",
-            [*on_ours, "tests/vm"],
+            [*on_ours, "-m", "not counted", "tests/vm"],
             processors=PROCESSORS,
             limit_s=960,
         ),

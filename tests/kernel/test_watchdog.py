@@ -43,4 +43,9 @@ def test_a_slot_whose_kernel_or_first_process_hangs_is_left_by_itself(disk: Slot
     assert found is not None, told[-3000:]
     events = re.findall(r"slot . with A_TRY=.|RuntimeWatchdogUSec=\w+|it hangs|(?<!end )Kernel panic", told)
     assert events[:4] == ["slot A with A_TRY=2", "RuntimeWatchdogUSec=30s", "it hangs", "Kernel panic"]
-    assert events[4:8] == ["slot A with A_TRY=3", "RuntimeWatchdogUSec=20s", "it hangs", "slot B with A_TRY=3"]
+    assert events[4:8] == [
+        "slot A with A_TRY=3",
+        "RuntimeWatchdogUSec=20s",
+        "it hangs",
+        "slot B with A_TRY=3",
+    ]

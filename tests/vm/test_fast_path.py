@@ -180,8 +180,10 @@ class Numbered:
 
 
 @pytest.mark.on_ours
+@pytest.mark.counted
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_no_packet_overtakes_another_while_load_crosses_the_limit(rig: Rig, direction: str) -> None:
+    """By a clock that counts instructions: others let processors stand still too long (ADR 74)."""
     limit_mbit = 0.8
     rig.commit(customer(limit_mbit))
     flows = [_numbered(rig, direction) for _ in range(FLOWS)]
