@@ -192,7 +192,10 @@ def test_who_is_no_administrator_gets_no_shell(world: World, terminal: Terminal)
 def test_without_agent_and_accounts_it_still_answers(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path / "no.sock", tmp_path / "no.db", tmp_path / "weir.pem")
     try:
-        assert "the agent does not answer" in terminal.until("Weir> ")
+        shown = terminal.until("Weir> ")
+        assert "NOT WELL: the agent does not answer" in shown
+        for what in ("Slot", "Address"):
+            assert f"  {what}: not known: the agent does not answer" in shown
         assert "the API has not started yet" in terminal.ask("2", ("(yes/no)", "yes"))
         assert "Not done: the agent does not answer" in terminal.ask("3")
         assert list(tmp_path.iterdir()) == [], "it makes no file that is the API's to make"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from weir.console.actions import Actions
 
 Json = dict[str, Any]
+SILENT = "not known: the agent does not answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class Router:
         """Never raises: what cannot be found out is a sentence."""
         wrong: list[str] = []
         status = self._try("status", wrong)
-        interfaces = self._try("interfaces", wrong).get("value", [])
+        ports = self._try("interfaces", wrong)
+        interfaces = ports.get("value", [])
         updates = self._try("updates", wrong)
         gravity, sentence = meaning(str(status.get("state", "ok")))
         if gravity != "ok":
@@ -62,10 +64,8 @@ class Router:
         needs_setup = self._unclaimed(wrong)
         return View(
             version=str(status.get("version", "?")),
-            addresses=tuple(
-                f"{item['name']} {address}" for item in interfaces for address in item.get("addresses", ())
-            ),
-            slot=_slot_words(updates) if updates.get("available") else "none",
+            addresses=_addresses(interfaces) if ports else (SILENT,),
+            slot=_slot_words(updates) if updates else SILENT,
             wrong=tuple(dict.fromkeys(wrong)),
             needs_setup=needs_setup,
         )
@@ -83,6 +83,7 @@ class Router:
         return found
 
     def _try(self, method: str, wrong: list[str]) -> Json:
+        """Empty when there was no answer; no answer is empty by itself."""
         try:
             return self._agent.call(method)
         except Problem as problem:
@@ -111,8 +112,14 @@ def opened_accounts(database: Path) -> Iterator[AccountStore]:
         accounts.close()
 
 
+def _addresses(interfaces: list[Json]) -> tuple[str, ...]:
+    return tuple(f"{item['name']} {address}" for item in interfaces for address in item.get("addresses", ()))
+
+
 def _slot_words(updates: Json) -> str:
     """The third start of a slot that was not found well yet has the other one as the next."""
+    if not updates.get("available"):
+        return "none"
     booted, following = updates["booted"], updates["next"]
     if following is None:
         return f"{booted} runs, and no slot is good: the next start tries both"
