@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 import os
@@ -28,6 +29,10 @@ pytestmark = pytest.mark.skipif(
     bool(missing) or not GRUB.exists(), reason=f"board/image/packages.txt: missing {missing}"
 )
 SMALLER = (("size = 512M", "size = 8M"), ("size = 32M", "size = 1M"), ("size = 64M", "size = 2M"))
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def run(*command: str | Path, **environment: str) -> str:
@@ -87,12 +92,33 @@ def test_the_disk_for_flashing_has_the_slots_and_a_map_of_its_blocks(made: Path)
 
 def test_qemu_gets_the_same_disk(made: Path) -> None:
     """With as much room behind it as a small real disk has, which the data partition takes."""
-    disk = made / "weir-qemu-0.1.0.qcow2"
+    disk = made / "copy.qcow2"
+    shutil.copyfile(made / "weir-qemu-0.1.0.qcow2", disk)
     assert json.loads(run("qemu-img", "info", "--output=json", disk))["virtual-size"] == 4 << 30
     plain = lzma.decompress((made / "weir-qemu-0.1.0.img.xz").read_bytes())
     run("qemu-img", "resize", "--shrink", disk, str(len(plain)))
     run("qemu-img", "convert", "-O", "raw", disk, made / "again.img")
     assert (made / "again.img").read_bytes() == plain
+
+
+def test_the_same_parts_give_the_same_disk_in_another_folder_and_at_another_time(
+    made: Path, tmp_path: Path
+) -> None:
+    """A bundle differs by its signature and the salt of its hash tree; what is in it does not."""
+    first, root = made.parents[1], tmp_path / "repository"
+    shutil.copytree(first / "board", root / "board", symlinks=True)
+    shutil.copytree(first / "build/keys", root / "build/keys")
+    images = root / "images"
+    shutil.copytree(first / "images/efi-part", images / "efi-part")
+    for name in ("bzImage", "rootfs.squashfs", "boot.img", "grub.img"):
+        shutil.copyfile(first / "images" / name, images / name)
+    run(root / "board/image/post-image.sh", images, "qemu", BINARIES_DIR=str(images), SOURCE_DATE_EPOCH="1")
+    for name in ("img.xz", "img.bmap", "qcow2"):
+        file = f"weir-qemu-0.1.0.{name}"
+        assert sha256(root / "build/images" / file) == sha256(made / file)
+    for bundle, out in ((made, "first"), (root / "build/images", "second")):
+        run("unsquashfs", "-quiet", "-no-progress", "-dest", tmp_path / out, bundle / "weir-0.1.0.raucb")
+    assert run("diff", "--recursive", tmp_path / "first", tmp_path / "second") == ""
 
 
 def test_the_bundle_is_accepted_with_the_key_that_the_system_has_and_no_other(made: Path) -> None:
