@@ -39,6 +39,11 @@ CLOSING_LINE = re.compile(
     r"|Contracts: .*"  # import-linter
     r"|Success: .*|Found \d+ errors? in .*"  # mypy
 )
+CAUSE = re.compile(
+    r"(E  |FAILED |ERROR |error:).*|.*(Error|Rejection|Exception|originated in|\bfailed\b).*|ended: .*"
+)
+CAUSES = 12
+"""Lines of a failed check that are said again at the end, where a log that was cut off still has them."""
 PROCESSORS = 2
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -63,6 +68,7 @@ class Outcome:
     code: int
     seconds: float
     closing: str
+    causes: list[str] = field(default_factory=list)
 
 
 def unit_areas() -> list[str]:
@@ -218,16 +224,26 @@ def run(check: Check) -> Outcome:
             code = 127
     text = ESCAPES.sub("", log.read_text(errors="replace"))
     closing = [line.strip() for line in text.splitlines() if CLOSING_LINE.fullmatch(line)]
-    return Outcome(check, code, time.monotonic() - begun_s, closing[-1] if closing else "")
+    outcome = Outcome(check, code, time.monotonic() - begun_s, closing[-1] if closing else "")
+    if code != 0:
+        lines = (line.strip()[:300] for line in text.splitlines())
+        outcome.causes = list(filter(CAUSE.match, lines))[:CAUSES]
+    return outcome
 
 
 def report(outcome: Outcome) -> None:
     mark = "passed" if outcome.code == 0 else f"FAILED (status {outcome.code})"
     print(f"{outcome.check.name}: {mark} in {outcome.seconds:.1f} s  {outcome.closing}", flush=True)
     if outcome.code != 0:
+        print_causes(outcome)
         log = LOGS / f"{outcome.check.name.replace(' ', '-')}.log"
         words = log.read_text(errors="replace").splitlines()
         print("\n".join(f"    {line}" for line in words[-200:]), flush=True)
+
+
+def print_causes(outcome: Outcome) -> None:
+    for cause in outcome.causes:
+        print(f"  {outcome.check.name}> {cause}", flush=True)
 
 
 class Schedule:
@@ -288,6 +304,8 @@ def main() -> None:
     for outcome in outcomes:
         if outcome.closing:
             print(f"{outcome.check.name}: {outcome.closing}")
+    for outcome in outcomes:
+        print_causes(outcome)
     if failed:
         print(f"failed: {', '.join(failed)} (their words are in build/test)")
     print(f"{len(outcomes) - len(failed)} passed, {len(failed)} failed")
