@@ -126,10 +126,10 @@ class Machine:
         while (found := ask()) is None or found is False:
             if self._qemu is None or self._qemu.poll() is not None:
                 raise LabError(f"the machine ended while I waited for {what}")
-            if time.monotonic() > deadline:
-                raise LabError(
-                    f"waited {within_s:.0f} s for {what}; the console ends with: {self._heard[-1500:]}"
-                )
+            panicked = "Kernel panic" in self._heard
+            if panicked or time.monotonic() > deadline:
+                why = "the kernel panicked while I" if panicked else f"for {within_s:.0f} s I"
+                raise LabError(f"{why} waited for {what}; the console ends with: {self._heard[-1500:]}")
             time.sleep(2)
         return found
 
