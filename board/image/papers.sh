@@ -22,6 +22,7 @@ mkdir -p "$out"
 export BR2_DL_DIR=${BR2_DL_DIR:-$root/build/dl}
 make -C "$output" --no-print-directory show-info |
 	"$buildroot/utils/generate-cyclonedx" --project-name weir --project-version "$version" -o "$out/$name.cdx.json"
+"$root/board/image/web_parts.py" "$root/webui/package-lock.json" "$out/$name.cdx.json"
 
 if [ "${LICENCES:-}" = no ]; then
 	echo "no licences: this image is not to be handed on"

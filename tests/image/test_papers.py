@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ NAME = "weir-qemu-0.1.0"
 # `make -C OUTPUT show-info` and `make -C OUTPUT legal-info`
 MAKE = """#!/bin/sh
 case "$*" in
-*show-info) echo '{"nginx": {"version": "1.30.2"}}' ;;
+*show-info) echo '{"components": [], "dependencies": [{"ref": "weir-webui", "dependsOn": ["skeleton"]}]}' ;;
 *legal-info) [ ! -e "$2/lost" ] || exit 1
 	mkdir -p "$2/legal-info/licenses" "$2/legal-info/sources"
 	echo BSD >"$2/legal-info/licenses/nginx"; echo code >"$2/legal-info/sources/nginx.tar" ;;
@@ -28,7 +29,10 @@ CYCLONEDX = '#!/bin/sh\nfor last; do :; done\ncat >"$last"\n'
 def root(tmp_path: Path) -> Path:
     """A repository with the script, an update bundle, and programs in Buildroot's place."""
     (tmp_path / "board/image").mkdir(parents=True)
-    shutil.copy(ROOT / "board/image/papers.sh", tmp_path / "board/image")
+    for script in ("papers.sh", "web_parts.py"):
+        shutil.copy(ROOT / "board/image" / script, tmp_path / "board/image")
+    (tmp_path / "webui").mkdir()
+    shutil.copy(ROOT / "webui/package-lock.json", tmp_path / "webui")
     for program, text in (("bin/make", MAKE), ("buildroot/utils/generate-cyclonedx", CYCLONEDX)):
         path = tmp_path / program
         path.parent.mkdir(parents=True)
@@ -74,6 +78,17 @@ def test_two_runs_leave_the_same_bytes_and_sums_of_all_but_themselves(root: Path
     )
     assert "./licenses/nginx" in listed.stdout.splitlines()
     assert "nginx.tar" not in listed.stdout
+
+
+def test_the_parts_name_what_npm_brought_into_the_interface_and_not_what_only_tests_it(root: Path) -> None:
+    assert papers(root).returncode == 0
+    document = json.loads((root / f"build/images/{NAME}.cdx.json").read_text(encoding="utf-8"))
+    parts = {part["name"]: part for part in document["components"]}
+    assert parts["react"]["licenses"] == [{"expression": "MIT"}]
+    assert parts["@mantine/core"]["purl"].startswith("pkg:npm/%40mantine/core@")
+    assert not {"typescript", "msw"} & set(parts)
+    references = {item["ref"]: item["dependsOn"] for item in document["dependencies"]}
+    assert set(references["weir-webui"]) == {"skeleton", *(part["bom-ref"] for part in parts.values())}
 
 
 def test_licences_that_cannot_be_collected_are_said_or_left_out_on_request(root: Path) -> None:
