@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from tests.http.world import Client, World
-from weir.http.app import AREAS, create_api
+from weir.http.app import AREAS, register
 from weir.http.endpoint import ADMIN, PUBLIC, READ, SIGNED_IN, WRITE
 from weir.http.security import guard, permits
 from weir.model.problem import Forbidden
@@ -21,7 +21,7 @@ NEW_PASSWORD = "quite another passphrase"
 def routes() -> list[tuple[str, str, str]]:
     """(method, path, scope) of every operation, with path parameters filled in."""
     app = Flask("weir")
-    _, operations = create_api(app)
+    operations = register(app)
     found = []
     for rule in app.url_map.iter_rules():
         if rule.endpoint == "static":
@@ -92,7 +92,7 @@ def test_an_operation_without_a_scope_is_refused() -> None:
 
 def test_every_view_of_every_area_is_declared() -> None:
     app = Flask("weir")
-    _, operations = create_api(app)
+    operations = register(app)
     views = {rule.endpoint for rule in app.url_map.iter_rules()} - {"static"}
     assert views == operations.keys()
     assert len({area.name for area in AREAS}) == len(AREAS)

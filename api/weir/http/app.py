@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 from flask import Flask
 from flask_smorest import Api
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -87,8 +90,10 @@ class DocumentedApi(Api):  # type: ignore[misc]  # flask-smorest has no types
         """Pages carry their cursor in the body."""
 
 
-def create_api(app: Flask) -> tuple[Api, dict[str, Operation]]:
-    """Register every resource; the operations by endpoint."""
+def describe() -> dict[str, Any]:
+    """The OpenAPI document. An application of its own is described: working it out takes as long as importing
+    Flask, and whoever signs in does not need it."""
+    app = Flask("weir", static_folder=None)
     app.config.update(
         API_TITLE="Weir",
         API_VERSION="v1",
@@ -102,11 +107,18 @@ def create_api(app: Flask) -> tuple[Api, dict[str, Operation]]:
     schemes = api.spec.components
     schemes.security_scheme("token", {"type": "http", "scheme": "bearer"})
     schemes.security_scheme("session", {"type": "apiKey", "in": "cookie", "name": security.SESSION_COOKIE})
-    operations: dict[str, Operation] = {}
     for area in AREAS:
         api.register_blueprint(area)
+    return dict(api.spec.to_dict())
+
+
+def register(app: Flask) -> dict[str, Operation]:
+    """Every resource; the operations by endpoint."""
+    operations: dict[str, Operation] = {}
+    for area in AREAS:
+        app.register_blueprint(area)
         operations.update(area.operations)
-    return api, operations
+    return operations
 
 
 def create_app(settings: Settings, parts: Context | None = None) -> Flask:
@@ -122,8 +134,8 @@ def create_app(settings: Settings, parts: Context | None = None) -> Flask:
     if settings.trusted_proxies:
         count = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)  # type: ignore[method-assign]
-    api, operations = create_api(app)
-    app.extensions["weir-openapi"] = api.spec
+    operations = register(app)
+    app.extensions["weir-openapi"] = cache(describe)
     app.extensions["weir-operations"] = operations
     problems.register(app)
     security.protect(app, operations)

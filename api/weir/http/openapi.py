@@ -6,23 +6,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
-from flask import Flask
-
-from weir.http.app import create_api
+from weir.http.app import describe
 
 DEFAULT_PATH = Path(__file__).resolve().parents[3] / "docs" / "api" / "openapi.json"
 
 
-def document() -> dict[str, Any]:
-    """The OpenAPI document, without opening a database."""
-    api, _ = create_api(Flask("weir", static_folder=None))
-    return dict(api.spec.to_dict())
-
-
 def text() -> str:
-    return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
+    """The OpenAPI document, without opening a database."""
+    return json.dumps(describe(), indent=2, ensure_ascii=False) + "\n"
 
 
 def main(arguments: list[str]) -> None:

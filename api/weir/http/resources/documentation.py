@@ -17,7 +17,8 @@ area = Area("documentation", "This description.")
 
 def specification() -> dict[str, Any]:
     """The OpenAPI document of the running application."""
-    return dict(current_app.extensions["weir-openapi"].to_dict())
+    document: dict[str, Any] = current_app.extensions["weir-openapi"]()
+    return document
 
 
 @lru_cache(maxsize=1)
