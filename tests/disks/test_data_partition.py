@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -74,6 +75,16 @@ def test_a_power_cut_is_no_damage(device: str, tmp_path: Path) -> None:
     with loop(copy) as cut:
         assert start(cut, "cat /data/lib/file") == "kept\n"
     assert state() == "ok"
+
+
+def test_a_superblock_of_which_the_power_left_one_sector_is_put_right(device: str, tmp_path: Path) -> None:
+    """Its checksum is in the other one; the copy that e2fsck finds knows of no journal to replay."""
+    copy = tmp_path / "cut.img"
+    start(device, f"echo kept >/data/lib/file && sync && dd if={device} of={copy} bs=1M status=none")
+    run("dd", "if=/dev/zero", f"of={copy}", "bs=512", "seek=3", "count=1", "conv=notrunc", "status=none")
+    with loop(copy) as cut:
+        assert start(cut, "cat /data/lib/file") == "kept\n"
+    assert state() == "repaired"
 
 
 def test_a_damaged_partition_is_repaired_and_that_is_said(device: str) -> None:
@@ -187,3 +198,14 @@ def test_raucs_file_of_the_slots_is_there_before_rauc_and_is_kept(device: str) -
     assert "No slot was written" in start(device, "cat /data/rauc/central.status")
     start(device, "echo '[slot.system.1]' >/data/rauc/central.status")
     assert start(device, "cat /data/rauc/central.status") == "[slot.system.1]\n"
+
+
+def test_raucs_file_of_the_slots_gets_its_name_when_it_is_on_disk(device: str, tmp_path: Path) -> None:
+    """A commit of the journal may come at any time, and of a file without its content leave zeroes."""
+    seen = tmp_path / "seen"
+    stub = tmp_path / "sync"
+    stub.write_text(f"#!/bin/sh\nls /data/rauc | xargs >>{seen}\nexec /bin/sync\n")
+    stub.chmod(0o755)
+    with patch.dict(os.environ, PATH=f"{tmp_path}:{os.environ['PATH']}"):
+        start(device)
+    assert seen.read_text().splitlines()[:2] == ["central.status.new", "central.status"]
