@@ -183,6 +183,10 @@ class SlotDisk:
         self.kernel, self.system, slot = (part.decode() for part in found.groups())
         return slot
 
+    def console(self) -> str:
+        """What the last boot wrote to its serial line."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
     def start(
         self, wanted: re.Pattern[bytes], bus: str, *options: str, timeout_s: float = 300
     ) -> re.Match[bytes] | None:

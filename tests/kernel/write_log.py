@@ -56,7 +56,7 @@ class Replay:
     def __init__(self, disk: bytes, writes: list[Write]) -> None:
         self.done = 0
         self._writes = writes
-        self._now = bytearray(disk)
+        self.now = bytearray(disk)
         self._flushed = bytearray(disk)
         self._loose: list[Write] = []
         """What was written since the last flush."""
@@ -66,7 +66,7 @@ class Replay:
         for write in self._writes[self.done : count]:
             if write.flush:
                 self._settle()
-            _put(self._now, write)
+            _put(self.now, write)
             if write.data:
                 self._loose.append(write)
         self.done = count
@@ -78,7 +78,7 @@ class Replay:
 
     def states(self, generator: random.Random) -> Iterator[tuple[str, bytearray]]:
         """Disks that a cut can leave here, by what they are."""
-        yield "everything was written", self._now
+        yield "everything was written", self.now
         if self._loose:
             torn = bytearray(self._flushed)
             for write in self._loose:
