@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,28 @@ def test_ipv6_is_measured_too(router: Loaded) -> None:
     answered = p.ethernet(p.IPV6, p.ipv6(customer6(slot), SERVER6, answer, next_header=6))
     router.egress(answered, mark=slot << MARK_SHIFT)
     assert len(trips(router, slot, DOWNLOAD).samples_ns) == 1
+
+
+WRAPPED: dict[str, Callable[[bytes], bytes]] = {
+    "a tag": lambda packet: p.ethernet(p.VLAN, p.vlan(100, p.IPV4, packet)),
+    "two tags": lambda packet: p.ethernet(p.QINQ, p.vlan(100, p.VLAN, p.vlan(7, p.IPV4, packet))),
+    "PPPoE": lambda packet: p.ethernet(p.PPPOE, p.pppoe(p.PPP_IPV4, packet)),
+}
+
+
+@pytest.mark.parametrize("around", WRAPPED)
+def test_what_is_around_a_packet_does_not_hide_its_round_trip(router: Loaded, around: str) -> None:
+    slot = looked_at()
+
+    def send(source: str, destination: str, segment: bytes, mark: int = 0) -> None:
+        frame = WRAPPED[around](p.ipv4(source, destination, segment, protocol=6))
+        assert router.egress(frame, mark=mark).verdict == NEXT
+
+    for value in (100, 101):
+        send(SERVER, customer(slot), stamped(value, 1, ports=(443, 5000), data=500))
+    send("203.0.113.1", SERVER, stamped(2, 101, ports=(61_234, 443), data=0), slot << MARK_SHIFT)
+    assert len(trips(router, slot, DOWNLOAD).samples_ns) == 1
+    assert router.counters(slot, DOWNLOAD)["packets"] == 2
 
 
 @pytest.mark.parametrize(

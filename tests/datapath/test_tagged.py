@@ -16,6 +16,7 @@ import pytest
 from tests.datapath import bpf_run
 from tests.datapath import packets as p
 from tests.datapath.loaded import DOWNLOAD, UPLOAD, Loaded
+from tests.datapath.stamps import looked_at, stamped
 from tests.datapath.topology import CLIENT, SERVER, Topology, run
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import PrefixEntry, Role, Tag
@@ -195,3 +196,19 @@ def test_a_tag_goes_with_its_port(trunk: Trunk) -> None:
 def test_impossible_tags_are_refused(datapath: Datapath, tag: Tag) -> None:
     with pytest.raises(Invalid):
         datapath.attach("lo", Role.SHAPE | Role.TAGGED, tag=tag)
+
+
+def test_round_trips_are_seen_through_tags(trunk: Trunk) -> None:
+    """A download gets its tag after it was looked at, its answer loses it before."""
+    slot = looked_at()
+    trunk.loaded.limit(slot, 10_000_000_000)
+    trunk.loaded.datapath.change_prefixes([PrefixEntry(2, 4, p.value4(CLIENT), 32, slot)])
+    for value in (100, 101):
+        data = stamped(value, 1, ports=(443, 5000), data=500)
+        sent = trunk.receive(p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, data, protocol=6)))
+        assert (sent[0], sent[1][12:16]) == (XDP_REDIRECT, bytes.fromhex("81000064"))
+    answer = stamped(2, 101, ports=(5000, 443), data=0)
+    frame = p.ethernet(p.IPV4, p.ipv4(CLIENT, SERVER, answer, protocol=6))
+    assert trunk.receive(tagged(frame, 100))[0] == XDP_REDIRECT
+    found = trunk.loaded.datapath.round_trips(slot, DOWNLOAD)
+    assert len(found.samples_ns) == 1
