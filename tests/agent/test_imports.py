@@ -19,3 +19,14 @@ def test_the_agent_imports_of_pyroute2_what_it_uses() -> None:
 def test_the_whole_of_pyroute2_serves_as_well() -> None:
     words = "import pyroute2; from weir.adapters import rtnl; assert rtnl.IPRoute is pyroute2.IPRoute"
     subprocess.run([sys.executable, "-c", words], check=True)
+
+
+def test_starting_the_agent_starts_no_other_program() -> None:
+    """pyroute2 asks `uname -p` and `file` for the processor and uses neither answer."""
+    words = (
+        "import subprocess; subprocess.Popen = None; import weir.agent.main, platform; "
+        "from pyroute2 import config; "
+        "print(config.machine == platform.machine(), config.arch, config.uname[2] == platform.release())"
+    )
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "64bit", "True"], done.stderr
