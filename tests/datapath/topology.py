@@ -101,6 +101,10 @@ class Peer:
     def run(self, *words: str) -> str:
         return run(*self._inside(*words))
 
+    def name(self, name: str) -> None:
+        """Give the namespace a name, for those who enter it by name; `ip netns del` takes it away."""
+        run("ip", "netns", "attach", name, str(self._holder.pid))
+
     def start(self, program: str, *arguments: object) -> subprocess.Popen[str]:
         """Python code, in the peer's namespace, with pipes for its input and output."""
         words = [sys.executable, "-I", "-S", "-c", program, *map(str, arguments)]
