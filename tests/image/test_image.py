@@ -90,6 +90,12 @@ def test_grub_understands_its_files() -> None:
         assert done.returncode == 0, done.stderr
 
 
+def test_what_grub_reads_before_its_menu_holds_no_comment() -> None:
+    """Its first parser takes `#` for a command that it does not know, and says so at each start."""
+    first = (IMAGE / "grub-start.cfg").read_text(encoding="utf-8").splitlines()
+    assert [line for line in first if line.lstrip().startswith("#")] == []
+
+
 def test_tuning_gives_a_reason_and_evidence_for_each_setting() -> None:
     document = tomllib.loads((ROOT / "board/tuning.toml").read_text(encoding="utf-8"))
     assert document["version"] == 1
