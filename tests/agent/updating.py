@@ -71,5 +71,6 @@ class UpdatingMachine:
         (self.inbox / f"{name}.raucb").write_bytes(bundle)
         self.call("update_install", upload=name)
         # Not by `updates`: that runs a program each time, and competes with what is waited for.
-        until("the end", lambda: not self.updates.busy())
+        # On emulated processors, beside others, it takes minutes.
+        until("the end", lambda: not self.updates.busy(), within_s=400)
         return self.call("updates")["job"]

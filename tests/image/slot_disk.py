@@ -188,7 +188,7 @@ class SlotDisk:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def start(
-        self, wanted: re.Pattern[bytes], bus: str, *options: str, timeout_s: float = 300
+        self, wanted: re.Pattern[bytes], bus: str, *options: str, timeout_s: float = 600
     ) -> re.Match[bytes] | None:
         """Power on, and off again when the console says what is wanted. `bus`, `options`: QEMU's words."""
         self.log.unlink(missing_ok=True)
