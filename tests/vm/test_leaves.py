@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queue types that become qdiscs below HTB, under traffic, on a kernel that has them.
 
-On a busy machine `lab/vm/run --count-instructions`: its clock is its own.
+Which qdisc the packets went through is counted. The rate has room on both sides: on a busy machine the tree
+and the receiver may be late.
 """
 
 from __future__ import annotations
@@ -57,12 +58,23 @@ def trees(standing_router: Router) -> Iterator[Router]:
     shape(standing_router, "auto")
 
 
-def leaves(device: str) -> list[str]:
-    """The kinds of the qdiscs below classes."""
+def leaf_packets(device: str, kind: str) -> int:
+    """What has left the qdiscs of a kind below classes; fails where there is none."""
     shown: list[dict[str, Any]] = json.loads(
-        netns.run(["tc", "-n", plan.ROUTER, "-j", "qdisc", "show", "dev", device])
+        netns.run(["tc", "-n", plan.ROUTER, "-s", "-j", "qdisc", "show", "dev", device])
     )
-    return [item["kind"] for item in shown if "parent" in item and item["kind"] not in ("clsact", "htb")]
+    found = [item["packets"] for item in shown if "parent" in item and item["kind"] == kind]
+    assert found, f"{device} has no {kind} below a class"
+    return sum(found)
+
+
+def explained(router: Router, queue_id: str) -> str:
+    """What downloads of the queue wait in, as the kernel has it; "" while the kernel does not agree."""
+    found = router.api.call("GET", f"/queues/{queue_id}/explain")
+    if not found["agrees"]:
+        return ""
+    said = (str(line["kernel"]) for line in found["lines"] if line["field"] == "queue_type.download")
+    return next(said, "")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,12 +83,13 @@ def test_a_leaf_of_each_kind_keeps_the_limit_and_explain_agrees(trees: Router, k
     types = {"upload": name, "download": name}
     queue = customer(0, max_limit_bps=rate(LIMIT_MBIT, LIMIT_MBIT), queue_type=types)
     trees.bulk(upsert=[queue])
-    explained = trees.api.call("GET", f"/queues/{queue['id']}/explain")
-    assert explained["agrees"], explained["lines"]
-    (said,) = [line["kernel"] for line in explained["lines"] if line["field"] == "queue_type.download"]
-    assert said.startswith(f"lan0: below HTB {KINDS[kind][0]}")
-    assert KINDS[kind][0] in leaves("lan0")
+    qdisc = KINDS[kind][0]
+    assert measure.poll(lambda: explained(trees, queue["id"]).startswith(f"lan0: below HTB {qdisc}")), (
+        explained(trees, queue["id"])
+    )
+    before = leaf_packets("lan0", qdisc)
     offered_bps = int(1.3 * LIMIT_MBIT * MEGABIT)
     flow = Flow(plan.client_v4(0), plan.INTERNET_ADDRESSES[0], "download", offered_bps, DATAGRAM)
     (result,) = measure.measure([flow], warm_s=1.5, seconds=3)
-    assert result.rate_bps == pytest.approx(LIMIT_MBIT * MEGABIT, rel=0.03)
+    assert 0.7 * LIMIT_MBIT * MEGABIT < result.rate_bps < 1.1 * LIMIT_MBIT * MEGABIT
+    assert leaf_packets("lan0", qdisc) - before >= result.received > 0
