@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from lab import netns
 from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
 from weir.model.objects import Firewall, Interface
@@ -31,9 +34,14 @@ def leased(rig: Rig) -> set[str]:
     return {address for address in rig.addresses("wan0") if address.startswith("203.0.113.5")}
 
 
-def lease(rig: Rig) -> dict[str, Any] | None:
+def state(rig: Rig) -> dict[str, Any]:
     items = rig.agent.call("interfaces")["value"]
-    found: dict[str, Any] | None = next(item["lease"] for item in items if item["name"] == "wan0")
+    found: dict[str, Any] = next(item for item in items if item["name"] == "wan0")
+    return found
+
+
+def lease(rig: Rig) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = state(rig)["lease"]
     return found
 
 
@@ -93,6 +101,41 @@ def test_an_address_that_somebody_removed_comes_back(rig: Rig, address: str) -> 
     rig.run("ip", "address", "del", address, "dev", "wan0")
     until("the address is back", lambda: leased(rig) == {address})
     until("it is told", lambda: any(address in item["text"] for item in rig.status()["drift"]))
+
+
+SQUATTER = """
+import socket, sys
+wanted = socket.inet_aton(sys.argv[1])
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0806)); s.bind(("i0", 0x0806))
+mac = bytes.fromhex("020000000077"); print("ready", flush=True)
+while True:
+    asked = s.recv(128)
+    if asked[20:22] == b"\\0\\1" and asked[38:42] == wanted:
+        s.send(asked[6:12] + mac + asked[12:20] + b"\\0\\2" + mac + wanted + asked[22:32])
+"""
+
+
+def test_an_address_that_somebody_has_is_declined_and_another_one_taken(rig: Rig, address: str) -> None:
+    notes, host = rig.folder / "dhcp.leases", address.partition("/")[0]
+    rig.commit(wan())
+    until("the server has crossed it out", lambda: host not in notes.read_text())
+    words = [sys.executable, "-I", "-S", "-c", SQUATTER, host]
+    enter = netns.entering(rig.internet)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=enter) as squatter:
+        try:
+            assert squatter.stdout is not None and squatter.stdout.readline() == "ready\n"
+            rig.commit(by_dhcp())
+            declined = {"address": host, "holder": "02:00:00:00:00:77"}
+            until("it is declined", lambda: state(rig)["declined"] == declined)
+            assert leased(rig) == set()
+            rig.commit(wan())  # else it rests for half a minute
+            until("it is over", lambda: state(rig)["declined"] is None)
+            rig.commit(by_dhcp())
+            until("another one is taken", lambda: leased(rig))
+            assert leased(rig) != {address}
+            assert state(rig)["declined"] is None
+        finally:
+            squatter.kill()
 
 
 def test_without_dhcp_address_and_route_go_and_the_server_is_told(rig: Rig, address: str) -> None:

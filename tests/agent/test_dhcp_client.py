@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.dhcp_server import LEASE_S, MAC, SERVER, SERVER_MAC, Heard, Network, answer
+from weir.adapters.arp_probe import claimant, probe
 from weir.adapters.dhcp_packets import Kind
 from weir.agent.dhcp_client import DhcpClient, Lease
 from weir.agent.leases import FIRST_DISTANCE, Leases
@@ -36,8 +37,16 @@ class Host:
     def __init__(self, respond: Respond, known: Lease | None = None) -> None:
         self.network = Network(respond)
         self.taken: list[Lease | None] = []
+        self.holders: dict[str, str] = {}
+        self.declined: list[tuple[str, str]] = []
         self.client = DhcpClient(
-            MAC, self.network, self.taken.append, known=known, now=lambda: self.network.now
+            MAC,
+            self.network,
+            self.taken.append,
+            known=known,
+            now=lambda: self.network.now,
+            holder_of=lambda address: self.holders.get(address, ""),
+            declined=lambda address, holder: self.declined.append((address, holder)),
         )
 
     def steps(self, count: int) -> Host:
@@ -64,6 +73,51 @@ def test_an_address_is_asked_for_and_taken() -> None:
     assert (lease.address, lease.routes) == (f"{ADDRESS}/24", (("0.0.0.0/0", SERVER),))
     assert lease.expires_at == 1000.0 + LEASE_S
     assert host.network.opened == 0
+
+
+def test_an_address_that_somebody_has_is_declined_and_asked_for_again_later() -> None:
+    host = Host(willing)
+    host.holders[ADDRESS] = "02:00:00:00:00:77"
+    host.steps(1)
+    assert (host.taken, host.declined) == ([], [(ADDRESS, "02:00:00:00:00:77")])
+    decline = host.network.said[-1]
+    assert (decline.kind, decline.wanted, decline.server) == (Kind.DECLINE, ADDRESS, SERVER)
+    assert (decline.own, decline.to) == ("", "255.255.255.255")
+    assert host.network.now >= 1010.0  # RFC 2131, 3.1: ten seconds at least
+    host.holders.clear()
+    assert host.steps(1).taken[-1] is not None
+
+
+def test_an_address_that_we_have_is_not_looked_for() -> None:
+    """It would be our own, and who else takes it finds us there."""
+    host = with_lease()
+    host.holders[ADDRESS] = "02:00:00:00:00:77"
+    assert host.steps(2).taken[-1] is not None
+    host.client.confirm()
+    assert host.steps(1).taken[-1] is not None
+    assert host.declined == []
+
+
+OURS, THEIRS = bytes.fromhex(MAC.replace(":", "")), bytes.fromhex("020000000077")
+WANTED = bytes((198, 51, 100, 7))
+
+
+@pytest.mark.parametrize(
+    ("packet", "found"),
+    [
+        (probe(THEIRS, WANTED), THEIRS),
+        (probe(OURS, WANTED), b""),
+        (probe(THEIRS, bytes((198, 51, 100, 8))), b""),
+        (bytes.fromhex("0001080006040002") + THEIRS + WANTED + OURS + bytes(4), THEIRS),
+        (bytes.fromhex("0001080006040001") + THEIRS + bytes((198, 51, 100, 1)) + bytes(6) + WANTED, b""),
+        (bytes.fromhex("0001080006040002") + THEIRS + WANTED + OURS, b""),
+        (bytes.fromhex("000186dd06040002") + THEIRS + WANTED + OURS + bytes(4), b""),
+        (b"", b""),
+    ],
+    ids=["probe", "our own", "of another", "answer", "question", "short", "not IPv4", "empty"],
+)
+def test_who_claims_an_address(packet: bytes, found: bytes) -> None:
+    assert claimant(packet, OURS, WANTED) == found
 
 
 def test_without_an_answer_it_asks_again_with_longer_waits_and_then_rests() -> None:
@@ -175,6 +229,14 @@ def test_a_lease_of_an_interface_that_is_to_have_none_has_no_effect(lease: Lease
     assert leases.on({"wan0": static}) == {"wan0": static}
     assert leases.routes({"wan0": static}, {}) == {}
     assert leases.on({}) == {}
+
+
+def test_a_declined_address_is_told_until_there_is_a_lease(lease: Lease) -> None:
+    leases = Leases(None)
+    leases.note_declined("wan0", ADDRESS, "02:00:00:00:00:77")
+    assert leases.declined() == {"wan0": (ADDRESS, "02:00:00:00:00:77")}
+    leases.note("wan0", lease)
+    assert leases.declined() == {}
 
 
 def test_leases_outlive_the_agent_and_more_time_changes_nothing(tmp_path: Path, lease: Lease) -> None:

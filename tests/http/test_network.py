@@ -131,6 +131,28 @@ def test_a_vlan_is_configured_and_says_what_it_waits_for(api: Client, world: Wor
     assert whole["acme"]["vlan"]["id"] == 101
 
 
+def test_what_is_wrong_with_a_lease_is_told_at_its_interface(api: Client, world: World) -> None:
+    lease = {"address": "192.168.88.17/24", "server": "192.168.88.1", "gateway": None, "dns": []}
+    lan, port = world.agent.interfaces[:2]
+    lan |= {"addresses": ["10.0.0.1/8", "192.168.88.1/25"]}
+    port |= {"lease": {**lease, "expires_at": 1_767_225_600_000}, "addresses": ["192.168.88.17/24"]}
+    world.parts.stats.tick()
+    api("PUT", "/interfaces/wan0", {"role": "wan", "addressing": "dhcp"})
+    (said,) = api("GET", "/interfaces/wan0").json["warnings"]
+    assert (said["code"], said["field"]) == ("lease-overlaps", "addressing")
+    assert "192.168.88.17/24, whose network overlaps 192.168.88.1/25 of lan0" in said["message"]
+    listed = {item["id"]: item["warnings"] for item in api("GET", "/interfaces").json["items"]}
+    assert (listed["wan0"], listed["lan0"]) == ([said], [])
+    port |= {"vrf": "blue"}
+    world.parts.stats.tick()
+    assert api("GET", "/interfaces/wan0").json["warnings"] == []
+    port |= {"lease": None, "declined": {"address": "192.168.88.17", "holder": "02:00:00:00:00:77"}}
+    world.parts.stats.tick()
+    (said,) = api("GET", "/interfaces/wan0").json["warnings"]
+    assert said["code"] == "leased-address-taken"
+    assert "gave 192.168.88.17, which the station 02:00:00:00:00:77 has already" in said["message"]
+
+
 def test_a_lease_is_shown_and_dhcp_is_chosen(api: Client, world: World) -> None:
     lease = {
         "address": "198.51.100.7/24",

@@ -80,14 +80,22 @@ class DhcpClient:
         known: Lease | None = None,
         hostname: str = "",
         now: Callable[[], float] = since_boot_s,
+        holder_of: Callable[[str], str] = lambda _: "",
+        declined: Callable[[str, str], None] = lambda _, __: None,
     ) -> None:
-        """`take` is told of every lease, and None when there is none any more."""
+        """`take` is told of every lease, and None when there is none any more.
+
+        `holder_of(address)` is the MAC address of a station that has it already, or ""; `declined(address,
+        holder)` is told of an address that was not taken because of that.
+        """
         self._mac = bytes.fromhex(mac.replace(":", ""))
         self._wire = wire
         self._take = take
         self._lease = known
         self._hostname = hostname
         self._now = now
+        self._holder_of = holder_of
+        self._declined = declined
         self._unsure = known is not None
         self._stopping = False
 
@@ -123,7 +131,7 @@ class DhcpClient:
         elif self._unsure:
             self._unsure = False
             with self._wire:
-                self._ask(CONFIRM_WAITS_S, wanted=lease.host)
+                self._set_if(self._ask(CONFIRM_WAITS_S, wanted=lease.host))
         elif self._now() < lease.renew_at:
             self._wire.wait(lease.renew_at - self._now())
         else:
@@ -148,10 +156,22 @@ class DhcpClient:
             if answer is not None:
                 offer = answer[0]
                 wanted = offer.address.partition("/")[0]
-                return self._ask(REQUEST_WAITS_S, wanted=wanted, server=offer.server)
+                lease = self._ask(REQUEST_WAITS_S, wanted=wanted, server=offer.server)
+                return lease is not None and self._begin(lease)
             if self._stopping:
                 return False
         return False
+
+    def _begin(self, lease: Lease) -> bool:
+        """Take a new lease, unless somebody has its address (RFC 2131, 4.4.1)."""
+        holder = self._holder_of(lease.host)
+        if holder:
+            server = lease.server
+            self._send(Question(Kind.DECLINE, _transaction(), self._mac, wanted=lease.host, server=server))
+            self._declined(lease.host, holder)
+            return False
+        self._set(lease)
+        return True
 
     def _prolong(self, lease: Lease) -> None:
         """One request for more time, to its server and, when that is late, to any."""
@@ -160,7 +180,7 @@ class DhcpClient:
         left_s = until - self._now()
         wait_s = min(max(left_s / 2, MIN_RETRY_S), left_s)
         with self._wire:
-            self._ask((wait_s,), own=lease.host, to=lease if renewing else None)
+            self._set_if(self._ask((wait_s,), own=lease.host, to=lease if renewing else None))
 
     def _ask(
         self,
@@ -170,8 +190,8 @@ class DhcpClient:
         wanted: str = "",
         server: str = "",
         to: Lease | None = None,
-    ) -> bool:
-        """REQUEST; True with a new lease. A refusal ends the present one, silence does not."""
+    ) -> Lease | None:
+        """REQUEST; what was granted. A refusal ends the present lease, silence does not."""
         transaction = _transaction()
         question = Question(
             Kind.REQUEST,
@@ -188,13 +208,12 @@ class DhcpClient:
             answer = self._await(transaction, (Kind.ACK, Kind.NAK), wait_s)
             if answer is not None and answer[0].kind == Kind.NAK:
                 self._set(None)
-                return False
+                return None
             if answer is not None:
-                self._set(_lease(answer[0], answer[1], asked_at))
-                return True
+                return _lease(answer[0], answer[1], asked_at)
             if self._stopping:
-                return False
-        return False
+                return None
+        return None
 
     def _await(self, transaction: int, kinds: tuple[Kind, ...], wait_s: float) -> tuple[Reply, bytes] | None:
         until = self._now() + wait_s
@@ -218,6 +237,10 @@ class DhcpClient:
     def _expire(self) -> None:
         if self._lease is not None and self._now() >= self._lease.expires_at:
             self._set(None)
+
+    def _set_if(self, granted: Lease | None) -> None:
+        if granted is not None:
+            self._set(granted)
 
     def _set(self, lease: Lease | None) -> None:
         if lease is not None or self._lease is not None:

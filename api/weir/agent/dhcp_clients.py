@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from weir.adapters.arp_probe import holder_of
 from weir.adapters.dhcp_wire import DhcpWire
 from weir.adapters.netlink import Link, Links
 from weir.agent.dhcp_client import DhcpClient, Lease, since_boot_s
@@ -79,6 +80,8 @@ class DhcpClients:
             lambda lease: self._take(name, lease),
             known=self._leases.held().get(name),
             hostname=socket.gethostname(),
+            holder_of=lambda address: holder_of(name, bytes.fromhex(link.mac.replace(":", "")), address),
+            declined=lambda address, holder: self._leases.note_declined(name, address, holder),
         )
         thread = threading.Thread(target=self._run, args=(name, client), name=f"dhcp-{name}", daemon=True)
         self._running[name] = _Running(client, wire, thread, link.index, link.mac, link.carrier)
@@ -88,6 +91,7 @@ class DhcpClients:
         running = self._running.pop(name)
         running.client.stop()
         running.thread.join()
+        self._leases.forget_declined(name)
         if give_back:
             running.client.release()
         running.wire.close()

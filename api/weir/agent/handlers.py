@@ -157,7 +157,7 @@ class Handlers:
     def _interfaces(self, params: dict[str, Any], peer: Peer) -> list[dict[str, Any]]:
         with self._engine.lock:
             return views.interfaces(
-                self._links, self._datapath, self._engine.kernel.decisions, self._engine.kernel.leases.held()
+                self._links, self._datapath, self._engine.kernel.decisions, self._engine.kernel.leases
             )
 
     def _system(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:

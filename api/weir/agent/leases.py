@@ -30,6 +30,7 @@ class Leases:
         self._path = path
         self._lock = threading.Lock()
         self._held = self._load()
+        self._declined: dict[str, tuple[str, str]] = {}
 
     def held(self) -> dict[str, Lease]:
         """By interface."""
@@ -42,8 +43,24 @@ class Leases:
             before = self._held.pop(ifname, None)
             if lease is not None:
                 self._held[ifname] = lease
+                self._declined.pop(ifname, None)
             self._save()
         return _what(before) != _what(lease)
+
+    def note_declined(self, ifname: str, address: str, holder: str) -> None:
+        """A server gave an address that the station with the MAC address `holder` has."""
+        log.warning("DHCP on %s: %s was declined, %s has it", ifname, address, holder)
+        with self._lock:
+            self._declined[ifname] = (address, holder)
+
+    def forget_declined(self, ifname: str) -> None:
+        with self._lock:
+            self._declined.pop(ifname, None)
+
+    def declined(self) -> dict[str, tuple[str, str]]:
+        """By interface the address that was given last and could not be taken, and who has it."""
+        with self._lock:
+            return {name: found for name, found in self._declined.items() if name not in self._held}
 
     def on(self, network: Mapping[str, NetworkSpec]) -> Mapping[str, NetworkSpec]:
         """The interfaces with the addresses of their leases."""

@@ -13,6 +13,7 @@ from weir.adapters.ethtool import speed_bps
 from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes, system_figures
 from weir.agent.dhcp_client import Lease, since_boot_s
+from weir.agent.leases import Leases
 from weir.backends.modes import Decision
 from weir.backends.vlans import vlan_of
 
@@ -25,7 +26,7 @@ class Reads(Protocol):
 
 
 def interfaces(
-    links: Links, datapath: Reads, decisions: Mapping[str, Decision], leases: Mapping[str, Lease]
+    links: Links, datapath: Reads, decisions: Mapping[str, Decision], leases: Leases
 ) -> list[dict[str, Any]]:
     """Every interface of the router but loopback, by name."""
     addresses: dict[int, list[str]] = {}
@@ -35,6 +36,7 @@ def interfaces(
     found = []
     held = links.links()
     names = {link.index: name for name, link in held.items()}
+    given, declined = leases.held(), leases.declined()
     for name, link in sorted(held.items()):
         if link.kind == "loopback":
             continue
@@ -51,7 +53,10 @@ def interfaces(
             "speed_bps": speed_bps(name),
             "tx_queues": link.tx_queues,
             "addresses": sorted(addresses.get(link.index, ())),
-            "lease": _lease(leases[name]) if name in leases else None,
+            "lease": _lease(given[name]) if name in given else None,
+            "declined": dict(zip(("address", "holder"), declined[name], strict=True))
+            if name in declined
+            else None,
             "qdisc": link.qdisc,
             "shaper": _shaper(port, decisions.get(name)),
             "unshaped_packets": unshaped[name].packets if name in unshaped else {},

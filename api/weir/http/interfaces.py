@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weir.http import editing
 from weir.http.context import Context, me
 from weir.http.rendering import findings_json, moment, object_json, read_number
 from weir.model import codec
+from weir.model.address import split_address
 from weir.model.objects import Interface
+from weir.model.prefix import Prefix
 from weir.model.problem import Finding, NotFound
 from weir.service import Listing, Stored
 
@@ -54,7 +56,7 @@ def _interface(context: Context, name: str, stored: Stored | None, kernel: Mappi
         **body,
         "configured": stored is not None,
         "state": _state(kernel[name]) if name in kernel else None,
-        "warnings": [*warnings, *findings_json(_absent(stored, kernel))],
+        "warnings": [*warnings, *findings_json([*_absent(stored, kernel), *_leased(name, kernel)])],
     }
 
 
@@ -65,6 +67,40 @@ def _absent(stored: Stored | None, kernel: Mapping[str, Json]) -> list[Finding]:
         return []
     text = f"VLAN {item.id} waits for {item.vlan.parent}, which this router does not have now"
     return [Finding("warning", "vlan-waits", text, "interface", item.id, "vlan.parent")]
+
+
+def _leased(name: str, kernel: Mapping[str, Json]) -> Iterator[Finding]:
+    """What is wrong with the address that a DHCP server gave."""
+    here = kernel.get(name, {})
+    declined, lease = here.get("declined"), here.get("lease")
+    if declined:
+        message = (
+            f"the DHCP server of {name} gave {declined['address']}, which the station {declined['holder']} "
+            "has already; it was declined, and another one is asked for"
+        )
+        yield Finding("warning", "leased-address-taken", message, "interface", name, "addressing")
+    if not lease:
+        return
+    _, network = split_address(lease["address"])
+    for other, state in kernel.items():
+        if other != name and state.get("vrf") == here.get("vrf"):
+            for held in state.get("addresses", ()):
+                if _overlap(network, split_address(held)[1]):
+                    yield _overlapping(name, lease["address"], other, held)
+                    return
+
+
+def _overlapping(name: str, leased: str, other: str, held: str) -> Finding:
+    """As behind a modem that has the network which the LAN has as well."""
+    message = (
+        f"the DHCP server of {name} gave {leased}, whose network overlaps {held} of {other}: "
+        f"the router cannot tell where its hosts are; give {other} another network"
+    )
+    return Finding("warning", "lease-overlaps", message, "interface", name, "addressing")
+
+
+def _overlap(one: Prefix, other: Prefix) -> bool:
+    return one.covers(other) or other.covers(one)
 
 
 def _state(kernel: Json) -> Json:
