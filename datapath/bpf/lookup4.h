@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * IPv4 longest-prefix match in at most three steps of 16, 8 and 8 bits (layout: weir/abi.h); two where
- * prefixes are scattered, so that a lookup among very many touches one line of memory besides the root.
+ * prefixes are scattered, or addresses in turn have slots in turn, so that a lookup among very many touches
+ * one line of memory besides the root.
  *
  * The loader writes a changed node anew and publishes it by one store into its parent, and reuses a
  * node's memory only after a grace period: a lookup sees the table before or after, never between.
@@ -58,6 +59,13 @@ static __always_inline __u32 weir_v4_run(__u32 node, __u32 low)
 	return *(volatile __u32 *)&sparse->runs[run];
 }
 
+static __always_inline __u32 weir_v4_slot(__u32 leaf, __u32 address)
+{
+	if (leaf & WEIR_V4_COUNTS)
+		leaf += address & 0xff;
+	return leaf & WEIR_V4_SLOT;
+}
+
 static __always_inline __u32 weir_lookup4(__u32 domain, __u32 address)
 {
 	__u32 unit = domain * WEIR_V4_ROOT_UNITS + (address >> 20);
@@ -69,7 +77,7 @@ static __always_inline __u32 weir_lookup4(__u32 domain, __u32 address)
 		entry = weir_v4_child(entry, address >> 8 & 0xff);
 	if (entry & WEIR_V4_NODE)
 		entry = weir_v4_child(entry, address & 0xff);
-	return entry & WEIR_V4_NODE ? 0 : entry & WEIR_V4_SLOT;
+	return entry & WEIR_V4_NODE ? 0 : weir_v4_slot(entry, address);
 }
 
 #endif

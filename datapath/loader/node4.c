@@ -12,6 +12,8 @@
 #include "tree4.h"
 
 #define PLAIN_UNITS (CHILDREN / WEIR_V4_UNIT_WORDS)
+#define COUNTED_LEAST 4 /* addresses in turn; fewer are as many runs */
+#define CROWD 28 /* prefixes: two units for each pay for a plain node above them */
 
 static uint32_t *node_words(const struct weir_tree *tree, uint32_t entry)
 {
@@ -23,26 +25,52 @@ static uint32_t run_count(const struct weir_v4_unit *first)
 	return first->before[3] + __builtin_popcountll(first->starts[3]);
 }
 
+static uint32_t units_of(uint32_t runs)
+{
+	return (WEIR_V4_RUNS_AT + runs + WEIR_V4_UNIT_WORDS - 1) / WEIR_V4_UNIT_WORDS;
+}
+
 uint32_t weir_node_units(const struct weir_tree *tree, uint32_t entry)
 {
-	uint32_t words;
-
 	if (entry & WEIR_V4_PLAIN)
 		return PLAIN_UNITS;
 	if (entry & WEIR_V4_SPARSE)
 		return 1;
-	words = WEIR_V4_RUNS_AT + run_count(&tree->units[entry & WEIR_V4_UNIT]);
-	return (words + WEIR_V4_UNIT_WORDS - 1) / WEIR_V4_UNIT_WORDS;
+	return units_of(run_count(&tree->units[entry & WEIR_V4_UNIT]));
 }
 
-void weir_node_decode(const struct weir_tree *tree, uint32_t entry, uint32_t *children)
+static bool leaf_counts(uint32_t entry)
+{
+	return !(entry & WEIR_V4_NODE) && entry & WEIR_V4_COUNTS;
+}
+
+uint32_t weir_leaf_slot(uint32_t leaf, uint32_t address)
+{
+	if (leaf & WEIR_V4_COUNTS)
+		leaf += address & 0xff;
+	return leaf & WEIR_V4_SLOT;
+}
+
+/* What a leaf is for the one address with this last byte. */
+static uint32_t leaf_at(uint32_t leaf, uint32_t last)
+{
+	return (leaf & ~(WEIR_V4_COUNTS | WEIR_V4_SLOT)) | weir_leaf_slot(leaf, last);
+}
+
+/* The leaf of a run of addresses in turn whose first has this last byte and leaf. */
+static uint32_t counting_leaf(uint32_t first, uint32_t last)
+{
+	return (first & ~WEIR_V4_SLOT) | WEIR_V4_COUNTS | ((first - last) & WEIR_V4_SLOT);
+}
+
+void weir_node_decode(const struct weir_tree *tree, uint32_t entry, enum weir_level level, uint32_t *children)
 {
 	const struct weir_v4_unit *first;
 	const uint32_t *words, *run;
 
 	if (!(entry & WEIR_V4_NODE)) {
-		for (int i = 0; i < CHILDREN; i++)
-			children[i] = entry;
+		for (uint32_t i = 0; i < CHILDREN; i++)
+			children[i] = leaf_at(entry, i);
 		return;
 	}
 	words = node_words(tree, entry);
@@ -52,9 +80,9 @@ void weir_node_decode(const struct weir_tree *tree, uint32_t entry, uint32_t *ch
 	}
 	first = &tree->units[entry & WEIR_V4_UNIT];
 	run = words + WEIR_V4_RUNS_AT - 1;
-	for (int i = 0; i < CHILDREN; i++) {
+	for (uint32_t i = 0; i < CHILDREN; i++) {
 		run += first->starts[i / 64] >> i % 64 & 1;
-		children[i] = *run;
+		children[i] = level == LEVEL_LAST ? leaf_at(*run, i) : *run;
 	}
 }
 
@@ -146,92 +174,124 @@ void weir_note_replaced(struct weir_edit *edit, uint32_t entry)
 		edit->error = -ENOMEM;
 }
 
-/* The header and runs of a packed node; returns the number of runs. */
-static uint32_t pack(const uint32_t *children, struct weir_v4_unit *header, uint32_t *runs)
-{
-	uint32_t count = 0;
+/* A node's runs of equal children, and of addresses in turn with slots in turn. */
+struct runs {
+	struct weir_v4_unit header;
+	uint32_t leaf[CHILDREN];
+	uint32_t count;
+	uint32_t counted; /* addresses in runs that count */
+};
 
-	memset(header, 0, sizeof(*header));
-	for (int i = 0; i < CHILDREN; i++) {
+/* How many of the first children, `left` in all, are one run. */
+static uint32_t run_length(const uint32_t *children, uint32_t left, enum weir_level level)
+{
+	uint32_t equal = 1, counted = 1;
+
+	while (equal < left && children[equal] == children[0])
+		equal++;
+	if (level == LEVEL_LAST && leaf_length(children[0]) == HOST_LENGTH)
+		while (counted < left && children[counted] == children[0] + counted)
+			counted++;
+	return counted < COUNTED_LEAST ? equal : counted;
+}
+
+static void pack(const uint32_t *children, enum weir_level level, struct runs *runs)
+{
+	uint32_t end = 0;
+
+	memset(&runs->header, 0, sizeof(runs->header));
+	runs->count = runs->counted = 0;
+	for (uint32_t i = 0; i < CHILDREN; i++) {
+		uint32_t leaf = children[i];
+
 		if (i % 64 == 0)
-			header->before[i / 64] = count;
-		if (i && children[i] == children[i - 1])
+			runs->header.before[i / 64] = runs->count;
+		if (i < end)
 			continue;
-		header->starts[i / 64] |= 1ULL << i % 64;
-		runs[count++] = children[i];
+		end = i + run_length(children + i, CHILDREN - i, level);
+		if (end > i + 1 && children[i + 1] != leaf) {
+			leaf = counting_leaf(leaf, i);
+			runs->counted += end - i;
+		}
+		runs->header.starts[i / 64] |= 1ULL << i % 64;
+		runs->leaf[runs->count++] = leaf;
 	}
-	return count;
 }
 
 /*
- * Many runs; or a child that is plain, because a lookup then passes two nodes and the map of runs is what costs
- * most of it. Such a child stands for 28 prefixes at least, so the tree keeps its bound.
+ * Many runs; or a child that stands for 28 prefixes at least and is read as fast as can be: a lookup that
+ * passes two nodes shall meet one map of runs at most, which is what costs most of it. So many prefixes pay for the
+ * node: the tree keeps its bound.
  */
 static bool wants_plain(const uint32_t *children, uint32_t count)
 {
-	const uint32_t plain_node = WEIR_V4_NODE | WEIR_V4_PLAIN;
-
 	if (count > WEIR_V4_PACKED_MAX)
 		return true;
-	for (int i = 0; i < CHILDREN; i++)
-		if ((children[i] & plain_node) == plain_node)
+	for (int i = 0; i < CHILDREN; i++) {
+		if (leaf_counts(children[i]))
 			return true;
+		if (children[i] & WEIR_V4_NODE && children[i] & (WEIR_V4_PLAIN | WEIR_V4_CROWD))
+			return true;
+	}
 	return false;
 }
 
-/* Same shape as before: only runs or children whose value changed are stored. */
-static bool store_in_place(struct weir_edit *edit, uint32_t entry, const struct weir_v4_unit *header,
-			   const uint32_t *values, uint32_t count, bool plain)
+static uint32_t kind_of(const uint32_t *children, const struct runs *runs)
 {
-	uint32_t *words;
+	if (wants_plain(children, runs->count))
+		return WEIR_V4_NODE | WEIR_V4_PLAIN;
+	return WEIR_V4_NODE | (runs->counted >= CROWD ? WEIR_V4_CROWD : 0);
+}
 
-	if (!(entry & WEIR_V4_NODE) || !!(entry & WEIR_V4_PLAIN) != plain)
+/* Same shape as before: only runs or children whose value changed are stored. */
+static bool store_in_place(struct weir_edit *edit, uint32_t entry, uint32_t kind, const uint32_t *children,
+			   const struct runs *runs)
+{
+	const uint32_t *values = kind & WEIR_V4_PLAIN ? children : runs->leaf;
+	uint32_t count = kind & WEIR_V4_PLAIN ? CHILDREN : runs->count, *words;
+
+	if ((entry & ~WEIR_V4_UNIT) != kind)
 		return false;
 	words = node_words(edit->tree, entry);
-	if (!plain) {
-		if (memcmp(words, header->starts, sizeof(header->starts)))
+	if (!(kind & WEIR_V4_PLAIN)) {
+		if (memcmp(words, runs->header.starts, sizeof(runs->header.starts)))
 			return false;
 		words += WEIR_V4_RUNS_AT;
 	}
-	for (uint32_t i = 0; i < (plain ? CHILDREN : count); i++)
+	for (uint32_t i = 0; i < count; i++)
 		weir_note_store(edit, &words[i], values[i]);
 	return true;
 }
 
-/* Returns the entry to put in the parent. */
-uint32_t weir_node_encode(struct weir_edit *edit, const uint32_t *children, uint32_t old)
+uint32_t weir_node_encode(struct weir_edit *edit, const uint32_t *children, enum weir_level level,
+			  uint32_t old)
 {
-	uint32_t runs[CHILDREN], count, unit, *words;
-	struct weir_v4_unit header;
-	bool plain;
+	uint32_t kind, units, unit, *words;
+	struct runs runs;
 
-	count = pack(children, &header, runs);
-	if (count == 1 && !(children[0] & WEIR_V4_NODE)) {
+	pack(children, level, &runs);
+	/* A leaf that counts stands for 256 addresses, no more: not for all of an upper node. */
+	if (runs.count == 1 && !(children[0] & WEIR_V4_NODE) &&
+	    (level == LEVEL_LAST || !leaf_counts(children[0]))) {
 		weir_note_replaced(edit, old);
-		return children[0];
+		return runs.leaf[0];
 	}
-	plain = wants_plain(children, count);
-	if (store_in_place(edit, old, &header, plain ? children : runs, count, plain))
+	kind = kind_of(children, &runs);
+	if (store_in_place(edit, old, kind, children, &runs))
 		return old;
 	weir_note_replaced(edit, old);
-	if (plain) {
-		edit->error = edit->error ?: allocate(edit, PLAIN_UNITS, &unit);
-		if (edit->error)
-			return old;
-		memcpy(edit->tree->units[unit].word, children, CHILDREN * sizeof(*children));
-		return WEIR_V4_NODE | WEIR_V4_PLAIN | unit;
-	}
-	edit->error =
-		edit->error ?:
-			      allocate(edit,
-				       (WEIR_V4_RUNS_AT + count + WEIR_V4_UNIT_WORDS - 1) / WEIR_V4_UNIT_WORDS,
-				       &unit);
+	units = kind & WEIR_V4_PLAIN ? PLAIN_UNITS : units_of(runs.count);
+	edit->error = edit->error ?: allocate(edit, units, &unit);
 	if (edit->error)
 		return old;
 	words = edit->tree->units[unit].word;
-	memcpy(words, &header, WEIR_V4_RUNS_AT * sizeof(*words));
-	memcpy(words + WEIR_V4_RUNS_AT, runs, count * sizeof(*runs));
-	return WEIR_V4_NODE | unit;
+	if (kind & WEIR_V4_PLAIN) {
+		memcpy(words, children, CHILDREN * sizeof(*children));
+		return kind | unit;
+	}
+	memcpy(words, &runs.header, WEIR_V4_RUNS_AT * sizeof(*words));
+	memcpy(words + WEIR_V4_RUNS_AT, runs.leaf, runs.count * sizeof(*runs.leaf));
+	return kind | unit;
 }
 
 uint32_t weir_sparse_run(const struct weir_v4_unit *sparse, uint32_t run, uint32_t low)
@@ -257,9 +317,9 @@ uint32_t weir_sparse_expand(struct weir_edit *edit, uint32_t entry)
 			run = weir_sparse_run(sparse, run, start + i);
 			inner[i] = sparse->runs[run];
 		}
-		children[child] = weir_node_encode(edit, inner, 0);
+		children[child] = weir_node_encode(edit, inner, LEVEL_LAST, 0);
 	}
-	return weir_node_encode(edit, children, 0);
+	return weir_node_encode(edit, children, LEVEL_UPPER, 0);
 }
 
 static bool same_begins(const struct weir_v4_unit *a, const struct weir_v4_unit *b)

@@ -29,11 +29,6 @@ struct slice {
 	const struct weir_change4 *next, *end;
 };
 
-static uint32_t leaf_length(uint32_t leaf)
-{
-	return leaf >> WEIR_V4_DEPTH_SHIFT; /* plus one; 0 = nothing */
-}
-
 static uint32_t change_leaf(uint32_t leaf, const struct covers *covers)
 {
 	for (uint32_t i = 0; i < covers->count; i++) {
@@ -80,7 +75,7 @@ static uint32_t change_node(struct weir_edit *edit, uint32_t entry, struct cover
 {
 	uint32_t children[CHILDREN], outer = covers->count;
 
-	weir_node_decode(edit->tree, entry, children);
+	weir_node_decode(edit->tree, entry, shift, children);
 	for (uint32_t i = 0; i < CHILDREN; i++) {
 		uint32_t child = start + (i << shift);
 
@@ -89,7 +84,7 @@ static uint32_t change_node(struct weir_edit *edit, uint32_t entry, struct cover
 					   child, shift);
 	}
 	covers->count = outer;
-	return weir_node_encode(edit, children, entry);
+	return weir_node_encode(edit, children, shift, entry);
 }
 
 static uint32_t change_entry(struct weir_edit *edit, uint32_t entry, struct covers *covers,
@@ -223,7 +218,7 @@ static void retire_below(struct weir_edit *edit, uint32_t domain)
 	for (uint32_t i = 0; i < 65536; i++) {
 		if (!(root[i] & WEIR_V4_NODE) || root[i] & WEIR_V4_SPARSE)
 			continue;
-		weir_node_decode(edit->tree, root[i], children);
+		weir_node_decode(edit->tree, root[i], LEVEL_UPPER, children);
 		for (int child = 0; child < CHILDREN; child++)
 			if (!child || children[child] != children[child - 1])
 				weir_note_replaced(edit, children[child]);
@@ -301,7 +296,7 @@ static int mark_used(struct weir_tree *tree, uint32_t entry, int depth)
 	tree->used += units;
 	if (entry & WEIR_V4_SPARSE)
 		return 0;
-	weir_node_decode(tree, entry, children);
+	weir_node_decode(tree, entry, depth ? LEVEL_LAST : LEVEL_UPPER, children);
 	for (int i = 0; i < CHILDREN && !error; i++)
 		if (!i || children[i] != children[i - 1])
 			error = mark_used(tree, children[i], depth + 1);
@@ -357,5 +352,5 @@ uint32_t weir_tree_lookup(const struct weir_tree *tree, uint32_t domain, uint32_
 		entry = child_of(tree, entry, address >> 8 & 0xff);
 	if (entry & WEIR_V4_NODE)
 		entry = child_of(tree, entry, address & 0xff);
-	return entry & WEIR_V4_SLOT;
+	return weir_leaf_slot(entry, address);
 }

@@ -9,6 +9,8 @@
 #define UNIT_USED 1
 #define UNIT_FRESH 2 /* of the change in progress */
 
+#define HOST_LENGTH 33 /* leaf_length of a single address */
+
 struct weir_span {
 	uint32_t unit, units;
 };
@@ -26,10 +28,22 @@ struct weir_edit {
 	int error;
 };
 
+static inline uint32_t leaf_length(uint32_t leaf)
+{
+	return leaf >> WEIR_V4_DEPTH_SHIFT; /* plus one; 0 = nothing */
+}
+
 uint32_t weir_node_units(const struct weir_tree *tree, uint32_t entry);
-void weir_node_decode(const struct weir_tree *tree, uint32_t entry, uint32_t *children);
+/* Which of the two levels below the first a node is on; its children are regions of 2^level addresses. */
+enum weir_level { LEVEL_LAST = 0, LEVEL_UPPER = 8 };
+
+/* Leaves of the last level come one for each address: none of them counts. */
+void weir_node_decode(const struct weir_tree *tree, uint32_t entry, enum weir_level level,
+		      uint32_t *children);
 /* Returns the entry to put in the parent in place of `old`. */
-uint32_t weir_node_encode(struct weir_edit *edit, const uint32_t *children, uint32_t old);
+uint32_t weir_node_encode(struct weir_edit *edit, const uint32_t *children, enum weir_level level,
+			  uint32_t old);
+uint32_t weir_leaf_slot(uint32_t leaf, uint32_t address);
 void weir_span_release(struct weir_tree *tree, const struct weir_span *span);
 void weir_note_store(struct weir_edit *edit, uint32_t *place, uint32_t value);
 void weir_note_replaced(struct weir_edit *edit, uint32_t entry);

@@ -108,6 +108,8 @@ def test_programs_read_the_tables_as_the_library_does(loaded: Loaded) -> None:
             chosen.randint(1, 4000)
         )
     loaded.datapath.change_prefixes([PrefixEntry(*prefix, slot) for prefix, slot in prefixes.items()])
+    prefixes |= IN_TURN
+    loaded.datapath.change_prefixes([PrefixEntry(*prefix, slot) for prefix, slot in IN_TURN.items()])
     for family, address in edges(prefixes):
         raw = address.to_bytes(WIDTH[family] // 8, "big")
         if family == 4:
@@ -128,6 +130,67 @@ def test_a_node_above_a_crowded_one_is_as_fast_and_shrinks_with_it(datapath: Dat
         expected = {prefix: slot for prefix, slot in (crowd | lone).items() if prefix not in gone}
         for family, address in edges(crowd | lone):
             assert datapath.lookup(0, family, address) == best_slot(expected, family, address)
+
+
+def hosts(net: int, first: int, last: int, slot: int) -> dict[PrefixKey, int]:
+    """Addresses 10.0.`net`.`first` to `last`, with slots in turn from `slot` on."""
+    return {key(4, 10 << 24 | net << 8 | host, 32): slot + host - first for host in range(first, last + 1)}
+
+
+IN_TURN = {
+    **hosts(0, 0, 255, 1000),
+    **hosts(1, 0, 255, 1256),
+    **hosts(2, 2, 254, 1512),
+    **hosts(3, 0, 99, 2),
+    **hosts(3, 101, 255, 500),
+    **{key(4, 10 << 24 | 4 << 8, 24): 7, **hosts(4, 16, 31, 9)},
+}
+"""Whole networks, parts of them, and within a prefix of their own."""
+
+
+def test_addresses_in_turn_with_slots_in_turn_take_no_memory_of_their_own(datapath: Datapath) -> None:
+    before = datapath.usage().v4_units[0]
+    datapath.change_prefixes([PrefixEntry(*prefix, slot) for prefix, slot in IN_TURN.items()])
+    assert datapath.usage().v4_units[0] - before == 16 + 3, "one node above them all, a unit for each part"
+    assert datapath.read_prefixes() == IN_TURN
+    for prefix in IN_TURN:
+        assert datapath.lookup(0, 4, prefix.value) == IN_TURN[prefix]
+    datapath.change_prefixes((), list(IN_TURN))
+    for family, address in edges(IN_TURN):
+        assert datapath.lookup(0, family, address) == 0
+
+
+changes_in_turn = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.sampled_from([0, 1, 2, 15, 16, 99, 100, 253, 254, 255]) | st.integers(0, 255),
+        st.sampled_from([24, 30, 31, 32, 32, 32]),
+        st.integers(0, 3) | st.integers(1000, 1800),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes_in_turn)
+def test_addresses_in_turn_may_change_one_by_one(
+    loaded: Loaded, changes: list[tuple[int, int, int, int]]
+) -> None:
+    datapath = loaded.datapath
+    datapath.change_prefixes(remove=list(datapath.read_prefixes()))
+    datapath.change_prefixes([PrefixEntry(*prefix, slot) for prefix, slot in IN_TURN.items()])
+    expected = dict(IN_TURN)
+    for net, host, length, slot in changes:
+        prefix = key(4, 10 << 24 | net << 8 | host, length)
+        if slot:
+            expected[prefix] = slot
+            datapath.change_prefixes([PrefixEntry(*prefix, slot)])
+        elif prefix in expected:
+            del expected[prefix]
+            datapath.change_prefixes((), [prefix])
+    for address in range(10 << 24, (10 << 24) + 5 * 256):
+        assert datapath.lookup(0, 4, address) == best_slot(expected, 4, address)
 
 
 def test_100_000_scattered_prefixes_load_fast_and_small(own_namespace: None) -> None:

@@ -28,7 +28,7 @@
 #include <linux/types.h>
 
 /* A change that an older program or loader cannot live with: new maps are needed. */
-#define WEIR_ABI 4
+#define WEIR_ABI 5
 
 #define WEIR_TICK_SHIFT 4 /* ticks = ns << 4 */
 #define WEIR_TIME_SHIFT 8 /* times in weir_line are in 2^8 ticks = 16 ns: 68 s in 32 bits */
@@ -226,19 +226,23 @@ struct weir_host_name {
 
 /*
  * IPv4: three levels of 16, 8 and 8 bits. An entry is a leaf or points to a node of 256 children.
- *   leaf   bit 31 clear; bits 25..30 prefix length + 1 (0 = nothing matches), bits 0..24 slot
+ *   leaf   bit 31 clear; bits 25..30 prefix length + 1 (0 = nothing matches); bits 0..23 slot;
+ *          bit 24: it counts, the address's last byte is added to the slot
  *   node   bit 31 set; bit 30: plain (256 entries in 16 units); bit 29: sparse; neither: packed;
- *          bits 0..28 first unit
+ *          bit 28: packed, and counts addresses of 28 prefixes at least; bits 0..27 first unit
  * A packed node holds each run of equal entries once: a 256-bit map of where runs start, the number of
- * runs before each 64-bit word, then the runs' entries, continued in the next units.
+ * runs before each 64-bit word, then the runs' entries, continued in the next units. On the last level, addresses in
+ * turn with slots in turn are one run as well, whose leaf counts.
  * A sparse node stands for both lower levels where they hold few runs: in which of the 65,536 addresses
  * each begins, and its leaf; unused runs begin at 65,535 and repeat the last leaf. One unit, one access.
  */
 #define WEIR_V4_NODE 0x80000000U
 #define WEIR_V4_PLAIN 0x40000000U
 #define WEIR_V4_SPARSE 0x20000000U
-#define WEIR_V4_UNIT 0x1fffffffU
-#define WEIR_V4_SLOT 0x01ffffffU
+#define WEIR_V4_CROWD 0x10000000U
+#define WEIR_V4_UNIT 0x0fffffffU
+#define WEIR_V4_COUNTS 0x01000000U
+#define WEIR_V4_SLOT 0x00ffffffU
 #define WEIR_V4_DEPTH_SHIFT 25
 #define WEIR_V4_UNIT_WORDS 16
 #define WEIR_V4_ROOT_UNITS 4096 /* the first level of domain d is in units d * 4096 and following */
