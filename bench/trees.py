@@ -37,7 +37,10 @@ class Trees:
         length: int = 32,
         htb: bool = False,
     ) -> None:
-        """`leaves` customers with one prefix each, from the first destination of the network on."""
+        """`leaves` customers with one prefix each, from the first destination of the network on.
+
+        Each tower's are neighbours, and slots are in turn as the compiler gives them (docs/adr/0097).
+        """
         root = self._next_slot
         first = root + 1 + TOWERS
         classes = [(root, record(root, root_bps, 0, 0))]
@@ -45,7 +48,7 @@ class Trees:
         classes += [(root + 1 + n, record(root + 1 + n, towers_bps, root, 0)) for n in range(TOWERS)]
         for number in range(leaves):
             classid = (1 << 16) + 0x100 + number if htb else 0
-            parent = root + 1 + number % TOWERS
+            parent = root + 1 + number * TOWERS // leaves
             classes.append((first + number, record(first + number, leaf_bps, parent, classid)))
         self.datapath.write_classes(classes)
         size = 1 << (32 - length)
@@ -110,7 +113,7 @@ def htb_classes(port: Port, leaves: int, root_bps: int = ROOT_BPS, leaf: str = "
         )
     for number in range(leaves):
         lines.append(
-            f"{add} 1:{2 + number % TOWERS:x} classid 1:{0x100 + number:x} htb "
+            f"{add} 1:{2 + number * TOWERS // leaves:x} classid 1:{0x100 + number:x} htb "
             f"rate {leaf_bps}bit ceil {LEAF_BPS}bit"
         )
         if leaf:

@@ -38,6 +38,17 @@ def compiled_of(*queues: Queue | Interface, allocation: SlotAllocation | None = 
     return compile_document(Document(queues), allocation or SlotAllocation(), NOW)
 
 
+def test_neighbours_in_address_have_neighbouring_slots_below_each_parent() -> None:
+    towers = [Queue(f"t{n}", f"t{n}", position=n) for n in range(2)]
+    customers = [
+        Queue(f"c{n}", f"c{n}", target=(f"10.0.{n // 4}.{n}",), parent=f"t{n // 4}", position=-n)
+        for n in range(8)
+    ]
+    slots = compiled_of(*customers, *towers).slots()
+    assert [slots[f"t{n}"] for n in range(2)] == [1, 2]
+    assert [slots[f"c{n}"] for n in range(8)] == list(range(3, 11))
+
+
 def changed(document: Document, old: Queue | None, new: Queue | None) -> list[Change]:
     item = new or old
     assert item is not None

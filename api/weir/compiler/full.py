@@ -14,10 +14,11 @@ from weir.compiler.matching import EVERYTHING, NO_CLAIM, Scope, claim_of, is_mat
 from weir.compiler.plan import Plan, PrefixDelta, ShapingDelta, delta_of
 from weir.compiler.site import Site, ports_of, site_of
 from weir.compiler.types import NO_SLOT
-from weir.model.claims import Claimants
+from weir.model.claims import Claimants, pack_text
 from weir.model.document import Document
 from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
+from weir.model.prefix import looks_like_prefix
 from weir.model.schedule import is_open
 from weir.model.tree import children_in_order
 
@@ -100,8 +101,7 @@ def _prefix_difference(before: Tables, after: Tables) -> PrefixDelta:
 
 def _compile_tables(document: Document, slot_for: Callable[[str], int], now_local: datetime) -> Tables:
     walk = _Walk(document, slot_for, now_local)
-    for queue in children_in_order(document, None):
-        walk.visit(queue, EVERYTHING, TOP)
+    walk.visit_all(children_in_order(document, None), EVERYTHING, TOP)
     tables = walk.tables
     tables.claims.replace_all(walk.claims)
     tables.claims.freeze()
@@ -163,16 +163,34 @@ class _Walk:
     def __init__(self, document: Document, slot_for: Callable[[str], int], now_local: datetime) -> None:
         self._document = document
         self._slot_for = slot_for
+        self._numbered: dict[str, int] = {}
         self._now_local = now_local
         self.tables = Tables()
         self.claims: dict[int, Claimants] = {}
         self.ranks: dict[str, int] = {}
 
+    def visit_all(self, siblings: Sequence[Queue], within: Scope | None, above: Place) -> None:
+        """Neighbours in address get neighbouring slots: smaller tables in the kernel (docs/adr/0097)."""
+        if above.depth < MAX_QUEUE_LEVELS:
+            for queue in sorted(siblings, key=self._turn):
+                if not queue.disabled:
+                    self._numbered[queue.id] = self._slot_for(queue.id)
+        for queue in siblings:
+            self.visit(queue, within, above)
+
+    def _turn(self, queue: Queue) -> tuple[bool, int]:
+        """Parents first, so that one parent's children follow those of the one before."""
+        prefixes = (pack_text(text) for text in queue.target if looks_like_prefix(text))
+        return queue.id not in self._document.children, next(prefixes, 0)
+
+    def _slot_of(self, class_id: str) -> int:
+        return self._numbered.pop(class_id, NO_SLOT) or self._slot_for(class_id)
+
     def visit(self, queue: Queue, within: Scope | None, above: Place) -> None:
         """`within` is None below a queue that takes no packets now: classes stay, prefixes go."""
         if queue.disabled or above.depth >= MAX_QUEUE_LEVELS:
             return
-        specs = classes_of(queue, self._document, above, self._slot_for)
+        specs = classes_of(queue, self._document, above, self._slot_of)
         for spec in specs:
             self.tables.by_id[spec.id] = self.tables.by_slot[spec.slot] = spec
         claim = NO_CLAIM
@@ -181,8 +199,8 @@ class _Walk:
         if claim.dst is not None:
             self.tables.dst[queue.id] = claim.dst
         if queue.id in self._document.children:
-            for child in children_in_order(self._document, queue.id):
-                self.visit(child, claim.below, place_below(specs, above))
+            children = children_in_order(self._document, queue.id)
+            self.visit_all(children, claim.below, place_below(specs, above))
         self.ranks[queue.id] = len(self.ranks)
         if claim.prefixes:
             self._claim(queue.id, claim.prefixes)
