@@ -25,6 +25,7 @@ SINK = "weir-bench-sink"
 OUT = plan.BUILD / "bench"
 FIRST_NETWORK = 16
 QUEUES = 2
+RUN_MS = 300
 SETTLE_MS = 60
 """Shorter runs of the generator mostly set up and tear down their pages."""
 
@@ -154,7 +155,7 @@ class Rig:
             )
         return answer
 
-    def measure(self, rounds: int, run_ms: int = 300, settle_ms: int = SETTLE_MS) -> dict[str, list[Rate]]:
+    def measure(self, rounds: int, run_ms: int = RUN_MS, settle_ms: int = SETTLE_MS) -> dict[str, list[Rate]]:
         """Rates of each configuration in each round, from `settle_ms` on; a round's order is random."""
         rates: dict[str, list[Rate]] = {configuration.name: [] for configuration, _ in self.ports}
         for _ in range(rounds):

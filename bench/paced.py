@@ -22,7 +22,7 @@ from weir.adapters.datapath import Datapath
 LEAVES, MANY = 4096, 100_000
 ROUNDS = 9
 OVERLOAD_BPS = 200_000_000
-OVERLOAD_SETTLE_MS = 1500
+OVERLOAD_SETTLE_MS, OVERLOAD_MS = 1500, 900
 HTB_LEAF_PACKETS = 20
 """Of each of 4,096 queues: 200 ms at the parent's rate, as `trees.LIMIT_NS`."""
 
@@ -99,6 +99,7 @@ def overload() -> list[Row]:
                 Configuration("police", shaped.stack("police", LEAVES, root_bps=OVERLOAD_BPS)),
                 Configuration("htb", trees.by_u32(LEAVES, OVERLOAD_BPS, leaf)),
             ],
+            run_ms=OVERLOAD_MS,
             settle_ms=OVERLOAD_SETTLE_MS,
         )
     what = "handled (forwarded or dropped by decision), 4,096 queues under a parent of 200 Mbit/s, flooded"
@@ -158,6 +159,7 @@ def measure(
     configurations: Sequence[Configuration],
     *,
     before: Callable[[], None] | None = None,
+    run_ms: int = forwarding.RUN_MS,
     settle_ms: int = forwarding.SETTLE_MS,
 ) -> dict[str, list[Rate]]:
     forwarding.build()
@@ -165,7 +167,7 @@ def measure(
     if before is not None:
         with netns.inside(forwarding.ROUTER):
             before()
-    return rig.measure(ROUNDS, settle_ms=settle_ms)
+    return rig.measure(ROUNDS, run_ms, settle_ms)
 
 
 def ratio(
