@@ -19,7 +19,7 @@ WEIR_DATAPATH_MAKE_OPTS = \
 	BUILD=$(@D)/build \
 	CLANG=$(or $(WEIR_DATAPATH_MACHINE_CLANG),$(HOST_DIR)/bin/clang) \
 	BPFTOOL=$(HOST_DIR)/sbin/bpftool \
-	SYSROOT_INCLUDE="-I$(STAGING_DIR)/usr/include" \
+	SYSROOT_INCLUDE="-I$(STAGING_DIR)/usr/include -ffile-prefix-map=$(STAGING_DIR)=sysroot" \
 	CC="$(TARGET_CC)" \
 	CFLAGS="$(TARGET_CFLAGS)" \
 	LDFLAGS="$(TARGET_LDFLAGS)"
