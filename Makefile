@@ -13,7 +13,7 @@ PYTHON := build/venv/bin/python
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
 
-.PHONY: help deps datapath webui run vm lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-life image-check
+.PHONY: help deps datapath webui run vm lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-life image-start image-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -77,6 +77,9 @@ image: webui $(STAMPS)/image ## Build the appliance's image (BUILDROOT_DIR= and 
 
 image-life: build $(STAMPS)/image ## What build/images has, on emulated machines: setup, update, the way back, resets, console, other disks (PORT=8080, ONLY=steps)
 	@$(PYTHON) -m lab.image_life --port $(PORT) $(if $(ONLY),--only $(ONLY))
+
+image-start: build $(STAMPS)/image ## From the kernel's start until build/images can be used, by a clock that counts instructions (PORT=8080)
+	@$(PYTHON) -m lab.image_start --port $(PORT)
 
 image-check: $(STAMPS)/venv ## Check the external tree, defconfigs and kernel fragments without a download
 	@$(PYTHON) board/image/check.py

@@ -70,8 +70,9 @@ def qemu(disk: Path, port: int, console: str) -> list[str]:
     return [*machine(port, console), "-drive", f"file={disk},format={kind},if=virtio,snapshot=on"]
 
 
-def machine(port: int, console: str, *, hurry: bool = False) -> list[str]:
-    """QEMU's words but for disks. `hurry`: one processor, and a clock that skips idle time.
+def machine(port: int, console: str, *, hurry: bool = False, counted: bool = False) -> list[str]:
+    """QEMU's words but for disks. `hurry`: one processor, and a clock that skips idle time. `counted`: one
+    whose clock counts its instructions, and goes as fast as this machine's where it waits.
 
     An emulated `rep movsb` copies byte by byte: the kernel takes another way when the processor does not
     call it fast.
@@ -79,11 +80,11 @@ def machine(port: int, console: str, *, hurry: bool = False) -> list[str]:
     forward = f"hostfwd=tcp:127.0.0.1:{port}-{ROUTER}:443"
     lan = f"user,id=lan,net=192.168.88.0/24,host=192.168.88.2,dns=192.168.88.3,{forward}"
     several = ("-accel", "tcg,thread=multi", "-smp", "2")
-    one = ("-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=0,sleep=off")
+    one = ("-accel", "tcg,thread=single", "-smp", "1", "-icount", f"shift=0,sleep={'off' if hurry else 'on'}")
     return [
         *("qemu-system-x86_64", "-nodefaults", "-display", "none"),
         *("-machine", "q35", "-cpu", "max,-erms,-fsrm"),
-        *(one if hurry else several),
+        *(one if hurry or counted else several),
         *("-m", "1G", "-device", "virtio-rng-pci", "-serial", console),
         *("-netdev", lan, "-device", "virtio-net-pci,netdev=lan,addr=0x5"),
         *("-netdev", "user,id=wan,restrict=on,net=198.51.100.0/24,host=198.51.100.1"),
