@@ -77,3 +77,34 @@ def test_the_agent_and_the_web_interface_start_side_by_side() -> None:
         assert not {"network.target", "network-online.target", "weir-agent.service"} & set(
             " ".join(waits).split()
         )
+
+
+def test_no_unit_that_ours_name_is_switched_off() -> None:
+    """Units that a router has no use for are links to nowhere: each would take its time at every start."""
+    off = {link.name for link in (OVERLAY / "etc/systemd/system").iterdir() if link.is_symlink()}
+    assert all((OVERLAY / "etc/systemd/system" / name).readlink() == Path("/dev/null") for name in off)
+    assert {"modprobe@drm.service", "systemd-remount-fs.service"} <= off
+    ours = [*OVERLAY.glob("**/*.service"), *OVERLAY.glob("**/*.conf"), *(ROOT / "package").rglob("*.service")]
+    for unit in (path for path in ours if path.is_file()):
+        text = unit.read_text(encoding="utf-8")
+        named = " ".join(re.findall(r"^(?:After|Before|Wants|Requires)=(.*)$", text, re.MULTILINE)).split()
+        assert not off & set(named), unit.name
+
+
+def test_generators_and_rules_that_are_switched_off_lead_nowhere() -> None:
+    for folder, needed in (
+        ("systemd/system-generators", "fstab"),
+        ("udev/rules.d", "persistent-storage.rules"),
+    ):
+        links = list((OVERLAY / "etc" / folder).iterdir())
+        assert links
+        assert all(link.readlink() == Path("/dev/null") for link in links)
+        assert not any(link.name.endswith((needed, f"{needed}-generator")) for link in links)
+
+
+def test_a_disk_is_asked_once_whether_it_is_ours() -> None:
+    """Not each of its seven partitions: that is a program each, while the router starts."""
+    rules = (OVERLAY / "usr/lib/udev/rules.d/60-weir-disk.rules").read_text(encoding="utf-8")
+    asking = [line for line in rules.splitlines() if "PROGRAM" in line]
+    assert len(asking) == 1
+    assert 'ENV{DEVTYPE}=="disk"' in asking[0]
