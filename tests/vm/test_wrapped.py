@@ -23,6 +23,7 @@ from tests.datapath.loaded import DOWNLOAD, SECOND_NS, UPLOAD, Loaded
 from tests.datapath.packets import value4
 from tests.datapath.topology import CLIENT, PUBLIC, SERVER, Peer, Topology, run
 from weir.adapters.datapath import ROUTED, Datapath
+from weir.adapters.datapath_records import Mode
 from weir.adapters.netlink import Links
 from weir.adapters.tc import fq_lines
 from weir.backends.stacking import stacking
@@ -82,18 +83,18 @@ class Rig:
 
     @contextmanager
     def tunnel(self, kind: str, side: Side) -> Iterator[str]:
-        """Its interface on the router; the other end has FAR_INNER."""
+        """Its interface on the router, which has the same name at the other end; FAR_INNER is there."""
         with ExitStack() as stack:
-            near, far = _make(stack, kind, side)
-            run("ip", "address", "add", f"{NEAR_INNER}/24", "dev", near)
+            _make(stack, kind, side)
+            run("ip", "address", "add", f"{NEAR_INNER}/24", "dev", "t0")
             for words in (
-                f"ip address add {FAR_INNER}/24 dev {far}",
+                f"ip address add {FAR_INNER}/24 dev t0",
                 f"ip rule add from {FAR_INNER} lookup {TAG} pref {TAG}",
-                f"ip route add default via {NEAR_INNER} dev {far} table {TAG}",
+                f"ip route add default via {NEAR_INNER} dev t0 table {TAG}",
             ):
                 side.peer.run(*words.split())
             stack.callback(side.peer.run, *f"ip rule del pref {TAG}".split())
-            yield near
+            yield "t0"
 
     def attach(self, *ports: str) -> None:
         """As the agent does; what has no queues polices."""
@@ -103,7 +104,7 @@ class Rig:
         links = Links().links()
         for port in ports:
             roles, tag = stacking(links[port], links, ports)
-            mode = "edt" if port in (self.lan.port, self.wan.port) else "police"
+            mode: Mode = "edt" if port in (self.lan.port, self.wan.port) else "police"
             self.datapath.attach(port, ROUTED | roles, mode, tag=tag)
 
     def limit(self, rate_bps: int) -> None:
@@ -117,16 +118,15 @@ class Rig:
         return [(counted["packets"], counted["bytes"]) for counted in found]
 
 
-def _make(stack: ExitStack, kind: str, side: Side) -> tuple[str, str]:
-    """The names of both ends, up."""
+def _make(stack: ExitStack, kind: str, side: Side) -> None:
+    """Both ends, up."""
     if kind == "tag":
         _link(stack, run, f"t0 link {side.port} type vlan id {TAG}")
         _link(stack, side.peer.run, f"t0 link far0 type vlan id {TAG}")
-        return "t0", "t0"
-    ends = (side.router_address, side.peer_address)
-    _link(stack, run, TUNNELS[kind].format(*ends))
-    _link(stack, side.peer.run, TUNNELS[kind].format(*reversed(ends)))
-    return "t0", "t0"
+    else:
+        ends = (side.router_address, side.peer_address)
+        _link(stack, run, TUNNELS[kind].format(*ends))
+        _link(stack, side.peer.run, TUNNELS[kind].format(*reversed(ends)))
 
 
 def _link(stack: ExitStack, where: Callable[..., str], described: str) -> None:
