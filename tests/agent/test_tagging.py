@@ -100,6 +100,15 @@ def test_filters_keep_tags_in_the_stack_and_leave_the_port_its_connections() -> 
     assert decided("eth0", here).fast == Role.FAST | Role.FLOW
 
 
+def test_filters_keep_a_vrf_in_the_stack() -> None:
+    vrf = replace(LINKS["eth1"], name="blue", index=99, kind="vrf")
+    inside = replace(LINKS["eth1"], master=99)
+    here = replace(around(), links={**LINKS, "eth1": inside, "blue": vrf})
+    assert decided("eth1", here).fast == Role.FAST
+    filtered = replace(here, sight=Sight(filtered=True, foreign=""))
+    assert "does not know VRFs" in decided("eth1", filtered).fast_reason
+
+
 def test_a_card_that_takes_tags_off_hides_whose_frames_are_whose() -> None:
     for name in ("eth0", "eth0.100"):
         found = decided(name, around(), takes_tags_off=True)

@@ -132,6 +132,9 @@ class Forgetful:
     def addresses(self) -> list[object]:
         return []
 
+    def rules(self) -> frozenset[object]:
+        return frozenset()
+
     def add_vlan(self, name: str, parent: str, tag: int, protocol: str) -> None:
         self.asked.append(f"{name} {parent} {tag} {protocol}")
 

@@ -190,6 +190,18 @@ def test_interfaces_routes_and_firewall(weir: Weir) -> None:
     assert json.loads(weir("interface", "show", "wan0").stdout)["addressing"] == "static"
     vlan = json.loads(weir("interface", "show", "acme").stdout)["vlan"]
     assert vlan == {"parent": "wan0", "id": 100, "protocol": "802.1ad"}
+    weir("interface", "set", "blue", "--vrf-table", "auto")
+    weir("interface", "set", "acme", "--vrf", "blue")
+    weir("route", "add", "10.9.0.0/16", "--interface", "acme", "--vrf", "blue")
+    assert [line.split()[2] for line in weir("interface", "list").stdout.splitlines() if "acme" in line] == [
+        "blue"
+    ]
+    (there,) = weir.json("route", "list")["items"]
+    assert there["vrf"] == "blue"
+    weir("route", "rm", there["id"])
+    weir("interface", "set", "acme", "--no-vrf")
+    assert json.loads(weir("interface", "show", "acme").stdout)["vrf"] is None
+    weir("interface", "set", "blue", "--vrf-table", "70000", code=2)
     weir("route", "add", "0.0.0.0/0", "--via", "192.0.2.254")
     route = weir.json("route", "list")["items"][0]
     weir("route", "rm", route["id"])

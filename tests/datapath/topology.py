@@ -105,6 +105,10 @@ class Peer:
         """Give the namespace a name, for those who enter it by name; `ip netns del` takes it away."""
         run("ip", "netns", "attach", name, str(self._holder.pid))
 
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        """A command in the peer's namespace that goes on beside the test."""
+        return subprocess.Popen(self._inside(*words), stdout=subprocess.PIPE, text=True)
+
     def start(self, program: str, *arguments: object) -> subprocess.Popen[str]:
         """Python code, in the peer's namespace, with pipes for its input and output."""
         words = [sys.executable, "-I", "-S", "-c", program, *map(str, arguments)]

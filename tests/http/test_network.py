@@ -131,6 +131,24 @@ def test_a_vlan_is_configured_and_says_what_it_waits_for(api: Client, world: Wor
     assert whole["acme"]["vlan"]["id"] == 101
 
 
+def test_a_vrf_is_configured_with_what_is_in_it(api: Client, world: World) -> None:
+    world.agent.interfaces[0] |= {"vrf": "blue"}
+    world.parts.stats.tick()
+    made = api("PUT", "/interfaces/blue", {"vrf_table": 0})
+    assert made.status_code == 201, made.json
+    assert (made.json["vrf_table"], made.json["vrf"], made.json["state"]) == (0, None, None)
+    inside = api("PUT", "/interfaces/lan0", {"vrf": "blue", "addresses": ["10.0.0.1/24"]})
+    assert (inside.json["vrf"], inside.json["state"]["vrf"]) == ("blue", "blue")
+    route = api("POST", "/static-routes", {"destination": "0.0.0.0/0", "gateway": "10.0.0.9", "vrf": "blue"})
+    assert (route.json["vrf"], route.json["warnings"]) == ("blue", [])
+    taken = api("PUT", "/interfaces/green", {"vrf_table": 254})
+    assert (taken.status_code, taken.json["code"]) == (422, "table-taken")
+    etag = made.json["etag"]
+    assert api("DELETE", "/interfaces/blue", etag=etag).json["code"] == "still-referenced"
+    out = api("PATCH", "/interfaces/lan0", {"vrf": None}, etag=inside.json["etag"])
+    assert out.json["vrf"] is None
+
+
 def test_what_is_wrong_with_a_lease_is_told_at_its_interface(api: Client, world: World) -> None:
     lease = {"address": "192.168.88.17/24", "server": "192.168.88.1", "gateway": None, "dns": []}
     lan, port = world.agent.interfaces[:2]

@@ -145,6 +145,8 @@ interfaces = st.builds(
     mtu=st.sampled_from((None, 1000, 1500)),
     domain=st.sampled_from((0, 0, 2)),
     vlan=st.one_of(st.none(), st.none(), vlans),
+    vrf=st.sampled_from((None, None, "wan1", "gone0")),
+    vrf_table=st.sampled_from((None, None, None, 0, 7, 254)),
     disabled=st.booleans(),
 )
 routes = st.builds(
@@ -153,6 +155,7 @@ routes = st.builds(
     destination=st.sampled_from(("0.0.0.0/0", "::/0", "198.51.100.0/24")),
     gateway=st.sampled_from((None, "10.0.0.2", "10.0.0.1", "2001:db8::2", "fe80::2", "203.0.113.1")),
     interface=st.sampled_from((None, "wan0", "gone0")),
+    vrf=st.sampled_from((None, None, "wan1", "lan0")),
     blackhole=st.booleans(),
     disabled=st.booleans(),
 )

@@ -50,6 +50,38 @@ describe("a VLAN", () => {
   });
 });
 
+describe("a VRF", () => {
+  it("is made by name, by its key, and says its table", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces");
+    const row = (await screen.findByRole("button", { name: "blue" })).closest("tr")!;
+    expect(row.textContent).toContain("VRF table 26284");
+    await user.keyboard("v");
+    await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "green");
+    await user.type(screen.getByRole("textbox", { name: "Routing table" }), "70000");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    expect(await screen.findByText("A number from 1 to 65535, or nothing.")).toBeTruthy();
+    await user.clear(screen.getByRole("textbox", { name: "Routing table" }));
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(staged("green")).toMatchObject({ role: "none", vlan: null, vrf: null, vrf_table: 0 }));
+  });
+
+  it("is chosen for an interface and for a route", async () => {
+    const user = userEvent.setup();
+    const { unmount } = renderAt("/interfaces?edit=lan0");
+    await user.selectOptions(await screen.findByRole("combobox", { name: "VRF" }), "blue");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(staged("lan0")).toMatchObject({ vrf: "blue", vrf_table: null, addresses: ["10.64.0.1/16"] }));
+    const changed = (await screen.findByRole("button", { name: "lan0" })).closest("tr")!;
+    await waitFor(() => expect(changed.textContent).toContain("in VRF blue"));
+    unmount();
+    renderAt("/routes?edit=r1");
+    await user.selectOptions(await screen.findByRole("combobox", { name: "VRF" }), "blue");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(router.state.staged.get("static-route/r1")?.new).toMatchObject({ vrf: "blue", gateway: "198.51.100.1" }));
+  });
+});
+
 describe("a WAN by DHCP", () => {
   it("shows what the server gave", async () => {
     renderAt("/interfaces");

@@ -38,14 +38,16 @@ class Route:
     interface: str | None
     blackhole: bool
     distance: int
+    vrf: str | None = None
 
     @property
     def line(self) -> str:
-        """As FRR itself prints it in `show running-config`."""
+        """As FRR itself prints it in `show running-config`; the VRF, a block there, is named at the end."""
         command = "ipv6" if ":" in self.destination else "ip"
         how = ["blackhole"] if self.blackhole else [hop for hop in (self.gateway, self.interface) if hop]
         distance = [str(self.distance)] if self.distance != 1 else []
-        return " ".join([command, "route", self.destination, *how, "tag", str(OUR_TAG), *distance])
+        vrf = ["vrf", self.vrf] if self.vrf else []
+        return " ".join([command, "route", self.destination, *how, "tag", str(OUR_TAG), *distance, *vrf])
 
 
 class Frr:
@@ -68,7 +70,7 @@ class Frr:
         if not _listens(self._run_dir / "staticd.vty"):
             return frozenset()
         printed = run([*self._vtysh, "-c", "show running-config"], timeout_s=_TIMEOUT_S)
-        return frozenset(line.rstrip() for line in printed.splitlines() if is_ours(line))
+        return frozenset(line for line in _with_vrfs(printed.splitlines()) if is_ours(line))
 
     def check(self, lines: Iterable[str]) -> None:
         """Let vtysh judge a whole file of routes. Raises `ApplyFailed` naming the line."""
@@ -102,6 +104,19 @@ def is_ours(line: str) -> bool:
     if len(words) < 4 or line[:1].isspace() or words[0] not in ("ip", "ipv6") or words[1] != "route":
         return False
     return any(pair == ("tag", str(OUR_TAG)) for pair in pairwise(words))
+
+
+def _with_vrfs(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a configuration, those of a VRF's block as one gives them outside it."""
+    vrf = ""
+    for line in lines:
+        if line.startswith("vrf "):
+            vrf = line.split()[1]
+        elif not line.startswith(" "):
+            vrf = ""
+            yield line.rstrip()
+        elif vrf:
+            yield f"{line.strip()} vrf {vrf}"
 
 
 def _listens(path: Path) -> bool:

@@ -32,10 +32,13 @@ VLAN_PROTOCOLS: dict[str, int] = {"802.1Q": 0x8100, "802.1ad": 0x88A8}
 GRO_MAX_BYTES = 65536
 """What Linux begins with."""
 
+_UNREACHABLE = 7
+_KERNELS_PROTO = 2
 _IFF_UP, _IFF_LOOPBACK, _IFF_RUNNING = 0x1, 0x8, 0x40
 _ARPHRD_ETHER = 1
 _SCOPE_LINK = 253
 _FAMILY: dict[int, Literal[4, 6]] = {socket.AF_INET: 4, socket.AF_INET6: 6}
+_FAMILY_NUMBER: dict[Literal[4, 6], int] = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class Link:
     """Of a VLAN interface: its id and EtherType."""
     ours: bool = False
     """It carries the mark of the interfaces that we make."""
+    vrf_table: int = 0
+    """Of a VRF: its routing table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,30 @@ class Address:
     family: Literal[4, 6]
     text: str
     ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingRule:
+    """Which table is looked up: `table` for any packet, with `l3mdev` that of the packet's VRF; or none.
+
+    `ours`: it carries our mark (FRA_PROTOCOL).
+    """
+
+    family: Literal[4, 6]
+    priority: int
+    table: int
+    l3mdev: bool = False
+    unreachable: bool = False
+    ours: bool = True
+
+    @property
+    def meaning(self) -> tuple[int, int, bool, bool]:
+        return (self.priority, self.table, self.l3mdev, self.unreachable)
+
+    @property
+    def text(self) -> str:
+        what = "unreachable" if self.unreachable else f"lookup {self.table}"
+        return f"IPv{self.family} {self.priority}: {'VRFs' if self.l3mdev else 'all'} {what}"
 
 
 class Links:
@@ -120,12 +149,52 @@ class Links:
             vlan_protocol=VLAN_PROTOCOLS[protocol],
             group=OUR_GROUP,
         )
+        self._make(what, request, "this kernel has no VLANs (8021q)", "no-vlan")
+
+    def add_vrf(self, name: str, table: int) -> None:
+        """Make a VRF with our mark. Raises `Unsupported` for a kernel without VRFs."""
+        what = f"{name}: VRF with table {table}"
+        request = partial(
+            self._netlink.link, "add", ifname=name, kind="vrf", vrf_table=table, group=OUR_GROUP
+        )
+        self._make(what, request, "this kernel has no VRFs (CONFIG_NET_VRF)", "no-vrf")
+
+    def set_master(self, name: str, master: str) -> None:
+        """Put an interface into a VRF; "" takes it out. The kernel takes it down and up again meanwhile."""
+        index = self.link(name).index
+        above = self.link(master).index if master else 0
+        what = f"{name}: into {master}" if master else f"{name}: out of its VRF"
+        self._change(what, lambda: self._netlink.link("set", index=index, master=above))
+
+    def rules(self) -> frozenset[RoutingRule]:
+        """Those that ask nothing of a packet but whether it is in a VRF."""
+        found: set[RoutingRule | None] = set()
+        for number in _FAMILY:
+            found.update(map(_rule, self._ask(partial(self._dump_rules, number))))
+        return frozenset(rule for rule in found if rule is not None)
+
+    def _dump_rules(self, family: int) -> list[Any]:
+        """None for a family that the kernel does not have, or has without rules."""
         try:
-            self._change(what, request)
-        except ApplyFailed as problem:
-            if isinstance(problem.__cause__, NetlinkError) and problem.__cause__.code == errno.EOPNOTSUPP:
-                raise Unsupported(f"{what}: this kernel has no VLANs (8021q)", code="no-vlan") from problem
+            return list(self._netlink.get_rules(family=family))
+        except NetlinkError as error:
+            if error.code in (errno.EAFNOSUPPORT, errno.EOPNOTSUPP):
+                return []
             raise
+
+    def change_rule(self, action: Literal["add", "delete"], rule: RoutingRule) -> None:
+        """An equal one that is there, or is not there any more, is as good."""
+        words: dict[str, Any] = {"family": _FAMILY_NUMBER[rule.family], "priority": rule.priority}
+        if rule.l3mdev:
+            words["FRA_L3MDEV"] = 1
+        if rule.unreachable:
+            words["action"] = _UNREACHABLE
+        else:
+            words["table"] = rule.table
+        if action == "add":
+            words["FRA_PROTOCOL"] = OUR_PROTO if rule.ours else _KERNELS_PROTO
+        tolerate = (errno.EEXIST,) if action == "add" else (errno.ENOENT,)
+        self._change(f"rule {rule.text}", lambda: self._netlink.rule(action, **words), tolerate)
 
     def remove_link(self, name: str) -> None:
         """Remove an interface; one that went meanwhile is as good."""
@@ -190,6 +259,15 @@ class Links:
             except (NetlinkError, OSError) as error:
                 raise Unavailable(f"netlink: {error}", code="netlink") from error
 
+    def _make(self, what: str, request: Callable[[], object], missing: str, code: str) -> None:
+        """Make an interface; a kernel that does not know the kind is told from other faults."""
+        try:
+            self._change(what, request)
+        except ApplyFailed as problem:
+            if isinstance(problem.__cause__, NetlinkError) and problem.__cause__.code == errno.EOPNOTSUPP:
+                raise Unsupported(f"{what}: {missing}", code=code) from problem
+            raise
+
     def _change(self, what: str, request: Callable[[], object], tolerate: tuple[int, ...] = ()) -> None:
         with self._lock:
             try:
@@ -223,12 +301,37 @@ def _link(message: Any) -> Link:
         gro_max_bytes=int(message.get("gro_max_size") or GRO_MAX_BYTES),
         vlan=_vlan(information) if kind == "vlan" else (0, 0),
         ours=message.get("group") == OUR_GROUP,
+        vrf_table=_vrf_table(information) if kind == "vrf" else 0,
     )
 
 
 def _vlan(information: Any) -> tuple[int, int]:
     data = information.get("data")
     return (0, 0) if data is None else (int(data.get("vlan_id") or 0), int(data.get("vlan_protocol") or 0))
+
+
+def _vrf_table(information: Any) -> int:
+    data = information.get("data")
+    return 0 if data is None else int(data.get("vrf_table") or 0)
+
+
+def _rule(message: Any) -> RoutingRule | None:
+    """None for one that asks for more: addresses, marks, interfaces."""
+    asked = ("iifname", "oifname", "fwmark", "goto", "uid_range", "ip_proto", "sport_range", "dport_range")
+    lengths = message["src_len"] or message["dst_len"] or message["tos"]
+    if lengths or any(message.get(name) for name in asked):
+        return None
+    unreachable = message["action"] == _UNREACHABLE
+    l3mdev = bool(message.get("l3mdev"))
+    table = 0 if unreachable or l3mdev else int(message.get("table") or 0)
+    return RoutingRule(
+        _FAMILY[message["family"]],
+        int(message.get("priority") or 0),
+        table,
+        l3mdev,
+        unreachable,
+        message.get("protocol") == OUR_PROTO,
+    )
 
 
 _COUNTERS = (

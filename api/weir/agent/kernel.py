@@ -113,7 +113,7 @@ class Kernel:
     def refuse_missing(self, plan: Plan) -> None:
         """Raise `NotFound` for an interface that is configured anew and does not exist; one that is made
         here may wait for what it is made on."""
-        added = [new.ifname for old, new in plan.network.set if old is None and new.vlan is None]
+        added = [new.ifname for old, new in plan.network.set if old is None and not new.is_made]
         if not added:
             return
         present = self.network.read().links

@@ -81,7 +81,7 @@ class Leases:
             distance = min(FIRST_DISTANCE + number, LAST_DISTANCE)
             for destination, gateway in self.held()[name].routes:
                 key = f"dhcp/{name}/{destination}"
-                found[key] = RouteSpec(key, destination, gateway, name, False, distance)
+                found[key] = RouteSpec(key, destination, gateway, name, False, distance, network[name].vrf)
         return found
 
     def _load(self) -> dict[str, Lease]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from weir.adapters.datapath_records import Port, PortCounters, Role
 from weir.adapters.ethtool import speed_bps
-from weir.adapters.netlink import Links
+from weir.adapters.netlink import Link, Links
 from weir.adapters.proc import resident_bytes, system_figures
 from weir.agent.dhcp_client import Lease, since_boot_s
 from weir.agent.leases import Leases
@@ -46,6 +46,8 @@ def interfaces(
             "index": link.index,
             "kind": link.kind,
             "vlan": asdict(vlan) if (vlan := vlan_of(link, names)) else None,
+            "vrf": _vrf(link, held, names),
+            "vrf_table": link.vrf_table or None,
             "mac": link.mac,
             "mtu": link.mtu,
             "up": link.up,
@@ -70,6 +72,11 @@ def interfaces(
 def system() -> dict[str, Any]:
     """Figures of the machine, and of this process."""
     return {**system_figures(), "agent_rss_bytes": resident_bytes()}
+
+
+def _vrf(link: Link, held: Mapping[str, Link], names: Mapping[int, str]) -> str | None:
+    master = held.get(names.get(link.master, ""))
+    return master.name if master is not None and master.kind == "vrf" else None
 
 
 def _lease(lease: Lease) -> dict[str, Any]:

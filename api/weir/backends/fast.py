@@ -90,6 +90,8 @@ class FastPaths:
         master = next((other for other in around.links.values() if other.index == link.master), None)
         if master is not None and master.kind not in _ROUTED_MASTERS:
             return f"it belongs to {master.name}, which is a {master.kind}"
+        if master is not None and around.sight.filtered:
+            return "NAT or the firewall must see forwarded packets, and the flow table does not know VRFs"
         if link.kind == "vlan":
             return self._obstacle_below(link, decision, around)
         above = (other for other in around.links.values() if other.lower == link.index)

@@ -12,6 +12,9 @@ from weir.backends.backend import refuse, step
 from weir.compiler.types import FirewallRule, Step
 
 _CHAINS = (
+    # Before connections are looked up (-200): the zone says where.
+    ("entry", "filter", "prerouting", -300),
+    ("output", "filter", "output", -300),
     ("input", "filter", "input", 0),
     ("forward", "filter", "forward", 0),
     ("postrouting", "nat", "postrouting", 100),
@@ -94,7 +97,12 @@ def _rule(rule: FirewallRule) -> tuple[str, tuple[str, ...]]:
 def _expressions(rule: FirewallRule) -> list[Expression]:
     """In the form in which nft prints them, so that what is read back compares equal."""
     found: list[Expression] = []
-    for key, names in (("iifname", rule.in_interfaces), ("oifname", rule.out_interfaces)):
+    sides = (
+        ("iifname", rule.in_interfaces),
+        ("sdifname", rule.in_members),
+        ("oifname", rule.out_interfaces),
+    )
+    for key, names in sides:
         if names:
             found.append(_match({"meta": {"key": key}}, {"set": list(names)}))
     if rule.family and rule.protocol != "icmpv6" and rule.protocol != "icmp":
@@ -112,6 +120,8 @@ def _expressions(rule: FirewallRule) -> list[Expression]:
         )
     elif rule.protocol == "tcp":
         found.append(_match({"meta": {"key": "l4proto"}}, "tcp"))
+    if rule.verdict == "zone":
+        return [*found, {"mangle": {"key": {"ct": {"key": "zone"}}, "value": rule.zone}}]
     return [*found, {rule.verdict: None}]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces: VLANs made, up or down, MTU, addresses, and the switch that makes this machine a router.
+"""Interfaces: VLANs and VRFs made, up or down, MTU, addresses, and what makes this machine a router.
 
 Ours are the addresses and interfaces with our mark; those of others stay, on our interfaces too. What an
 interface's MTU was before we first changed it is remembered in a file, because "no MTU configured" must undo
@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weir.adapters.netlink import Links
+from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
 from weir.backends.backend import refuse, step
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
+from weir.backends.vrfs import VrfChanges, gone_vrfs, vrf_changes, vrf_text
 from weir.compiler.types import NetworkSpec, Step
 from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
@@ -40,6 +41,8 @@ class LinkState:
     kind: str = "physical"
     vlan: Vlan | None = None
     made_by_us: bool = False
+    master: str = ""
+    vrf_table: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +50,18 @@ class NetworkState:
     links: Mapping[str, LinkState]
     sysctls: Mapping[str, str | None]
     original_mtus: Mapping[str, int]
+    rules: frozenset[RoutingRule] = frozenset()
 
 
 @dataclass(slots=True)
 class NetworkDifference:
     """(interface, value) pairs in the order they are done; `missing` interfaces cannot be served.
 
-    `vlans.blocked` are those that cannot be made as long as somebody else is in their place.
+    `vlans.blocked` and `vrfs.blocked` are those that cannot be as long as somebody else is in their place.
     """
 
     vlans: VlanChanges = field(default_factory=VlanChanges)
+    vrfs: VrfChanges = field(default_factory=VrfChanges)
     sysctls: dict[str, str] = field(default_factory=dict)
     mtus: list[tuple[str, int]] = field(default_factory=list)
     remembered_mtus: dict[str, int] = field(default_factory=dict)
@@ -67,12 +72,13 @@ class NetworkDifference:
 
     def __bool__(self) -> bool:
         changes = self.sysctls or self.mtus or self.up or self.add or self.remove
-        return bool(changes or self.vlans.remove or self.vlans.make or self.vlans.blocked)
+        return bool(changes or self.vlans.remove or self.vlans.make or self.vlans.blocked or self.vrfs)
 
     def steps(self) -> Sequence[Step]:
         return [
             *(step("network", "remove", "interface", name) for name in self.vlans.remove),
             *(step("network", "add", "interface", f"{n}: {vlan.text}") for n, vlan in self.vlans.make),
+            *self.vrfs.steps(),
             *(step("network", "change", "setting", f"{k} = {v}") for k, v in self.sysctls.items()),
             *(step("network", "change", "interface", f"{name} mtu {mtu}") for name, mtu in self.mtus),
             *(step("network", "change", "interface", f"{n} {'up' if up else 'down'}") for n, up in self.up),
@@ -105,27 +111,37 @@ class NetworkBackend:
                     frozenset(foreign[name]),
                     link.kind,
                     vlan_of(link, names),
-                    link.ours and link.kind == "vlan",
+                    link.ours and link.kind in ("vlan", "vrf"),
+                    names.get(link.master, ""),
+                    link.vrf_table,
                 )
                 for name, link in links.items()
             },
             {name: read_sysctl(name) for name in ROUTER_SETTINGS},
             self._original_mtus(),
+            self._links.rules(),
         )
 
     def diff(self, held: NetworkState, wanted: Mapping[str, NetworkSpec]) -> NetworkDifference:
         wanted = lower_first(wanted)
-        found = NetworkDifference(vlan_changes(held.links, wanted))
+        stay = {
+            name: state for name, state in held.links.items() if name not in gone_vrfs(held.links, wanted)
+        }
+        vlans = vlan_changes(stay, wanted)
+        links = {name: state for name, state in held.links.items() if name not in vlans.gone}
+        found = NetworkDifference(vlans, vrf_changes(links, wanted, held.rules, dict(vlans.make)))
         if wanted:
             found.sysctls = {k: v for k, v in ROUTER_SETTINGS.items() if held.sysctls.get(k) not in (v, None)}
-        links = {name: state for name, state in held.links.items() if name not in found.vlans.gone}
+        links = {name: state for name, state in links.items() if name in stay}
         made = dict(found.vlans.make)
         mtus = {name: state.mtu for name, state in links.items()}
         for name, spec in wanted.items():
             if name in made:
                 mtu = links[made[name].parent].mtu  # it is made before the parent's changes
                 links[name] = LinkState(False, mtu, frozenset(), frozenset(), "vlan", made[name], True)
-            if name in found.vlans.blocked:
+            if (name, spec.vrf_table) in found.vrfs.make:
+                links[name] = LinkState(False, 0, frozenset(), frozenset(), "vrf", None, True)
+            if name in found.vlans.blocked or name in found.vrfs.blocked:
                 continue
             state = links.get(name)
             if state is None:
@@ -144,6 +160,7 @@ class NetworkBackend:
             self._links.remove_link(name)
         for name, vlan in difference.vlans.make:
             self._links.add_vlan(name, vlan.parent, vlan.id, vlan.protocol)
+        self._apply_vrfs(difference.vrfs)
         for setting, value in difference.sysctls.items():
             write_sysctl(setting, value)
         if difference.mtus:
@@ -157,9 +174,21 @@ class NetworkBackend:
         for name, text in difference.remove:
             self._links.remove_address(name, text)
 
+    def _apply_vrfs(self, changes: VrfChanges) -> None:
+        for name in changes.remove:
+            self._links.remove_link(name)
+        for name, table in changes.make:
+            self._links.add_vrf(name, table)
+        for rule in changes.add_rules:
+            self._links.change_rule("add", rule)
+        for rule in changes.remove_rules:
+            self._links.change_rule("delete", rule)
+        for name, vrf in changes.masters:
+            self._links.set_master(name, vrf)
+
     def verify(self, difference: NetworkDifference) -> None:
         held = self.read()
-        wrong = _wrong_vlans(difference.vlans, held.links)
+        wrong = _wrong_vlans(difference.vlans, held.links) + _wrong_vrfs(difference.vrfs, held)
         wrong += [
             f"{k} is {held.sysctls.get(k)}" for k, v in difference.sysctls.items() if held.sysctls.get(k) != v
         ]
@@ -182,11 +211,16 @@ class NetworkBackend:
         refuse("network", wrong)
 
     def _diff_link(self, found: NetworkDifference, name: str, state: LinkState, spec: NetworkSpec) -> None:
-        # An interface that comes up takes all VLANs on it along.
-        taken_along = state.vlan is not None and (state.vlan.parent, True) in found.up
+        # What comes up takes all VLANs on it along, and what goes down loses its IPv6 addresses.
+        below = "" if state.vlan is None else state.vlan.parent
+        if below in found.vrfs.cycled:
+            found.vrfs.cycled.add(name)
+        taken_along = (below, True) in found.up or below in found.vrfs.cycled
         if state.up != spec.up or (taken_along and not spec.up):
             found.up.append((name, spec.up))
         present = state.ours | state.foreign
+        if name in found.vrfs.cycled:
+            present = frozenset(text for text in present if ":" not in text)
         found.add.extend((name, text) for text in spec.addresses if text not in present)
         found.remove.extend((name, text) for text in sorted(state.ours) if text not in spec.addresses)
 
@@ -227,6 +261,35 @@ class NetworkBackend:
             new.replace(self._memory)
         except OSError as error:
             raise ApplyFailed(f"{self._memory} cannot be written: {error.strerror}", code="memory") from error
+
+
+def _wrong_vrfs(changes: VrfChanges, held: NetworkState) -> list[str]:
+    made = dict(changes.make)
+    links, rules = held.links, {(rule.family, rule.meaning) for rule in held.rules}
+    return [
+        *changes.blocked.values(),
+        *(f"{name} is still there" for name in changes.remove if name in links and name not in made),
+        *(
+            f"{name} is not a {vrf_text(table)}"
+            for name, table in made.items()
+            if name not in links or links[name].vrf_table != table
+        ),
+        *(
+            f"{name} is {f'in {links[name].master}' if links[name].master else 'in no VRF'}"
+            for name, vrf in changes.masters
+            if name in links and links[name].master != vrf
+        ),
+        *(
+            f"rule {rule.text} is not there"
+            for rule in changes.add_rules
+            if (rule.family, rule.meaning) not in rules
+        ),
+        *(
+            f"rule {rule.text} is still there"
+            for rule in changes.remove_rules
+            if (rule.family, rule.meaning) in rules
+        ),
+    ]
 
 
 def _wrong_vlans(changes: VlanChanges, links: Mapping[str, LinkState]) -> list[str]:

@@ -56,4 +56,4 @@ class RoutesBackend:
 
 
 def _line(spec: RouteSpec) -> str:
-    return Route(spec.destination, spec.gateway, spec.interface, spec.blackhole, spec.distance).line
+    return Route(spec.destination, spec.gateway, spec.interface, spec.blackhole, spec.distance, spec.vrf).line

@@ -82,7 +82,9 @@ def _gone(held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec]) -> set[
     gone = {
         name
         for name, device in held.items()
-        if device.made_by_us and (name not in wanted or wanted[name].vlan != device.vlan)
+        if device.kind == "vlan"
+        and device.made_by_us
+        and (name not in wanted or wanted[name].vlan != device.vlan)
     }
     above = gone
     while above:

@@ -15,6 +15,20 @@ Json = dict[str, Any]
 candidate_option = click.option("--candidate", is_flag=True, help="Stage it in your candidate.")
 
 
+class _Table(click.ParamType):
+    """A routing table's number, or `auto` (0): one that goes by the VRF's name."""
+
+    name = "number|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "auto":
+            return 0
+        return int(click.IntRange(1, 65535).convert(value, param, ctx))
+
+
+TABLE = _Table()
+
+
 def _write(
     session: Session, path: str, method: str, body: Json | None, candidate: bool, etag: str | None
 ) -> None:
@@ -47,11 +61,12 @@ def list_interfaces(session: Session) -> None:
         output.show_json({"items": found})
         return
     output.table(
-        ("NAME", "ROLE", "STATE", "ADDRESSES", "SHAPER", "FAST PATH", "DESCRIPTION"),
+        ("NAME", "ROLE", "VRF", "STATE", "ADDRESSES", "SHAPER", "FAST PATH", "DESCRIPTION"),
         [
             (
                 item["id"],
                 item["role"] if item["configured"] else "-",
+                item["vrf"] or (item["state"] or {}).get("vrf") or "-",
                 "missing" if item["state"] is None else "up" if item["state"]["up"] else "down",
                 ",".join(item["addresses"] or (item["state"] or {}).get("addresses", [])),
                 (item["state"] or {}).get("shaper") or "-",
@@ -88,12 +103,25 @@ def show_interface(session: Session, name: str) -> None:
 @click.option("--vlan-parent", help="Make it a VLAN of this interface.")
 @click.option("--vlan-id", type=click.IntRange(1, 4094), help="The VLAN's tag.")
 @click.option("--vlan-protocol", type=click.Choice(("802.1Q", "802.1ad")))
+@click.option("--vrf", help="Put it into this VRF.")
+@click.option("--no-vrf", is_flag=True, help="Take it out of its VRF.")
+@click.option(
+    "--vrf-table", type=TABLE, help="Make it a VRF with this routing table, or with an automatic one."
+)
 @click.option("--disabled/--enabled", default=None)
 @candidate_option
 @pass_session
 def set_interface(session: Session, /, name: str, candidate: bool, **given: Any) -> None:
-    """Configure an interface, or make a VLAN: weir interface set vlan100 --vlan-parent eth1 --vlan-id 100."""
+    """Configure an interface, or make a VLAN or a VRF.
+
+    weir interface set vlan100 --vlan-parent eth1 --vlan-id 100
+
+    weir interface set blue --vrf-table auto, then weir interface set vlan100 --vrf blue
+    """
+    leaves_vrf = given.pop("no_vrf")
     body = {field: value for field, value in given.items() if value not in (None, ())}
+    if leaves_vrf:
+        body["vrf"] = None
     vlan = {part: body.pop(f"vlan_{part}") for part in ("parent", "id", "protocol") if f"vlan_{part}" in body}
     if vlan:
         body["vlan"] = vlan
@@ -136,12 +164,19 @@ def list_routes(session: Session) -> None:
         output.show_json({"items": found})
         return
     output.table(
-        ("ID", "DESTINATION", "VIA", "DISTANCE", "COMMENT"),
+        ("ID", "VRF", "DESTINATION", "VIA", "DISTANCE", "COMMENT"),
         [
-            (item["id"], item["destination"], _via(item), str(item["distance"]), item["comment"])
+            (
+                item["id"],
+                item["vrf"] or "-",
+                item["destination"],
+                _via(item),
+                str(item["distance"]),
+                item["comment"],
+            )
             for item in found
         ],
-        right=(3,),
+        right=(4,),
     )
 
 
@@ -157,6 +192,7 @@ def _via(item: Json) -> str:
 @click.option("--interface")
 @click.option("--blackhole", is_flag=True)
 @click.option("--distance", type=click.IntRange(1, 255), default=1)
+@click.option("--vrf", help="The VRF whose route it is.")
 @click.option("--comment", default="")
 @candidate_option
 @pass_session

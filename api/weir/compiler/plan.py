@@ -230,12 +230,15 @@ def _firewall_steps(before: tuple[FirewallRule, ...], after: tuple[FirewallRule,
 
 
 def _rule_text(rule: FirewallRule) -> str:
-    interfaces = [f"from {name}" for name in rule.in_interfaces] + [
-        f"to {name}" for name in rule.out_interfaces
+    interfaces = [
+        *(f"from {name}" for name in rule.in_interfaces),
+        *(f"from {name} in a VRF" for name in rule.in_members),
+        *(f"to {name}" for name in rule.out_interfaces),
     ]
     ports = f" (TCP {', '.join(map(str, rule.tcp_ports))})" if rule.tcp_ports else ""
     family = f" IPv{rule.family}" if rule.family else ""
-    return f"{rule.chain} {rule.verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}"
+    verdict = f"{rule.verdict} {rule.zone}" if rule.zone else rule.verdict
+    return f"{rule.chain} {verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}"
 
 
 def _clock_text(clock: ClockSpec) -> str:
@@ -290,9 +293,11 @@ def _interface_text(old: NetworkSpec | None, new: NetworkSpec) -> str:
     mtu = f" mtu {new.mtu}" if new.mtu else ""
     vlan = f" {new.vlan.text}," if new.vlan else ""
     addresses = " ".join([*new.addresses, *(["DHCP"] if new.dhcp else [])])
-    return f"{new.ifname}{vlan} {state}{mtu} {addresses or 'without address'}"
+    vrf = f" VRF with table {new.vrf_table}," if new.vrf_table else f" in VRF {new.vrf}," if new.vrf else ""
+    return f"{new.ifname}{vlan}{vrf} {state}{mtu} {addresses or 'without address'}"
 
 
 def _route_text(old: RouteSpec | None, new: RouteSpec) -> str:
     via = "blackhole" if new.blackhole else " ".join(filter(None, (new.gateway, new.interface)))
-    return f"{new.destination} via {via} distance {new.distance}"
+    vrf = f" in VRF {new.vrf}" if new.vrf else ""
+    return f"{new.destination}{vrf} via {via} distance {new.distance}"

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weir.compiler.types import NO_SLOT, FirewallRule, NetworkSpec, PortSpec, RouteSpec
 from weir.model.document import Document
 from weir.model.objects import Firewall, Interface, StaticRoute
 from weir.model.tree import vlan_parents
+from weir.model.vrf import table_of
 
 _ESTABLISHED = ("established", "related")
 _NEIGHBOUR_DISCOVERY = (
@@ -35,13 +36,16 @@ def site_of(document: Document) -> Site:
     return Site(
         network={item.id: _network(item, document) for item in interfaces},
         routes={item.id: _route(item) for item in routes if not item.disabled},
-        firewall=tuple(_firewall(document.firewall(), wan)) if wan else (),
+        firewall=tuple(_in_vrfs(_firewall(document.firewall(), wan), interfaces)) if wan else (),
         tuning=dict(document.tuning().overrides),
     )
 
 
 def ports_of(document: Document, interface_slots: Mapping[str, int]) -> dict[str, PortSpec]:
-    """One port per enabled interface, whatever its role: nothing may pass unshaped in silence."""
+    """One port per enabled interface, whatever its role: nothing may pass unshaped in silence.
+
+    A VRF is none: what is routed in it passes through the interfaces that are in it.
+    """
     return {
         item.id: PortSpec(
             ifname=item.id,
@@ -53,7 +57,7 @@ def ports_of(document: Document, interface_slots: Mapping[str, int]) -> dict[str
             fast_path=item.fast_path,
         )
         for item in sorted(document.interfaces(), key=lambda item: item.id)
-        if not item.disabled
+        if not item.disabled and item.vrf_table is None
     }
 
 
@@ -66,11 +70,36 @@ def _network(item: Interface, document: Document) -> NetworkSpec:
         description=item.description,
         vlan=item.vlan,
         dhcp=item.addressing == "dhcp" and not item.disabled,
+        vrf=item.vrf,
+        vrf_table=table_of(item) or 0,
     )
 
 
 def _route(item: StaticRoute) -> RouteSpec:
-    return RouteSpec(item.id, item.destination, item.gateway, item.interface, item.blackhole, item.distance)
+    return RouteSpec(
+        item.id, item.destination, item.gateway, item.interface, item.blackhole, item.distance, item.vrf
+    )
+
+
+def _in_vrfs(rules: Iterator[FirewallRule], interfaces: list[Interface]) -> Iterator[FirewallRule]:
+    """The rules as they have to be where there are VRFs.
+
+    Connections of each VRF have a conntrack zone of their own, as their addresses may be those of others.
+    A rule on packets from some interfaces holds for them by both names, whether they are in a VRF or not:
+    rules change before interfaces do, and none may be without them meanwhile.
+    """
+    asked = list(rules)
+    vrfs = {item.id: table for item in interfaces if (table := table_of(item)) is not None}
+    for vrf, table in vrfs.items():
+        members = tuple(item.id for item in interfaces if item.vrf == vrf)
+        if members and asked:
+            what = f"connections of VRF {vrf}"
+            yield FirewallRule("entry", "zone", what, in_interfaces=members, zone=table)
+            yield FirewallRule("output", "zone", what, out_interfaces=members, zone=table)
+    for rule in asked:
+        yield rule
+        if vrfs and rule.in_interfaces:
+            yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
 
 
 def _firewall(policy: Firewall, wan: tuple[str, ...]) -> Iterator[FirewallRule]:

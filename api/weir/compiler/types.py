@@ -172,6 +172,14 @@ class NetworkSpec:
     """Of an interface that the router makes; without an MTU of its own it has its parent's."""
     dhcp: bool = False
     """An address and routes are asked for; those of a lease come on top of what is configured."""
+    vrf: str | None = None
+    vrf_table: int = 0
+    """Of a VRF, which the router makes: its routing table; 0 = it is none."""
+
+    @property
+    def is_made(self) -> bool:
+        """By the router, when what it is made on is there."""
+        return self.vlan is not None or bool(self.vrf_table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,22 +192,29 @@ class RouteSpec:
     interface: str | None
     blackhole: bool
     distance: int
+    vrf: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FirewallRule:
-    """One rule; an empty field matches anything. `family` 0 = both. Rules apply in their order."""
+    """One rule; an empty field matches anything. `family` 0 = both. Rules apply in their order.
 
-    chain: Literal["input", "forward", "postrouting"]
-    verdict: Literal["accept", "drop", "masquerade"]
+    In the chains `input` and `forward` the kernel calls a packet's way in by the name of the VRF, if it is in
+    one; `in_members` are those interfaces. `zone` is set for connections by `entry` and `output`, 0 = not.
+    """
+
+    chain: Literal["entry", "input", "forward", "output", "postrouting"]
+    verdict: Literal["accept", "drop", "masquerade", "zone"]
     comment: str
     in_interfaces: tuple[str, ...] = ()
+    in_members: tuple[str, ...] = ()
     out_interfaces: tuple[str, ...] = ()
     family: Literal[0, 4, 6] = 0
     ct_states: tuple[str, ...] = ()
     protocol: Literal["", "tcp", "icmp", "icmpv6"] = ""
     icmp_types: tuple[str, ...] = ()
     tcp_ports: tuple[int, ...] = ()
+    zone: int = 0
 
 
 BackendName = Literal["network", "shaping", "routes", "firewall", "tuning"]

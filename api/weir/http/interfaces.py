@@ -109,6 +109,8 @@ def _state(kernel: Json) -> Json:
         "index": int(kernel.get("index", 0)),
         "kind": str(kernel.get("kind") or "physical"),
         "vlan": kernel.get("vlan"),
+        "vrf": kernel.get("vrf"),
+        "vrf_table": kernel.get("vrf_table"),
         "mac": kernel.get("mac"),
         "mtu": int(kernel.get("mtu", 0)),
         "up": bool(kernel.get("up")),

@@ -170,6 +170,8 @@ def _read_interface(reader: Reader) -> Interface:
         fast_path=reader.one_of("fast_path", "auto", ("auto", "off")),
         domain=reader.integer("domain", 0, 0, limits.MAX_DOMAIN),
         vlan=_read_vlan(reader),
+        vrf=reader.optional_matching("vrf", limits.INTERFACE_ID, INTERFACE_WANTED),
+        vrf_table=reader.optional_integer("vrf_table", 0, limits.MAX_VRF_TABLE),
         disabled=reader.flag("disabled", False),
     )
 
@@ -202,6 +204,7 @@ def _read_static_route(reader: Reader) -> StaticRoute:
         interface=reader.optional_matching("interface", limits.INTERFACE_ID, INTERFACE_WANTED),
         blackhole=reader.flag("blackhole", False),
         distance=reader.integer("distance", 1, 1, 255),
+        vrf=reader.optional_matching("vrf", limits.INTERFACE_ID, INTERFACE_WANTED),
         comment=read_note(reader, "comment"),
         disabled=reader.flag("disabled", False),
     )

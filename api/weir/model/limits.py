@@ -27,9 +27,12 @@ MAX_MTU_BYTES = 65535
 MAX_OVERRIDES = 256
 
 MAX_DOMAIN = 15
+"""Each domain's first level of the IPv4 tree takes 256 KB of kernel memory, used or not."""
+
 MIN_VLAN_ID, MAX_VLAN_ID = 1, 4094
 MAX_VLAN_TAGS = 2
-"""Each domain's first level of the IPv4 tree takes 256 KB of kernel memory, used or not."""
+MAX_VRF_TABLE = 65535
+"""The kernel takes more; the number is that of the conntrack zone as well, which has 16 bits."""
 
 LOW_RATE_BPS = 10_000
 """Below this a packet of 1,500 bytes takes more than a second: nearly always a forgotten `k` or `M`."""

@@ -112,8 +112,10 @@ class Vlan:
 class Interface:
     """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length.
 
-    `domain`: which targets hold behind it, `10.0.0.0/24@2` only where it is 2. One with a `vlan` is made by
-    the router, any other is there or not. `addressing` "dhcp": IPv4 by DHCP, beside the `addresses`.
+    `domain`: which targets hold behind it, `10.0.0.0/24@2` only where it is 2. One with a `vlan` or a
+    `vrf_table` is made by the router, any other is there or not. `addressing` "dhcp": IPv4 by DHCP, beside
+    the `addresses`. `vrf` is the VRF that it belongs to; one with a `vrf_table` is a VRF (0: `weir.model.vrf`
+    chooses the table).
     """
 
     kind: ClassVar[Kind] = "interface"
@@ -128,6 +130,8 @@ class Interface:
     fast_path: Literal["auto", "off"] = "auto"
     domain: int = 0
     vlan: Vlan | None = None
+    vrf: str | None = None
+    vrf_table: int | None = None
     disabled: bool = False
 
     @property
@@ -137,7 +141,10 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class StaticRoute:
-    """A static route, given to FRR. Exactly one of `gateway`, `interface` alone, or `blackhole`."""
+    """A static route, given to FRR. Exactly one of `gateway`, `interface` alone, or `blackhole`.
+
+    It belongs to the interface `vrf`, or to none.
+    """
 
     kind: ClassVar[Kind] = "static-route"
     id: str
@@ -146,6 +153,7 @@ class StaticRoute:
     interface: str | None = None
     blackhole: bool = False
     distance: int = 1
+    vrf: str | None = None
     comment: str = ""
     disabled: bool = False
 

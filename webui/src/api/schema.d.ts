@@ -1928,6 +1928,10 @@ export interface components {
             kind: string;
             /** @description Of a VLAN: as the kernel has it. */
             vlan: components["schemas"]["Vlan"] | null;
+            /** @description The VRF that the kernel has it in. */
+            vrf: string | null;
+            /** @description Of a VRF: its routing table. */
+            vrf_table: number | null;
             mac: string | null;
             mtu: number;
             up: boolean;
@@ -1961,6 +1965,8 @@ export interface components {
             fast_path: string;
             domain: number;
             vlan: components["schemas"]["Vlan"] | null;
+            vrf: string | null;
+            vrf_table: number | null;
             disabled: boolean;
             etag: string | null;
             state: components["schemas"]["InterfaceState"] | null;
@@ -2019,6 +2025,16 @@ export interface components {
              * @default null
              */
             vlan: components["schemas"]["VlanInput"] | null;
+            /**
+             * @description The VRF that it is in: an interface that has a vrf_table.
+             * @default null
+             */
+            vrf: string | null;
+            /**
+             * @description The router makes the interface: a VRF with this routing table; 0: one that goes by the VRF's name. null: it is none.
+             * @default null
+             */
+            vrf_table: number | null;
             /** @default false */
             disabled: boolean;
         };
@@ -2048,6 +2064,10 @@ export interface components {
             domain?: number | null;
             /** @description The router makes the interface: a VLAN. null: it is there, or not. */
             vlan?: components["schemas"]["VlanPatch"] | null;
+            /** @description The VRF that it is in: an interface that has a vrf_table. */
+            vrf?: string | null;
+            /** @description The router makes the interface: a VRF with this routing table; 0: one that goes by the VRF's name. null: it is none. */
+            vrf_table?: number | null;
             disabled?: boolean | null;
         };
         StaticRoute: {
@@ -2057,6 +2077,7 @@ export interface components {
             interface: string | null;
             blackhole: boolean;
             distance: number;
+            vrf: string | null;
             comment: string;
             disabled: boolean;
             etag: string;
@@ -2077,6 +2098,11 @@ export interface components {
             blackhole: boolean;
             /** @default 1 */
             distance: number;
+            /**
+             * @description The VRF whose route it is; its interface is in the same one.
+             * @default null
+             */
+            vrf: string | null;
             /** @default  */
             comment: string;
             /** @default false */
@@ -2094,6 +2120,11 @@ export interface components {
             blackhole: boolean;
             /** @default 1 */
             distance: number;
+            /**
+             * @description The VRF whose route it is; its interface is in the same one.
+             * @default null
+             */
+            vrf: string | null;
             /** @default  */
             comment: string;
             /** @default false */
@@ -2105,6 +2136,8 @@ export interface components {
             interface?: string | null;
             blackhole?: boolean | null;
             distance?: number | null;
+            /** @description The VRF whose route it is; its interface is in the same one. */
+            vrf?: string | null;
             comment?: string | null;
             disabled?: boolean | null;
         };

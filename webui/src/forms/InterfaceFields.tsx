@@ -35,13 +35,36 @@ interface FieldsProps {
   messages: Messages;
   /** Those that a VLAN may be on: configured ones with at most one tag. */
   parents: readonly Interface[];
+  /** The names of the VRFs that it may be in. */
+  vrfs: readonly string[];
   isNew: boolean;
 }
 
-export function InterfaceFields({ values, set, messages, parents, isNew }: FieldsProps) {
+export function InterfaceFields(props: FieldsProps) {
+  const { values, set, messages, isNew } = props;
   return (
     <>
-      {isNew ? <TextInput label="Name" required data-autofocus placeholder="eth1.100" maxLength={15} styles={MONO} value={values.name} error={messages["id"]} onChange={(event) => set({ name: event.currentTarget.value })} /> : null}
+      {isNew ? <TextInput label="Name" required data-autofocus placeholder={values.isVrf ? "blue" : "eth1.100"} maxLength={15} styles={MONO} value={values.name} error={messages["id"]} onChange={(event) => set({ name: event.currentTarget.value })} /> : null}
+      {values.isVrf ? <VrfFields {...props} /> : <PortFields {...props} />}
+      <TextInput label="Description" value={values.description} error={messages["description"]} onChange={(event) => set({ description: event.currentTarget.value })} />
+      <Checkbox label="Disabled: taken down" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
+    </>
+  );
+}
+
+function VrfFields({ values, set, messages }: FieldsProps) {
+  return (
+    <>
+      <TextInput label="Routing table" description="1 to 65535. Empty: the router chooses one, which stays." inputMode="numeric" value={values.table} error={messages["vrf_table"]} onChange={(event) => set({ table: event.currentTarget.value })} />
+      <Textarea label="Addresses" description="Of the router itself in this VRF, if it needs one that is on no interface; one per line." rows={2} styles={MONO} spellCheck={false} value={values.addresses} error={messages["addresses"]} onChange={(event) => set({ addresses: event.currentTarget.value })} />
+    </>
+  );
+}
+
+function PortFields({ values, set, messages, parents, vrfs }: FieldsProps) {
+  const choices = values.vrf === "" || vrfs.includes(values.vrf) ? vrfs : [...vrfs, values.vrf];
+  return (
+    <>
       {values.isVlan ? <VlanFields values={values} set={set} messages={messages} parents={parents} /> : null}
       <NativeSelect label="Role" data={ROLES} value={values.role} error={messages["role"]} onChange={(event) => set({ role: event.currentTarget.value as InterfaceValues["role"] })} />
       <NativeSelect label="IPv4 address" data={ADDRESSING_MODES} value={values.addressing} error={messages["addressing"]} onChange={(event) => set({ addressing: event.currentTarget.value as InterfaceValues["addressing"] })} />
@@ -50,14 +73,13 @@ export function InterfaceFields({ values, set, messages, parents, isNew }: Field
       <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit." inputMode="numeric" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
       <NativeSelect label="Shaper" data={SHAPERS} value={values.shaper} error={messages["shaper"]} onChange={(event) => set({ shaper: event.currentTarget.value as InterfaceValues["shaper"] })} />
       <NativeSelect label="Fast path" data={FAST_PATHS} value={values.fastPath} error={messages["fast_path"]} onChange={(event) => set({ fastPath: event.currentTarget.value as InterfaceValues["fastPath"] })} />
+      {choices.length > 0 ? <NativeSelect label="VRF" description="Routes and addresses of their own; traffic stays among the interfaces in it." data={[{ value: "", label: "none" }, ...choices]} value={values.vrf} error={messages["vrf"]} onChange={(event) => set({ vrf: event.currentTarget.value })} /> : null}
       <TextInput label="Domain of addresses" description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24." inputMode="numeric" value={values.domain} error={messages["domain"]} onChange={(event) => set({ domain: event.currentTarget.value })} />
-      <TextInput label="Description" value={values.description} error={messages["description"]} onChange={(event) => set({ description: event.currentTarget.value })} />
-      <Checkbox label="Disabled: taken down" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
     </>
   );
 }
 
-function VlanFields({ values, set, messages, parents }: Omit<FieldsProps, "isNew">) {
+function VlanFields({ values, set, messages, parents }: Omit<FieldsProps, "isNew" | "vrfs">) {
   const names = parents.map((item) => item.id).filter((id) => id !== values.name);
   const choices = values.parent === "" || names.includes(values.parent) ? names : [...names, values.parent];
   return (

@@ -11,7 +11,7 @@ import type { Change, Interface, Lease } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
 import { useKeys } from "@/app/keyboard";
 import { InterfaceFields } from "@/forms/InterfaceFields";
-import { NEW_VLAN, readInterface, valuesOf } from "@/forms/interfaceValues";
+import { NEW_VLAN, NEW_VRF, readInterface, valuesOf } from "@/forms/interfaceValues";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
@@ -53,12 +53,22 @@ const leaseWords = (lease: Lease) => [
   `from ${lease.server}`, lease.gateway ? `gateway ${lease.gateway}` : "no gateway", lease.dns.length > 0 ? `DNS ${lease.dns.join(", ")}` : "no DNS server", `until ${stampText(lease.expires_at)} unless prolonged`,
 ].join("; ");
 
-/** What it is made of: a VLAN as it is configured, or one of the kernel that is not. */
+/** What it is made of, as it is configured, or as the kernel has it; and the VRF that it is in. */
 const Link = ({ item }: { item: Interface }) => {
-  const vlan = item.vlan ?? item.state?.vlan;
-  if (!vlan) return <span className="dim">{item.state?.kind ?? "–"}</span>;
-  return <span className="nowrap" title={vlan.protocol}>VLAN {vlan.id} <span className="dim">on</span> <span className="mono">{vlan.parent}</span></span>;
+  const vrf = item.configured ? item.vrf : item.state?.vrf;
+  return <span className="nowrap"><Made item={item} />{vrf ? <div><span className="dim">in VRF</span> <span className="mono">{vrf}</span></div> : null}</span>;
 };
+
+function Made({ item }: { item: Interface }) {
+  const vlan = item.vlan ?? item.state?.vlan;
+  const table = item.vrf_table || item.state?.vrf_table;
+  if (table || item.vrf_table === 0) return <>VRF{table ? <span className="dim"> table {table}</span> : null}</>;
+  if (!vlan) return <span className="dim">{item.state?.kind ?? "–"}</span>;
+  return <span title={vlan.protocol}>VLAN {vlan.id} <span className="dim">on</span> <span className="mono">{vlan.parent}</span></span>;
+}
+
+/** In the address of the page: no interface can have this name. */
+const NEW_VRF_EDIT = "new:vrf";
 
 /** Stored interfaces with what is staged of them, and staged new ones. */
 function withStaged(items: readonly Interface[], staged: ReadonlyMap<string, Change>): Interface[] {
@@ -82,10 +92,13 @@ export default function InterfacesPage() {
   const staged = useStagedChanges("interface");
   const may = useMay("write");
   const items = withStaged(query.data?.items ?? [], staged);
-  const parents = items.filter((item) => (item.configured || staged.get(item.id)?.new) && !(item.vlan && items.some((below) => below.id === item.vlan?.parent && below.vlan)));
+  const configured = items.filter((item) => item.configured || staged.get(item.id)?.new);
+  const vrfs = configured.filter((item) => item.vrf_table !== null).map((item) => item.id);
+  const parents = configured.filter((item) => item.vrf_table === null && !(item.vlan && items.some((below) => below.id === item.vlan?.parent && below.vlan)));
   const open = (id: string | undefined) => void navigate({ search: { edit: id } });
   const edited = items.find((item) => item.id === edit);
-  useKeys(may ? [{ keys: "n", label: "New VLAN", run: () => open("new") }] : []);
+  const isNewVrf = !edited && edit === NEW_VRF_EDIT;
+  useKeys(may ? [{ keys: "n", label: "New VLAN", run: () => open("new") }, { keys: "v", label: "New VRF", run: () => open(NEW_VRF_EDIT) }] : []);
   const columns: readonly Column<Interface>[] = [
     { id: "name", title: "Name", render: (item) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(item.id)}><span className="mono">{item.id}</span></Button>{staged.has(item.id) ? <Tag tone="accent">change pending</Tag> : null}</span> },
     { id: "state", title: "State", render: (item) => stateTag(item, staged.get(item.id)?.action === "add" && !item.state) },
@@ -104,14 +117,14 @@ export default function InterfacesPage() {
   return (
     <Split
       drawer={
-        edit === "new" || edited ? (
-          <ObjectDrawer key={edited ? `${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}` : "new"} kind="interface" id={edited?.id ?? null} title={edited?.id ?? "New VLAN"} initial={edited ? valuesOf(edited) : NEW_VLAN} read={(values) => refuseTaken(readInterface(values), edited ? [] : items)} onClose={() => open(undefined)} removable={edited?.configured ?? false}>
-            {(values, set, messages) => <InterfaceFields values={values} set={set} messages={messages} parents={parents} isNew={!edited} />}
+        edit === "new" || isNewVrf || edited ? (
+          <ObjectDrawer key={edited ? `${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}` : edit} kind="interface" id={edited?.id ?? null} title={edited?.id ?? (isNewVrf ? "New VRF" : "New VLAN")} initial={edited ? valuesOf(edited) : isNewVrf ? NEW_VRF : NEW_VLAN} read={(values) => refuseTaken(readInterface(values), edited ? [] : items)} onClose={() => open(undefined)} removable={edited?.configured ?? false}>
+            {(values, set, messages) => <InterfaceFields values={values} set={set} messages={messages} parents={parents} vrfs={vrfs} isNew={!edited} />}
           </ObjectDrawer>
         ) : null
       }
     >
-      <Page title="Interfaces" actions={may ? <Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>New VLAN</Button> : null}>
+      <Page title="Interfaces" actions={may ? <><Button leftSection={<IconPlus size={15} />} onClick={() => open(NEW_VRF_EDIT)}>New VRF</Button><Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>New VLAN</Button></> : null}>
         {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
         {items.flatMap((item) => item.warnings).map((finding) => <Note key={`${finding.id} ${finding.code}`} severity={finding.severity}>{finding.message}</Note>)}
         <Section title="What the router has" flush aside={<span className="dim">unconfigured ones are shown as the kernel has them</span>}>
@@ -128,7 +141,7 @@ export default function InterfacesPage() {
   );
 }
 
-/** A new VLAN must not take the place of an interface that has its name. */
+/** A new one must not take the place of an interface that has its name. */
 function refuseTaken(found: ReturnType<typeof readInterface>, items: readonly Interface[]): ReturnType<typeof readInterface> {
   if (!items.some((item) => item.id === found.id)) return found;
   return { ...found, messages: { ...found.messages, id: "There is an interface of this name." } };

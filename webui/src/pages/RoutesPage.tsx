@@ -21,15 +21,17 @@ interface Values {
   gateway: string;
   interface: string;
   distance: string;
+  /** "": in none. */
+  vrf: string;
   comment: string;
   disabled: boolean;
 }
 
-const BLANK: Values = { destination: "", way: "gateway", gateway: "", interface: "", distance: "1", comment: "", disabled: false };
+const BLANK: Values = { destination: "", way: "gateway", gateway: "", interface: "", distance: "1", vrf: "", comment: "", disabled: false };
 
 const valuesOf = (route: StaticRoute): Values => ({
   destination: route.destination, way: route.blackhole ? "blackhole" : route.gateway ? "gateway" : "interface", gateway: route.gateway ?? "", interface: route.interface ?? "",
-  distance: String(route.distance), comment: route.comment, disabled: route.disabled,
+  distance: String(route.distance), vrf: route.vrf ?? "", comment: route.comment, disabled: route.disabled,
 });
 
 function readRoute(values: Values): { input: StaticRouteInput; messages: Messages } {
@@ -40,7 +42,7 @@ function readRoute(values: Values): { input: StaticRouteInput; messages: Message
   if (!/^\d+$/.test(values.distance.trim())) messages["distance"] = "1 to 255; the lowest wins.";
   const input: StaticRouteInput = {
     destination: values.destination.trim(), gateway: values.way === "gateway" ? values.gateway.trim() || null : null, interface: values.way === "blackhole" ? null : values.interface || null,
-    blackhole: values.way === "blackhole", distance: Number(values.distance), comment: values.comment, disabled: values.disabled,
+    blackhole: values.way === "blackhole", distance: Number(values.distance), vrf: values.vrf === "" ? null : values.vrf, comment: values.comment, disabled: values.disabled,
   };
   return { input, messages };
 }
@@ -67,6 +69,7 @@ export default function RoutesPage() {
   const columns: readonly Column<StaticRoute>[] = [
     { id: "destination", title: "Destination", render: (route) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(route.id)}><span className="mono">{route.destination}</span></Button>{staged.has(route.id) ? <Tag tone="accent">{staged.get(route.id)?.action === "remove" ? "removal pending" : "change pending"}</Tag> : null}</span> },
     { id: "way", title: "By", render: way },
+    { id: "vrf", title: "VRF", render: (route) => (route.vrf ? <span className="mono">{route.vrf}</span> : <span className="dim">none</span>) },
     { id: "distance", title: "Distance", numeric: true, render: (route) => route.distance },
     { id: "state", title: "State", render: (route) => (route.disabled ? <Tag>off</Tag> : "on") },
     { id: "comment", title: "Comment", render: (route) => <span className="dim">{route.comment}</span> },
@@ -100,14 +103,17 @@ export default function RoutesPage() {
 
 function Fields({ values, set, messages }: { values: Values; set: (change: Partial<Values>) => void; messages: Messages }) {
   const interfaces = useQuery(interfacesQuery).data?.items ?? [];
+  const named = interfaces.filter((item) => item.vrf_table !== null).map((item) => item.id);
+  const vrfs = values.vrf === "" || named.includes(values.vrf) ? named : [...named, values.vrf];
   return (
     <>
       <TextInput label="Destination" required data-autofocus placeholder="0.0.0.0/0" styles={{ input: { fontFamily: "var(--mono)" } }} value={values.destination} error={messages["destination"]} onChange={(event) => set({ destination: event.currentTarget.value })} />
       <NativeSelect label="Sent" data={[{ value: "gateway", label: "to a gateway" }, { value: "interface", label: "out of an interface" }, { value: "blackhole", label: "nowhere: dropped" }]} value={values.way} onChange={(event) => set({ way: event.currentTarget.value as Values["way"] })} />
       {values.way === "gateway" ? <TextInput label="Gateway" placeholder="192.0.2.1" styles={{ input: { fontFamily: "var(--mono)" } }} value={values.gateway} error={messages["gateway"]} onChange={(event) => set({ gateway: event.currentTarget.value })} /> : null}
       {values.way === "blackhole" ? null : (
-        <NativeSelect label={values.way === "gateway" ? "Only out of (optional)" : "Interface"} data={[{ value: "", label: values.way === "gateway" ? "any" : "choose" }, ...interfaces.map((item) => item.id)]} value={values.interface} error={messages["interface"]} onChange={(event) => set({ interface: event.currentTarget.value })} />
+        <NativeSelect label={values.way === "gateway" ? "Only out of (optional)" : "Interface"} data={[{ value: "", label: values.way === "gateway" ? "any" : "choose" }, ...interfaces.filter((item) => item.vrf_table === null).map((item) => item.id)]} value={values.interface} error={messages["interface"]} onChange={(event) => set({ interface: event.currentTarget.value })} />
       )}
+      {vrfs.length > 0 ? <NativeSelect label="VRF" description="Whose route it is; the interface is in the same one." data={[{ value: "", label: "none" }, ...vrfs]} value={values.vrf} error={messages["vrf"]} onChange={(event) => set({ vrf: event.currentTarget.value })} /> : null}
       <TextInput label="Distance" description="Among routes to the same destination the lowest wins." inputMode="numeric" value={values.distance} error={messages["distance"]} onChange={(event) => set({ distance: event.currentTarget.value })} />
       <TextInput label="Comment" value={values.comment} error={messages["comment"]} onChange={(event) => set({ comment: event.currentTarget.value })} />
       <Checkbox label="Disabled" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />

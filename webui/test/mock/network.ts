@@ -8,8 +8,8 @@ const API = "*/api/v1";
 const page = (items: unknown[]) => HttpResponse.json({ items, next_cursor: null, total: items.length });
 
 const port = (id: string, role: string, address: string): Interface => ({
-  id, configured: true, role, addresses: [address], addressing: "static", mtu: null, description: role === "lan" ? "customers" : "provider", overhead_bytes: 0, shaper: "auto", fast_path: "auto", domain: 0, vlan: null, disabled: false, etag: "r1", warnings: [],
-  state: { index: 2, kind: "veth", vlan: null, mac: "02:00:00:00:00:01", mtu: 1500, up: true, speed_bps: 1e10, addresses: [address], lease: null, qdisc: "noqueue", shaper: "police", shaper_reason: "this kernel has no fq", hook: "tcx", fast_path: "on", fast_path_reason: "XDP forwards what conforms" },
+  id, configured: true, role, addresses: [address], addressing: "static", mtu: null, description: role === "lan" ? "customers" : "provider", overhead_bytes: 0, shaper: "auto", fast_path: "auto", domain: 0, vlan: null, vrf: null, vrf_table: null, disabled: false, etag: "r1", warnings: [],
+  state: { index: 2, kind: "veth", vlan: null, vrf: null, vrf_table: null, mac: "02:00:00:00:00:01", mtu: 1500, up: true, speed_bps: 1e10, addresses: [address], lease: null, qdisc: "noqueue", shaper: "police", shaper_reason: "this kernel has no fq", hook: "tcx", fast_path: "on", fast_path_reason: "XDP forwards what conforms" },
 });
 const byDhcp = (item: Interface): Interface => ({
   ...item, addresses: [], addressing: "dhcp",
@@ -17,8 +17,9 @@ const byDhcp = (item: Interface): Interface => ({
 });
 /** A VLAN whose port is not there. */
 const waiting: Interface = { ...port("acme", "lan", "10.65.0.1/24"), vlan: { parent: "lan9", id: 100, protocol: "802.1ad" }, state: null, warnings: [{ severity: "warning", code: "vlan-waits", message: "VLAN acme waits for lan9, which this router does not have now", kind: "interface", id: "acme", field: "vlan.parent" }] };
+const asVrf = (item: Interface): Interface => ({ ...item, addresses: [], vrf_table: 0, state: item.state && { ...item.state, kind: "vrf", vrf_table: 26284 } });
 const type: QueueType = { id: "pcq-download", type: "pcq", options: { "pcq-rate": "10M" }, comment: "", etag: "r1", used_by: 3, enforcement: [{ field: "type", enforced: false, note: "cake is a qdisc below HTB" }], warnings: [] };
-const route: StaticRoute = { id: "r1", destination: "0.0.0.0/0", gateway: "198.51.100.1", interface: null, blackhole: false, distance: 1, comment: "provider", disabled: false, etag: "r1", warnings: [] };
+const route: StaticRoute = { id: "r1", destination: "0.0.0.0/0", gateway: "198.51.100.1", interface: null, blackhole: false, distance: 1, vrf: null, comment: "provider", disabled: false, etag: "r1", warnings: [] };
 const firewall: Firewall = { id: "firewall", masquerade: true, drop_new_from_wan: true, allow_ping_from_wan: true, allowed_wan_tcp_ports: [], etag: "r1", warnings: [] };
 const user: User = { username: "admin", scope: "admin", disabled: false, must_change_password: false, created_at: "2026-01-01T00:00:00Z", last_sign_in_at: "2026-01-02T00:00:00Z" };
 const token: Token = { id: "t1", name: "billing", scope: "write", owner: "admin", created_at: "2026-01-01T00:00:00Z", expires_at: null, last_used_at: null };
@@ -54,7 +55,7 @@ const report: ImportReport = {
 /** The lists that no test changes. */
 export function networkHandlers(state: MockState): HttpHandler[] {
   return [
-    http.get(`${API}/interfaces`, () => page([port("lan0", "lan", "10.64.0.1/16"), byDhcp(port("wan0", "wan", "198.51.100.7/24")), waiting])),
+    http.get(`${API}/interfaces`, () => page([port("lan0", "lan", "10.64.0.1/16"), byDhcp(port("wan0", "wan", "198.51.100.7/24")), waiting, asVrf(port("blue", "none", "10.66.0.1/32"))])),
     http.get(`${API}/queue-types`, () => page([type])),
     http.get(`${API}/static-routes`, () => page([route])),
     http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),

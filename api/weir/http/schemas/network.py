@@ -18,6 +18,7 @@ from weir.model.limits import (
     MAX_PORTS,
     MAX_QUEUE_TYPE_OPTIONS,
     MAX_VLAN_ID,
+    MAX_VRF_TABLE,
     MIN_MTU_BYTES,
     MIN_OVERHEAD_BYTES,
     MIN_VLAN_ID,
@@ -115,6 +116,23 @@ class InterfaceInput(Input):
         allow_none=True,
         metadata={"description": "The router makes the interface: a VLAN. null: it is there, or not."},
     )
+    vrf = Text(
+        min_length=1,
+        max_length=15,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "The VRF that it is in: an interface that has a vrf_table."},
+    )
+    vrf_table = Whole(
+        0,
+        MAX_VRF_TABLE,
+        load_default=None,
+        allow_none=True,
+        metadata={
+            "description": "The router makes the interface: a VRF with this routing table; 0: one that goes "
+            "by the VRF's name. null: it is none."
+        },
+    )
     disabled = Flag(load_default=False)
 
 
@@ -137,6 +155,8 @@ class InterfaceState(Answer):
     index = fields.Integer()
     kind = fields.String()
     vlan = fields.Nested(Vlan, allow_none=True, metadata={"description": "Of a VLAN: as the kernel has it."})
+    vrf = fields.String(allow_none=True, metadata={"description": "The VRF that the kernel has it in."})
+    vrf_table = fields.Integer(allow_none=True, metadata={"description": "Of a VRF: its routing table."})
     mac = fields.String(allow_none=True)
     mtu = fields.Integer()
     up = fields.Boolean()
@@ -176,6 +196,8 @@ class Interface(Answer):
     fast_path = fields.String()
     domain = fields.Integer()
     vlan = fields.Nested(Vlan, allow_none=True)
+    vrf = fields.String(allow_none=True)
+    vrf_table = fields.Integer(allow_none=True)
     disabled = fields.Boolean()
     etag = fields.String(allow_none=True)
     state = fields.Nested(InterfaceState, allow_none=True)
@@ -196,6 +218,13 @@ class StaticRouteInput(Input):
     interface = Text(min_length=1, max_length=15, load_default=None, allow_none=True)
     blackhole = Flag(load_default=False)
     distance = Whole(1, 255, load_default=1)
+    vrf = Text(
+        min_length=1,
+        max_length=15,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "The VRF whose route it is; its interface is in the same one."},
+    )
     comment = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
     disabled = Flag(load_default=False)
 
@@ -214,6 +243,7 @@ class StaticRoute(Answer):
     interface = fields.String(allow_none=True)
     blackhole = fields.Boolean()
     distance = fields.Integer()
+    vrf = fields.String(allow_none=True)
     comment = fields.String()
     disabled = fields.Boolean()
     etag = fields.String()

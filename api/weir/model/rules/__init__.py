@@ -12,11 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from weir.model.document import Change, Document
 from weir.model.objects import KINDS, Kind
 from weir.model.problem import Finding
-from weir.model.rules import hierarchy, network, rates, targets, vlans
+from weir.model.rules import hierarchy, network, rates, targets, vlans, vrfs
 from weir.model.rules.base import Rule, View
 from weir.model.rules.removal import removal_findings
 
-RULES: tuple[Rule, ...] = (*hierarchy.RULES, *rates.RULES, *targets.RULES, *network.RULES, *vlans.RULES)
+RULES: tuple[Rule, ...] = (
+    *hierarchy.RULES,
+    *rates.RULES,
+    *targets.RULES,
+    *network.RULES,
+    *vlans.RULES,
+    *vrfs.RULES,
+)
 
 _FEW_CHANGES = 1000
 

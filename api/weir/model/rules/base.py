@@ -14,6 +14,7 @@ from weir.model.objects import ConfigObject, Kind, Queue, Vlan
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding, Severity
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
+from weir.model.vrf import table_of
 
 LINK_LOCAL = parse_prefix("fe80::/10")
 
@@ -26,8 +27,9 @@ class View:
         self._ranks: dict[str, RankKey] = {}
         self._in_order: dict[int | str, list[str]] = {}
         self._networks: PrefixClaims | None = None
-        self._own_addresses: dict[str, str] | None = None
+        self._own_addresses: dict[str, list[str]] | None = None
         self._vlans: dict[Vlan, list[str]] | None = None
+        self._vrf_tables: dict[int, list[str]] | None = None
         self._seen: set[tuple[str, object]] = set()
         self.walked: set[str] = set()
         """Queues whose subtree the running rule has already reached."""
@@ -59,14 +61,13 @@ class View:
             self._networks = _connected_networks(self.document)
         return self._networks
 
-    def own_addresses(self) -> dict[str, str]:
-        """The router's own addresses -> interface ids."""
+    def own_addresses(self) -> dict[str, list[str]]:
+        """The router's own addresses -> ids of the interfaces that have them."""
         if self._own_addresses is None:
-            self._own_addresses = {
-                split_address(text)[0]: interface.id
-                for interface in self.document.interfaces()
-                for text in interface.addresses
-            }
+            self._own_addresses = {}
+            for interface in self.document.interfaces():
+                for text in interface.addresses:
+                    self._own_addresses.setdefault(split_address(text)[0], []).append(interface.id)
         return self._own_addresses
 
     def vlans(self) -> dict[Vlan, list[str]]:
@@ -77,6 +78,16 @@ class View:
                 if interface.vlan is not None:
                     self._vlans.setdefault(interface.vlan, []).append(interface.id)
         return self._vlans
+
+    def vrf_tables(self) -> dict[int, list[str]]:
+        """Every VRF's routing table -> the VRFs that have it; more than one is an error."""
+        if self._vrf_tables is None:
+            self._vrf_tables = {}
+            for interface in self.document.interfaces():
+                table = table_of(interface)
+                if table is not None:
+                    self._vrf_tables.setdefault(table, []).append(interface.id)
+        return self._vrf_tables
 
     def once(self, what: str, key: object) -> bool:
         """True the first time: thousands of changes around one name or prefix reach its users once."""

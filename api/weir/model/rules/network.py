@@ -12,6 +12,7 @@ from weir.model.objects import Firewall, Interface, StaticRoute
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rules.base import LINK_LOCAL, Rule, View, all_after, error, finding, warning
+from weir.model.vrf import vrf_of
 
 _NO_HOST = {
     parse_prefix("0.0.0.0/8"): "belongs to no network",
@@ -60,13 +61,26 @@ def overlapping_networks(view: View, interface: Interface) -> Iterator[Finding]:
         around = [*networks.covering(packed), *networks.inside(packed)]
         others = {other for found in around for other in networks.get(found)} - {interface.id}
         if others and not LINK_LOCAL.covers(network):
-            yield warning(
-                "overlapping-networks",
-                interface,
-                "addresses",
-                f"{network.text} of interface {interface.id} overlaps a network of {min(others)}: "
-                "the router cannot tell where its hosts are",
-            )
+            yield _overlap(view, interface, network, others)
+
+
+def _overlap(view: View, interface: Interface, network: Prefix, others: set[str]) -> Finding:
+    what = f"{network.text} of interface {interface.id} overlaps a network of"
+    found = sorted(others)
+    beside = [name for name in found if _vrf_named(view, name) == vrf_of(interface)]
+    if beside:
+        text = f"{what} {beside[0]}: the router cannot tell where its hosts are"
+        return warning("overlapping-networks", interface, "addresses", text)
+    text = (
+        f"{what} {found[0]} in another VRF, and both are in domain {interface.domain}: "
+        "a queue cannot tell whose addresses it has; give one of them another domain"
+    )
+    return warning("overlapping-in-domain", interface, "domain", text)
+
+
+def _vrf_named(view: View, name: str) -> str | None:
+    interface = view.document.interface(name)
+    return None if interface is None else vrf_of(interface)
 
 
 def route_form(_view: View, route: StaticRoute) -> Iterator[Finding]:
@@ -130,12 +144,33 @@ def route_reachable(view: View, route: StaticRoute) -> Iterator[Finding]:
             "interface",
             f"route {route.destination} is dead while its interface {interface.id} is disabled",
         )
-    if route.gateway is not None:
+    wrong = list(_wrong_vrf(view, route, interface))
+    yield from wrong
+    if route.gateway is not None and not wrong:
         yield from _gateway(view, route, parse_prefix(route.gateway))
 
 
+def _wrong_vrf(view: View, route: StaticRoute, interface: Interface | None) -> Iterator[Finding]:
+    vrf = None if route.vrf is None else view.document.interface(route.vrf)
+    if route.vrf is not None and (vrf is None or vrf.vrf_table is None):
+        what = "is not configured" if vrf is None else "is not a VRF"
+        text = f"route {route.destination} shall be in VRF {route.vrf}, which {what}"
+        yield error("unknown-vrf", route, "vrf", text)
+    elif interface is not None and (interface.vrf != route.vrf or interface.vrf_table is not None):
+        where = f"in VRF {interface.vrf}" if interface.vrf else "in no VRF"
+        where = where if interface.vrf_table is None else "a VRF"
+        whose = f"in VRF {route.vrf}" if route.vrf else "in no VRF"
+        text = (
+            f"route {route.destination} is {whose} and cannot lead through {interface.id}, which is {where}"
+        )
+        yield error("interface-in-other-vrf", route, "interface", text)
+
+
 def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Finding]:
-    own = view.own_addresses().get(route.gateway or "")
+    def in_vrf(name: str) -> bool:
+        return _vrf_named(view, name) == route.vrf
+
+    own = next((name for name in view.own_addresses().get(route.gateway or "", ()) if in_vrf(name)), None)
     if own is not None:
         yield error(
             "gateway-is-own",
@@ -147,11 +182,13 @@ def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Findin
     networks = view.networks()
     domains = {item.domain for item in view.document.interfaces()}
     holding = (packed for domain in domains for packed in networks.of_address(gateway, domain))
-    through = {name for packed in holding for name in networks.get(packed)}
+    through = {name for packed in holding for name in networks.get(packed) if in_vrf(name)}
     if LINK_LOCAL.covers(gateway) or route.interface in through or (through and route.interface is None):
         return
     leased = {
-        item.id for item in view.document.interfaces() if item.addressing == "dhcp" and not item.disabled
+        item.id
+        for item in view.document.interfaces()
+        if item.addressing == "dhcp" and not item.disabled and item.vrf == route.vrf
     }
     if gateway.family == 4 and leased and (route.interface is None or route.interface in leased):
         return  # which network that will be is not known before

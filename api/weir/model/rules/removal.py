@@ -23,7 +23,9 @@ def removal_findings(document_after: Document, change: Change) -> Iterator[Findi
             yield _finding("error", change, f"is still used by {_queues(document_after, users)}")
     elif change.kind == "interface":
         routes = sorted(
-            route.destination for route in document_after.static_routes() if route.interface == change.id
+            route.destination
+            for route in document_after.static_routes()
+            if change.id in (route.interface, route.vrf)
         )
         if routes:
             yield _finding("error", change, f"is still named by the route to {_some(routes)}")
@@ -32,6 +34,9 @@ def removal_findings(document_after: Document, change: Change) -> Iterator[Findi
         )
         if vlans:
             yield _finding("error", change, f"is still the parent of the VLAN {_some(vlans)}")
+        members = sorted(item.id for item in document_after.interfaces() if item.vrf == change.id)
+        if members:
+            yield _finding("error", change, f"is still the VRF of {_some(members)}")
         users = sorted(document_after.queue_ids_by_interface.of(change.id))
         if users:
             yield _finding("warning", change, f"is still the target of {_queues(document_after, users)}")

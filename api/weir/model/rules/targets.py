@@ -174,6 +174,14 @@ def _missing_interface(view: View, queue: Queue, field: str, name: str) -> Itera
             field,
             f"queue {queue.name!r} has the {field} {name!r}, an interface that is disabled",
         )
+    elif interface.vrf_table is not None:
+        yield warning(
+            "vrf-as-interface",
+            queue,
+            field,
+            f"queue {queue.name!r} has the {field} {name!r}, a VRF: packets come and go through the "
+            "interfaces in it, so it matches nothing",
+        )
 
 
 def unknown_domain(view: View, queue: Queue) -> Iterator[Finding]:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VRFs: a routing table of their own, and interfaces that are in one VRF or in none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weir.model.objects import Interface
+from weir.model.problem import Finding
+from weir.model.rules.base import Rule, View, all_after, error, warning
+from weir.model.vrf import RESERVED_TABLES, table_of
+
+
+def vrf_form(view: View, interface: Interface) -> Iterator[Finding]:
+    """What is made as a VRF: no packet comes in through it or leaves by it."""
+    table = table_of(interface)
+    if table is None:
+        return
+    for field, is_set, why in (
+        ("vlan", interface.vlan is not None, "cannot be a VLAN as well"),
+        ("vrf", interface.vrf is not None, "cannot be in a VRF"),
+        ("role", interface.role != "none", "has no role: its interfaces have"),
+        ("addressing", interface.addressing != "static", "gets no address by DHCP: its interfaces may"),
+    ):
+        if is_set:
+            yield error("not-of-a-vrf", interface, field, f"{interface.id} is a VRF, which {why}")
+    if table in RESERVED_TABLES:
+        yield error(
+            "table-taken",
+            interface,
+            "vrf_table",
+            f"table {table} is one of the kernel's own, so VRF {interface.id} cannot have it",
+        )
+    twins = [other for other in view.vrf_tables()[table] if other != interface.id]
+    if twins:
+        how = "gets by its name" if interface.vrf_table == 0 else "cannot have"
+        yield error(
+            "table-taken",
+            interface,
+            "vrf_table",
+            f"VRF {interface.id} {how} the table {table}, which is that of VRF {min(twins)}: "
+            "give it a number that is free",
+        )
+
+
+def vrf_members(view: View, interface: Interface) -> Iterator[Finding]:
+    yield from _on_a_vrf(view, interface)
+    if interface.vrf is None:
+        return
+    vrf = view.document.interface(interface.vrf)
+    if vrf is None or vrf.vrf_table is None:
+        what = "is not configured" if vrf is None else "is not a VRF"
+        yield error(
+            "unknown-vrf",
+            interface,
+            "vrf",
+            f"interface {interface.id} shall be in VRF {interface.vrf}, which {what}",
+        )
+    elif vrf.disabled and not interface.disabled:
+        yield warning(
+            "interface-disabled",
+            interface,
+            "vrf",
+            f"nothing is routed for interface {interface.id} while its VRF {vrf.id} is disabled",
+        )
+
+
+def _on_a_vrf(view: View, interface: Interface) -> Iterator[Finding]:
+    below = None if interface.vlan is None else view.document.interface(interface.vlan.parent)
+    if below is not None and below.vrf_table is not None:
+        text = f"VLAN {interface.id} cannot be on {below.id}, which is a VRF and has no frames"
+        yield error("not-of-a-vrf", interface, "vlan.parent", text)
+
+
+RULES = (
+    Rule("vrf-form", "interface", vrf_form, all_after("interface", "interface"), True),
+    Rule("vrf-members", "interface", vrf_members, all_after("interface", "interface"), True),
+)
