@@ -232,14 +232,14 @@ def mapped_address(_view: View, queue: Queue) -> Iterator[Finding]:
 def _users_of_interface(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
-    elif change.kind == "interface" and differs(change, "role", "disabled"):
+    elif change.kind == "interface" and differs(change, "role", "disabled", "vrf_table"):
         yield from view.document.queue_ids_by_interface.of(change.id)
 
 
 def _users_as_dst(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
-    elif change.kind == "interface" and differs(change, "disabled"):
+    elif change.kind == "interface" and differs(change, "disabled", "vrf_table"):
         yield from view.document.far_interface_queue_ids
 
 
@@ -294,6 +294,15 @@ def dst_not_enforced(view: View, queue: Queue) -> Iterator[Finding]:
         )
 
 
+def _dst_reach(view: View, change: Change) -> Iterator[str]:
+    """Those above as well: one without a target matches by its children's, if it has any."""
+    yield from below_if("dst", "parent", "name")(view, change)
+    if change.kind == "queue" and differs(change, "parent"):
+        for item in old_and_new(change):
+            if item is not None and item.parent is not None and view.document.queue(item.parent) is not None:
+                yield item.parent
+
+
 def _have_common(one: str, other: str) -> bool:
     """Whether one entry can say both: the same interface, or prefixes of which one holds the other."""
     if one == other or not (looks_like_prefix(one) and looks_like_prefix(other)):
@@ -311,5 +320,5 @@ RULES = (
     Rule("mapped-address", "queue", mapped_address, own("queue"), False),
     Rule("unknown-queue-type", "queue", unknown_queue_type, _users_of_type, True),
     Rule("queue-type-option", "queue-type", queue_type_option, own("queue-type"), False),
-    Rule("dst-not-enforced", "queue", dst_not_enforced, below_if("dst", "parent", "name"), False),
+    Rule("dst-not-enforced", "queue", dst_not_enforced, _dst_reach, False),
 )
