@@ -27,7 +27,7 @@ LOGS = ROOT / "build" / "test"
 BIN = ROOT / "build" / "venv" / "bin"
 PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "--durations=8", "-p", "no:cacheprovider"]
 KERNEL = "build/kernel/vm/bzImage"
-VM = ["lab/vm/run", "--timeout", "900"]
+VM = ["lab/vm/run", "--timeout", "1200"]
 COUNTING_VM = ["lab/vm/run", "--count-instructions", "--timeout", "900"]
 """What else runs does not change what this measures."""
 CONTRACT = "tests/http/test_contract.py"
@@ -165,7 +165,7 @@ def vm_checks() -> list[Check]:
             "kernel",
             [*on_ours, "-m", "not counted", "tests/vm"],
             processors=PROCESSORS,
-            limit_s=960,
+            limit_s=1260,
         ),
         Check(
             "lab in the virtual machine",

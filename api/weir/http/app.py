@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from flask import Flask
@@ -112,6 +114,17 @@ def describe() -> dict[str, Any]:
     return dict(api.spec.to_dict())
 
 
+def once(work: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """What `work` gives: the first caller has it worked out, and those who come meanwhile wait for him."""
+    known, turn = cache(work), Lock()
+
+    def answer() -> dict[str, Any]:
+        with turn:
+            return known()
+
+    return answer
+
+
 def register(app: Flask) -> dict[str, Operation]:
     """Every resource; the operations by endpoint."""
     operations: dict[str, Operation] = {}
@@ -135,7 +148,7 @@ def create_app(settings: Settings, parts: Context | None = None) -> Flask:
         count = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)  # type: ignore[method-assign]
     operations = register(app)
-    app.extensions["weir-openapi"] = cache(describe)
+    app.extensions["weir-openapi"] = once(describe)
     app.extensions["weir-operations"] = operations
     problems.register(app)
     security.protect(app, operations)
