@@ -24,7 +24,9 @@ suite() {
 
 install_qemu() {
 	local version
-	version=$(qemu-system-x86_64 --version 2>/dev/null | sed -n '1s/.*version \([0-9]*\).*/\1/p')
+	if command -v qemu-system-x86_64 >/dev/null; then
+		version=$(qemu-system-x86_64 --version | sed -n '1s/.*version \([0-9]*\).*/\1/p')
+	fi
 	[ "${version:-0}" -lt 8 ] || return 0
 	echo "installing QEMU from $1"
 	suite install "$1" qemu-system-x86
