@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Modal, NativeSelect, Textarea } from "@mantine/core";
+import { Button, Modal, Textarea } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { asProblem } from "@/api/problem";
@@ -10,7 +10,8 @@ import { useDraft } from "@/forms/draft";
 import { Note, Skeleton } from "@/ui/blocks";
 import { DiffView } from "@/ui/DiffView";
 import { plural, sentence } from "@/ui/format";
-import { candidateText } from "./PendingBar";
+import { candidateText } from "./candidateText";
+import { RollbackWindow } from "./RollbackWindow";
 
 interface CommitDialogProps {
   candidate: Candidate;
@@ -18,25 +19,17 @@ interface CommitDialogProps {
   onClose: () => void;
 }
 
-export const WINDOWS = [
-  { value: "0", label: "no timer" },
-  { value: "20", label: "within 20 seconds" },
-  { value: "60", label: "within 1 minute" },
-  { value: "300", label: "within 5 minutes" },
-  { value: "900", label: "within 15 minutes" },
-];
-
 /** What is about to happen, to the objects and to the kernel; then the commit. */
 export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
   const diff = useQuery({ ...candidateDiffQuery(100), staleTime: 0 });
   const commit = useCommit();
   const unstage = useUnstage();
   const [message, setMessage, forget] = useDraft("commit-message", "");
-  const [window, setWindow] = useState(mode === "timer" ? "60" : "0");
+  const [seconds, setSeconds] = useState(mode === "timer" ? 60 : 0);
   const problem = commit.error ? asProblem(commit.error) : null;
   const run = () =>
     commit.mutate(
-      { message, confirm_within_s: window === "0" ? null : Number(window) },
+      { message, confirm_within_s: seconds || null },
       {
         onSuccess: () => {
           forget();
@@ -56,7 +49,7 @@ export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
           }}
         >
           <Textarea label="Why" description="Kept in the history beside your name." autosize={false} rows={2} maxLength={1000} value={message} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
-          <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
+          <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
           {problem ? (
             <Note severity="error" live>
               {problem.findings.length > 0 ? "Not committed, for the reasons below." : sentence(problem.message)} Nothing was changed.
@@ -64,7 +57,7 @@ export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
           ) : null}
           <div className="row">
             <Button type="submit" variant="filled" loading={commit.isPending} disabled={candidate.conflict_count > 0}>
-              {window === "0" ? "Commit" : "Commit with timer"}
+              {seconds === 0 ? "Commit" : "Commit with timer"}
             </Button>
             <Button onClick={onClose}>Not yet</Button>
           </div>

@@ -3,22 +3,17 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
-import { candidateQuery, KIND_WORD, pendingQuery } from "@/api/queries";
-import type { Candidate, Kind } from "@/api/types";
+import { candidateQuery, pendingQuery } from "@/api/queries";
+import type { Candidate } from "@/api/types";
 import { useDiscard } from "@/api/writes";
 import { useFocusBack } from "@/ui/focus";
 import { plural } from "@/ui/format";
 import { AskOnce } from "./AskOnce";
+import { candidateText } from "./candidateText";
 import { CommitDialog } from "./CommitDialog";
 import { ConfirmBar } from "./ConfirmBar";
 import { useKeys } from "./keyboard";
 import classes from "./PendingBar.module.css";
-
-/** "3 changes: 2 queues, 1 route" */
-export function candidateText(candidate: Pick<Candidate, "change_count" | "kinds">): string {
-  const kinds = Object.entries(candidate.kinds).map(([kind, count]) => plural(count, ...KIND_WORD[kind as Kind]));
-  return `${plural(candidate.change_count, "change")}: ${kinds.join(", ")}`;
-}
 
 type Dialog = "diff" | "commit" | "timer";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { IconDownload } from "@tabler/icons-react";
 import { useRef, useState } from "react";
@@ -9,7 +9,7 @@ import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import type { BackupReport } from "@/api/types";
 import { committedText, rememberConfirmation } from "@/api/writes";
-import { WINDOWS } from "@/app/CommitDialog";
+import { RollbackWindow } from "@/app/RollbackWindow";
 import { Facts, Note, Page, Section } from "@/ui/blocks";
 import { countsText, Findings } from "@/ui/DiffView";
 import { bytesText, countText, stampText } from "@/ui/format";
@@ -85,11 +85,11 @@ function RestoreSection() {
 
 function Review({ file, report, onDone }: { file: File; report: BackupReport; onDone: () => void }) {
   const [message, setMessage] = useState(`Restore of ${file.name}`);
-  const [window, setWindow] = useState("300");
+  const [seconds, setSeconds] = useState(300);
   const restore = useRestoreFile();
   const problem = restore.error ? asProblem(restore.error) : null;
   const nothing = report.counts.added + report.counts.changed + report.counts.removed === 0;
-  const run = () => restore.mutate({ file, message, confirmWithinS: window === "0" ? undefined : Number(window) }, { onSuccess: onDone });
+  const run = () => restore.mutate({ file, message, confirmWithinS: seconds || undefined }, { onSuccess: onDone });
   return (
     <form
       className="stack"
@@ -111,7 +111,7 @@ function Review({ file, report, onDone }: { file: File; report: BackupReport; on
       {nothing ? <Note severity="ok">The router runs just this already.</Note> : null}
       {report.can_restore ? null : <Note severity="error">It cannot be restored as it is, for the reasons above.</Note>}
       <TextInput label="Why" description="Kept in the history beside your name." value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} />
-      <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
+      <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
       {problem ? <Note severity="error" live>{problem.message} Nothing was changed.</Note> : null}
       {problem ? <Findings findings={problem.findings} /> : null}
       <div className="row">

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { Button, Modal, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { asProblem } from "@/api/problem";
 import { revisionDiffQuery } from "@/api/queries";
 import { useRestore } from "@/api/writes";
-import { WINDOWS } from "@/app/CommitDialog";
+import { RollbackWindow } from "@/app/RollbackWindow";
 import { Note, Skeleton } from "@/ui/blocks";
 import { countsText, DiffView, Findings } from "@/ui/DiffView";
 import { plural } from "@/ui/format";
@@ -15,9 +15,9 @@ export function RestoreDialog({ revision, head, onClose }: { revision: number; h
   const diff = useQuery(revisionDiffQuery(head, revision));
   const restore = useRestore();
   const [message, setMessage] = useState(`Restore of revision ${revision}`);
-  const [window, setWindow] = useState("60");
+  const [seconds, setSeconds] = useState(60);
   const problem = restore.error ? asProblem(restore.error) : null;
-  const run = () => restore.mutate({ revision, message, confirm_within_s: window === "0" ? null : Number(window) }, { onSuccess: onClose });
+  const run = () => restore.mutate({ revision, message, confirm_within_s: seconds || null }, { onSuccess: onClose });
   return (
     <Modal opened onClose={onClose} title={`Restore revision ${revision}`} size="xl">
       <div className="stack">
@@ -29,7 +29,7 @@ export function RestoreDialog({ revision, head, onClose }: { revision: number; h
           }}
         >
           <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
-          <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
+          <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
           {problem ? <Note severity="error" live>{problem.findings.length > 0 ? "Not restored:" : problem.message} Nothing was changed.</Note> : null}
           {problem ? <Findings findings={problem.findings} /> : null}
           <div className="row">

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { Button, Modal, TextInput } from "@mantine/core";
 import { useDebouncedCallback, useMediaQuery } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
@@ -10,7 +10,7 @@ import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import type { ImportReport } from "@/api/types";
 import { committedText, rememberConfirmation } from "@/api/writes";
-import { WINDOWS } from "@/app/CommitDialog";
+import { RollbackWindow } from "@/app/RollbackWindow";
 import { Note } from "@/ui/blocks";
 import { countsText, Findings, KernelText } from "@/ui/DiffView";
 import { countText, plural } from "@/ui/format";
@@ -73,9 +73,9 @@ export function ReportView({ report }: { report: ImportReport }) {
 function CommitImport({ report, onClose }: { report: ImportReport; onClose: () => void }) {
   const navigate = useNavigate();
   const [message, setMessage] = useState(`Import of ${report.file_names.join(", ")}`);
-  const [window, setWindow] = useState("60");
+  const [seconds, setSeconds] = useState(60);
   const commit = useMutation({
-    mutationFn: (candidate: boolean) => need(api.POST("/api/v1/import/reports/{report_id}/commit", { params: { path: { report_id: report.id } }, body: { message, confirm_within_s: candidate || window === "0" ? null : Number(window), candidate } })),
+    mutationFn: (candidate: boolean) => need(api.POST("/api/v1/import/reports/{report_id}/commit", { params: { path: { report_id: report.id } }, body: { message, confirm_within_s: candidate ? null : seconds || null, candidate } })),
     onSuccess: async (answer) => {
       if ("revision" in answer) {
         rememberConfirmation(answer);
@@ -102,12 +102,12 @@ function CommitImport({ report, onClose }: { report: ImportReport; onClose: () =
         </p>
         <KernelText kernel={report.kernel} />
         <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
-        <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={window} onChange={(event) => setWindow(event.currentTarget.value)} />
+        <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
         {problem ? <Note severity="error" live>{problem.findings.length > 0 ? "Not committed, for these reasons." : problem.message} Nothing was changed.</Note> : null}
         {problem ? <Findings findings={problem.findings} /> : null}
         <div className="row">
           <Button type="submit" variant="filled" loading={commit.isPending}>
-            {window === "0" ? "Commit" : "Commit with timer"}
+            {seconds === 0 ? "Commit" : "Commit with timer"}
           </Button>
           <Button disabled={commit.isPending} onClick={() => commit.mutate(true)}>
             Add to my pending changes
