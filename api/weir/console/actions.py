@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from weir.console.router import opened_accounts
+from weir.console.accounts import opened_accounts
 from weir.model.problem import Forbidden, Unavailable
 from weir.service import audit
 from weir.service.appliance import ApplianceService

@@ -7,14 +7,12 @@ audit trail like everything else. A shell is another matter: that takes an admin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weir.model.problem import Problem, Unavailable
-from weir.store.accounts import AccountStore, accounts_path
+from weir.console.accounts import opened_accounts
+from weir.model.problem import Problem
 from weir.wire.agent_states import meaning
 from weir.wire.client import AgentClient
 
@@ -97,19 +95,6 @@ class Router:
         except Problem as problem:
             wrong.append(problem.message)
             return False
-
-
-@contextmanager
-def opened_accounts(database: Path) -> Iterator[AccountStore]:
-    """The API makes the file: one that root made would not be the API's to write. Raises `Unavailable`."""
-    path = accounts_path(database)
-    if not path.exists():
-        raise Unavailable("the API has not started yet; there are no accounts", code="store-missing")
-    accounts = AccountStore.open(path)
-    try:
-        yield accounts
-    finally:
-        accounts.close()
 
 
 def _addresses(interfaces: list[Json]) -> tuple[str, ...]:
