@@ -7,14 +7,6 @@
 
 #include "internal.h"
 
-uint64_t weir_cost_of(uint64_t rate_bps)
-{
-	/* ticks per byte = 8e9 * 16 / rate, rounded */
-	const uint64_t second = 8000000000ULL << WEIR_TICK_SHIFT << WEIR_COST_SHIFT;
-
-	return rate_bps ? (second + rate_bps / 2) / rate_bps ?: 1 : 0;
-}
-
 static int check_class(struct weir *weir, const struct weir_class_spec *spec)
 {
 	uint32_t slots = weir_meta(weir)->slots;

@@ -120,8 +120,14 @@ void weir_maps_close(struct weir *weir);
 int weir_pin_path(const struct weir *weir, const char *name, char *path, size_t size);
 void weir_unpin(const struct weir *weir, const char *name);
 
-/* classes.c: ticks per byte, WEIR_COST_SHIFT fractional bits; 0 = unlimited */
-uint64_t weir_cost_of(uint64_t rate_bps);
+/* Ticks per byte (8e9 * 16 / rate, rounded), WEIR_COST_SHIFT fractional bits; 0 = unlimited. */
+static inline uint64_t weir_cost_of(uint64_t rate_bps)
+{
+	const uint64_t second = 8000000000ULL << WEIR_TICK_SHIFT << WEIR_COST_SHIFT;
+
+	return rate_bps ? (second + rate_bps / 2) / rate_bps ?: 1 : 0;
+}
+
 #define WEIR_NS_TO_TIME(ns) ((ns) << WEIR_TICK_SHIFT >> WEIR_TIME_SHIFT)
 #define WEIR_TIME_TO_NS(time) ((uint64_t)(time) << WEIR_TIME_SHIFT >> WEIR_TICK_SHIFT)
 #define WEIR_TIME_MAX_NS WEIR_TIME_TO_NS(UINT32_MAX)
@@ -197,15 +203,14 @@ static inline uint32_t weir_leaf(uint32_t slot, uint32_t length)
 /* classes.c */
 void weir_totals_count(struct weir *weir);
 
-/* prefixes.c: the v4 tree anew, from the v4 table */
-int weir_prefixes_rebuild(struct weir *weir);
+/* prefixes.c */
+int weir_prefixes_open(struct weir *weir);
+void weir_prefixes_close(struct weir *weir);
 
 /* tables.c */
 void weir_prefix_spec_of(const struct weir_prefix *prefix, int family, struct weir_prefix_spec *spec);
 int weir_lengths_publish(struct weir *weir, const uint32_t *counts);
 int weir_lookup_maps_take(struct weir *weir); /* before every use of `table` and `tree` after opening */
 int weir_tables_tidy(struct weir *weir);
-int weir_prefixes_open(struct weir *weir);
-void weir_prefixes_close(struct weir *weir);
 
 #endif

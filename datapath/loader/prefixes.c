@@ -329,7 +329,7 @@ int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remov
 }
 
 /* A change was cut off: the tables are whole, entry by entry, and the tree is made from them anew. */
-int weir_prefixes_rebuild(struct weir *weir)
+static int rebuild(struct weir *weir)
 {
 	const struct weir_table *table = &weir->table[0];
 	struct change change = { .weir = weir };
@@ -347,4 +347,29 @@ int weir_prefixes_rebuild(struct weir *weir)
 		weir_publish(&weir_meta(weir)->updating, 0);
 	close_change(&change);
 	return error;
+}
+
+int weir_prefixes_open(struct weir *weir)
+{
+	const struct weir_meta *meta = weir_meta(weir);
+	int error = 0;
+
+	for (int family = 0; family < 2 && !error; family++)
+		error = weir_table_open(&weir->table[family], weir->map[WEIR_MAP_PREFIX4 + family],
+					meta->prefix_entries, meta->prefixes);
+	error = error ?: weir_tree_open(&weir->tree, weir->map[WEIR_MAP_V4], meta->v4_units, meta->domains);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i <= weir->table[1].mask; i++)
+		if (weir->table[1].entries[i].tag > WEIR_TAG_DEAD)
+			weir->length_count[weir->table[1].entries[i].tag & 0xff]++;
+	error = weir_lengths_publish(weir, weir->length_count);
+	return error ?: meta->updating ? rebuild(weir) : 0;
+}
+
+void weir_prefixes_close(struct weir *weir)
+{
+	weir_table_close(&weir->table[0]);
+	weir_table_close(&weir->table[1]);
+	weir_tree_close(&weir->tree);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The prefix tables between changes: opened, read, looked up in, and kept in good order. */
+/* The prefix tables between changes: read, looked up in, and kept in good order. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -157,29 +157,4 @@ int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address)
 			return prefix->slot;
 	}
 	return 0;
-}
-
-int weir_prefixes_open(struct weir *weir)
-{
-	const struct weir_meta *meta = weir_meta(weir);
-	int error = 0;
-
-	for (int family = 0; family < 2 && !error; family++)
-		error = weir_table_open(&weir->table[family], weir->map[WEIR_MAP_PREFIX4 + family],
-					meta->prefix_entries, meta->prefixes);
-	error = error ?: weir_tree_open(&weir->tree, weir->map[WEIR_MAP_V4], meta->v4_units, meta->domains);
-	if (error)
-		return error;
-	for (uint32_t i = 0; i <= weir->table[1].mask; i++)
-		if (weir->table[1].entries[i].tag > WEIR_TAG_DEAD)
-			weir->length_count[weir->table[1].entries[i].tag & 0xff]++;
-	error = weir_lengths_publish(weir, weir->length_count);
-	return error ?: meta->updating ? weir_prefixes_rebuild(weir) : 0;
-}
-
-void weir_prefixes_close(struct weir *weir)
-{
-	weir_table_close(&weir->table[0]);
-	weir_table_close(&weir->table[1]);
-	weir_tree_close(&weir->tree);
 }
