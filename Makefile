@@ -7,6 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 PORT ?= 8080
+VARIANT ?= vm
 LAB ?= namespaces
 $(if $(filter-out namespaces vm,$(LAB)),$(error LAB=$(LAB): choose namespaces or vm))
 PYTHON := build/venv/bin/python
@@ -66,8 +67,8 @@ openapi: deps ## Write docs/api/openapi.json and the types that the web interfac
 screenshots: build ## Every page, light and dark, wide and narrow, few and many queues, to build/screenshots
 	@$(PYTHON) -m lab screenshots --port $(PORT)
 
-kernel: $(STAMPS)/debian $(STAMPS)/kernel ## Build the virtual machine's variant of the product kernel from Debian's packaged source
-	@board/kernel/kernel build vm
+kernel: $(STAMPS)/debian $(STAMPS)/kernel ## Build the product kernel from Debian's packaged source (VARIANT=vm, or appliance: an hour)
+	@board/kernel/kernel build $(VARIANT)
 
 test-kernel: build vm-image kernel ## Build and check the product kernel: its patches and defaults, and on it tests/vm and the disk's slots and updates
 	@$(PYTHON) -m tests.run kernel

@@ -21,14 +21,27 @@ SHARED_FILES = (
 FOLDERS = ("bin", "sbin", "proc", "sys", "dev", "data", "host", "upper", "root")
 
 
-def make_system(folder: Path, name: str, program: str, *, words: str = "", noise_bytes: int = 0) -> bytes:
-    """A root file system that starts `program`, a file beside this one, and holds the sums of its content."""
+def make_system(
+    folder: Path,
+    name: str,
+    program: str,
+    *,
+    words: str = "",
+    noise_bytes: int = 0,
+    content: tuple[Path, ...] = (),
+) -> bytes:
+    """A root file system that starts `program`, a file beside this one, and holds the sums of its content.
+
+    `content` are folders that it has besides, under their own names.
+    """
     root = folder / f"system-{name}"
     for below in FOLDERS:
         (root / below).mkdir(parents=True)
     shutil.copy("/usr/bin/busybox", root / "bin/busybox")
     shutil.copy(Path(__file__).with_name(program), root / "sbin/init")
     (root / "sbin/init").chmod(0o755)
+    for extra in content:
+        shutil.copytree(extra, root / extra.name)
     (root / "noise").write_bytes(os.urandom(noise_bytes))
     (root / "version").write_text(name)
     (root / "words").write_text(words)
