@@ -201,7 +201,11 @@ def test_interfaces_routes_and_firewall(weir: Weir) -> None:
     weir("route", "rm", there["id"])
     weir("interface", "set", "acme", "--no-vrf")
     assert json.loads(weir("interface", "show", "acme").stdout)["vrf"] is None
-    weir("interface", "set", "blue", "--vrf-table", "70000", code=2)
+    for table in ("70000", "0", "x"):
+        refused = weir("interface", "set", "blue", "--vrf-table", table, code=2).stderr
+        assert f"'{table}' is neither a number from 1 to 65535 nor 'auto'" in refused
+    both = weir("interface", "set", "acme", "--vrf", "blue", "--no-vrf", code=2)
+    assert "Give --vrf or --no-vrf, not both." in both.stderr
     weir("route", "add", "0.0.0.0/0", "--via", "192.0.2.254")
     route = weir.json("route", "list")["items"][0]
     weir("route", "rm", route["id"])

@@ -55,11 +55,12 @@ def test_customers_with_one_address_in_two_vrfs_are_fine() -> None:
         (
             [ACME],
             "error unknown-vrf interface/acme/vrf interface acme shall be in VRF blue, which is not "
-            "configured",
+            "configured: make it before, or in the same commit",
         ),
         (
             [replace(BLUE, vrf_table=None), ACME],
-            "error unknown-vrf interface/acme/vrf interface acme shall be in VRF blue, which is not a VRF",
+            "error unknown-vrf interface/acme/vrf interface acme shall be in VRF blue, which is not a VRF: "
+            "those have a vrf_table",
         ),
         (
             [replace(BLUE, disabled=True), ACME],
@@ -69,44 +70,59 @@ def test_customers_with_one_address_in_two_vrfs_are_fine() -> None:
         (
             [replace(BLUE, vrf_table=254)],
             "error table-taken interface/blue/vrf_table table 254 is one of the kernel's own, so VRF blue "
-            "cannot have it",
+            "cannot have it: give it a number that is free",
         ),
         (
             [replace(BLUE, role="lan")],
-            "error not-of-a-vrf interface/blue/role blue is a VRF, which has no role: its interfaces have",
+            "error not-of-a-vrf interface/blue/role blue is a VRF, which has no role: give it to the "
+            "interfaces in it",
         ),
         (
             [replace(BLUE, addressing="dhcp")],
-            "error not-of-a-vrf interface/blue/addressing blue is a VRF, which gets no address by DHCP: its "
-            "interfaces may",
+            "error not-of-a-vrf interface/blue/addressing blue is a VRF, which has no DHCP: choose it at an "
+            "interface in it",
         ),
         (
             [BLUE, replace(GREEN, vrf="blue")],
-            "error not-of-a-vrf interface/green/vrf green is a VRF, which cannot be in a VRF",
+            "error not-of-a-vrf interface/green/vrf green is a VRF, which cannot be in a VRF: put "
+            "interfaces into it",
         ),
         (
             [BLUE, Interface("v", vlan=Vlan("blue", 7))],
             "error not-of-a-vrf interface/v/vlan.parent VLAN v cannot be on blue, which is a VRF and has no "
-            "frames",
+            "frames: choose a port",
         ),
         (
             [BLUE, GREEN, ACME, OTHER, replace(WAY, interface="other")],
             "error interface-in-other-vrf static-route/r1/interface route 0.0.0.0/0 is in VRF blue and "
-            "cannot lead through other, which is in VRF green",
+            "cannot lead through other, which is in VRF green: put both into one VRF, or into none",
         ),
         (
             [BLUE, ACME, replace(WAY, vrf=None, interface="blue")],
             "error interface-in-other-vrf static-route/r1/interface route 0.0.0.0/0 is in no VRF and cannot "
-            "lead through blue, which is a VRF",
+            "lead through blue, which is a VRF: name an interface that is in it",
         ),
         (
             [BLUE, ACME, replace(WAY, vrf="acme")],
-            "error unknown-vrf static-route/r1/vrf route 0.0.0.0/0 shall be in VRF acme, which is not a VRF",
+            "error unknown-vrf static-route/r1/vrf route 0.0.0.0/0 shall be in VRF acme, which is not a VRF: "
+            "those have a vrf_table",
         ),
         (
             [BLUE, ACME, replace(WAY, vrf=None)],
             "warning gateway-unreachable static-route/r1/gateway the gateway 10.0.0.9 of route 0.0.0.0/0 is "
-            "in no connected network, so the route stays inactive",
+            "in no connected network, so the route stays inactive; it is in one of acme, which "
+            "is in VRF blue",
+        ),
+        (
+            [BLUE, replace(ACME, vrf=None), WAY],
+            "warning gateway-unreachable static-route/r1/gateway the gateway 10.0.0.9 of route 0.0.0.0/0 is "
+            "in no connected network of VRF blue, so the route stays inactive; it is in one of acme, which "
+            "is in no VRF",
+        ),
+        (
+            [BLUE, replace(GREEN, vlan=Vlan("acme", 7)), replace(ACME, vrf=None)],
+            "error not-of-a-vrf interface/green/vlan green is a VRF, which cannot be a VLAN as well: put a "
+            "VLAN of another name into it",
         ),
         (
             [BLUE, Queue("q1", "q1", ("blue",))],

@@ -23,7 +23,9 @@ class _Table(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if value == "auto":
             return 0
-        return int(click.IntRange(1, 65535).convert(value, param, ctx))
+        if not str(value).isdecimal() or not 1 <= int(value) <= 65535:
+            self.fail(f"{value!r} is neither a number from 1 to 65535 nor 'auto'", param, ctx)
+        return int(value)
 
 
 TABLE = _Table()
@@ -106,7 +108,7 @@ def show_interface(session: Session, name: str) -> None:
 @click.option("--vrf", help="Put it into this VRF.")
 @click.option("--no-vrf", is_flag=True, help="Take it out of its VRF.")
 @click.option(
-    "--vrf-table", type=TABLE, help="Make it a VRF with this routing table, or with an automatic one."
+    "--vrf-table", type=TABLE, help="Make it a VRF with this routing table, or (auto) one by its name."
 )
 @click.option("--disabled/--enabled", default=None)
 @candidate_option
@@ -119,6 +121,8 @@ def set_interface(session: Session, /, name: str, candidate: bool, **given: Any)
     weir interface set blue --vrf-table auto, then weir interface set vlan100 --vrf blue
     """
     leaves_vrf = given.pop("no_vrf")
+    if leaves_vrf and given["vrf"] is not None:
+        raise click.UsageError("Give --vrf or --no-vrf, not both.")
     body = {field: value for field, value in given.items() if value not in (None, ())}
     if leaves_vrf:
         body["vrf"] = None

@@ -12,6 +12,7 @@ from weir.model.objects import Firewall, Interface, StaticRoute
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rules.base import LINK_LOCAL, Rule, View, all_after, error, finding, warning
+from weir.model.rules.vrfs import unknown_vrf
 from weir.model.vrf import vrf_of
 
 _NO_HOST = {
@@ -151,19 +152,22 @@ def route_reachable(view: View, route: StaticRoute) -> Iterator[Finding]:
 
 
 def _wrong_vrf(view: View, route: StaticRoute, interface: Interface | None) -> Iterator[Finding]:
-    vrf = None if route.vrf is None else view.document.interface(route.vrf)
-    if route.vrf is not None and (vrf is None or vrf.vrf_table is None):
-        what = "is not configured" if vrf is None else "is not a VRF"
-        text = f"route {route.destination} shall be in VRF {route.vrf}, which {what}"
-        yield error("unknown-vrf", route, "vrf", text)
-    elif interface is not None and (interface.vrf != route.vrf or interface.vrf_table is not None):
-        where = f"in VRF {interface.vrf}" if interface.vrf else "in no VRF"
-        where = where if interface.vrf_table is None else "a VRF"
-        whose = f"in VRF {route.vrf}" if route.vrf else "in no VRF"
-        text = (
-            f"route {route.destination} is {whose} and cannot lead through {interface.id}, which is {where}"
-        )
-        yield error("interface-in-other-vrf", route, "interface", text)
+    unknown = list(unknown_vrf(view, route, f"route {route.destination}"))
+    yield from unknown
+    if unknown or interface is None or (interface.vrf == route.vrf and interface.vrf_table is None):
+        return
+    what, advice = _place(interface.vrf), "put both into one VRF, or into none"
+    if interface.vrf_table is not None:
+        what, advice = "a VRF", "name an interface that is in it"
+    text = (
+        f"route {route.destination} is {_place(route.vrf)} and cannot lead through {interface.id}, "
+        f"which is {what}: {advice}"
+    )
+    yield error("interface-in-other-vrf", route, "interface", text)
+
+
+def _place(vrf: str | None) -> str:
+    return f"in VRF {vrf}" if vrf else "in no VRF"
 
 
 def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Finding]:
@@ -182,7 +186,8 @@ def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Findin
     networks = view.networks()
     domains = {item.domain for item in view.document.interfaces()}
     holding = (packed for domain in domains for packed in networks.of_address(gateway, domain))
-    through = {name for packed in holding for name in networks.get(packed) if in_vrf(name)}
+    around = {name for packed in holding for name in networks.get(packed)}
+    through = set(filter(in_vrf, around))
     if LINK_LOCAL.covers(gateway) or route.interface in through or (through and route.interface is None):
         return
     leased = {
@@ -192,14 +197,19 @@ def _gateway(view: View, route: StaticRoute, gateway: Prefix) -> Iterator[Findin
     }
     if gateway.family == 4 and leased and (route.interface is None or route.interface in leased):
         return  # which network that will be is not known before
-    on = f" on {route.interface}" if route.interface else ""
-    yield warning(
-        "gateway-unreachable",
-        route,
-        "gateway",
+    yield _unreachable(view, route, min(around - through, default=None))
+
+
+def _unreachable(view: View, route: StaticRoute, elsewhere: str | None) -> Finding:
+    """`elsewhere`: an interface in another VRF whose network the gateway is in."""
+    on = f" on {route.interface}" if route.interface else f" of VRF {route.vrf}" if route.vrf else ""
+    text = (
         f"the gateway {route.gateway} of route {route.destination} is in no connected network{on}, "
-        "so the route stays inactive",
+        "so the route stays inactive"
     )
+    if elsewhere is not None:
+        text += f"; it is in one of {elsewhere}, which is {_place(_vrf_named(view, elsewhere))}"
+    return warning("gateway-unreachable", route, "gateway", text)
 
 
 def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weir.model.objects import Interface
+from weir.model.objects import Interface, StaticRoute
 from weir.model.problem import Finding
 from weir.model.rules.base import Rule, View, all_after, error, warning
 from weir.model.vrf import RESERVED_TABLES, table_of
@@ -17,10 +17,10 @@ def vrf_form(view: View, interface: Interface) -> Iterator[Finding]:
     if table is None:
         return
     for field, is_set, why in (
-        ("vlan", interface.vlan is not None, "cannot be a VLAN as well"),
-        ("vrf", interface.vrf is not None, "cannot be in a VRF"),
-        ("role", interface.role != "none", "has no role: its interfaces have"),
-        ("addressing", interface.addressing != "static", "gets no address by DHCP: its interfaces may"),
+        ("vlan", interface.vlan is not None, "cannot be a VLAN as well: put a VLAN of another name into it"),
+        ("vrf", interface.vrf is not None, "cannot be in a VRF: put interfaces into it"),
+        ("role", interface.role != "none", "has no role: give it to the interfaces in it"),
+        ("addressing", interface.addressing != "static", "has no DHCP: choose it at an interface in it"),
     ):
         if is_set:
             yield error("not-of-a-vrf", interface, field, f"{interface.id} is a VRF, which {why}")
@@ -29,7 +29,8 @@ def vrf_form(view: View, interface: Interface) -> Iterator[Finding]:
             "table-taken",
             interface,
             "vrf_table",
-            f"table {table} is one of the kernel's own, so VRF {interface.id} cannot have it",
+            f"table {table} is one of the kernel's own, so VRF {interface.id} cannot have it: "
+            "give it a number that is free",
         )
     twins = [other for other in view.vrf_tables()[table] if other != interface.id]
     if twins:
@@ -43,20 +44,24 @@ def vrf_form(view: View, interface: Interface) -> Iterator[Finding]:
         )
 
 
+def unknown_vrf(view: View, item: Interface | StaticRoute, named: str) -> Iterator[Finding]:
+    """The VRF that something is in does not exist, or is something else."""
+    if item.vrf is None:
+        return
+    vrf = view.document.interface(item.vrf)
+    if vrf is not None and vrf.vrf_table is not None:
+        return
+    what = "is not configured: make it before, or in the same commit"
+    if vrf is not None:
+        what = "is not a VRF: those have a vrf_table"
+    yield error("unknown-vrf", item, "vrf", f"{named} shall be in VRF {item.vrf}, which {what}")
+
+
 def vrf_members(view: View, interface: Interface) -> Iterator[Finding]:
     yield from _on_a_vrf(view, interface)
-    if interface.vrf is None:
-        return
-    vrf = view.document.interface(interface.vrf)
-    if vrf is None or vrf.vrf_table is None:
-        what = "is not configured" if vrf is None else "is not a VRF"
-        yield error(
-            "unknown-vrf",
-            interface,
-            "vrf",
-            f"interface {interface.id} shall be in VRF {interface.vrf}, which {what}",
-        )
-    elif vrf.disabled and not interface.disabled:
+    yield from unknown_vrf(view, interface, f"interface {interface.id}")
+    vrf = None if interface.vrf is None else view.document.interface(interface.vrf)
+    if vrf is not None and vrf.vrf_table is not None and vrf.disabled and not interface.disabled:
         yield warning(
             "interface-disabled",
             interface,
@@ -68,7 +73,7 @@ def vrf_members(view: View, interface: Interface) -> Iterator[Finding]:
 def _on_a_vrf(view: View, interface: Interface) -> Iterator[Finding]:
     below = None if interface.vlan is None else view.document.interface(interface.vlan.parent)
     if below is not None and below.vrf_table is not None:
-        text = f"VLAN {interface.id} cannot be on {below.id}, which is a VRF and has no frames"
+        text = f"VLAN {interface.id} cannot be on {below.id}, which is a VRF and has no frames: choose a port"
         yield error("not-of-a-vrf", interface, "vlan.parent", text)
 
 
