@@ -82,6 +82,34 @@ describe("a VRF", () => {
   });
 });
 
+describe("what is not in force yet", () => {
+  it("is kept for the form that it was typed into", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces?edit=new");
+    await user.type(await screen.findByRole("textbox", { name: /^VLAN id/ }), "7");
+    await user.keyboard("{Escape}");
+    await user.click(screen.getByRole("button", { name: "New VRF" }));
+    await user.type(await screen.findByRole("textbox", { name: "Routing table" }), "12");
+    expect(screen.queryByRole("textbox", { name: /^VLAN id/ })).toBeNull();
+    await user.keyboard("{Escape}");
+    await user.click(screen.getByRole("button", { name: "New VLAN" }));
+    expect(await screen.findByRole<HTMLInputElement>("textbox", { name: /^VLAN id/ })).toHaveProperty("value", "7");
+    expect(screen.queryByRole("textbox", { name: "Routing table" })).toBeNull();
+  });
+
+  it("can be named by a route already", async () => {
+    const user = userEvent.setup();
+    const { unmount } = renderAt("/interfaces?edit=new:vrf");
+    await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "green");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(staged("green")).toBeTruthy());
+    unmount();
+    renderAt("/routes?edit=r1");
+    await user.selectOptions(await screen.findByRole("combobox", { name: "VRF" }), "green");
+    expect(within(screen.getByRole("combobox", { name: "Only out of (optional)" })).queryByRole("option", { name: "green" })).toBeNull();
+  });
+});
+
 describe("a WAN by DHCP", () => {
   it("shows what the server gave", async () => {
     renderAt("/interfaces");

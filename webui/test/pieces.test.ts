@@ -13,7 +13,7 @@ import { parseRatePair } from "@/pages/queues/InlineLimits";
 import { nextSort } from "@/pages/queues/TableHead";
 import { levelOf } from "@/table/RateBar";
 import { agoText, bytesText, delayText, sentence, spanText } from "@/ui/format";
-import { tellingFields, valueText } from "@/ui/fieldText";
+import { fieldWords, tellingFields, valueText } from "@/ui/fieldText";
 import { mockQueue, NO_TOTAL } from "./mock/state";
 
 describe("the past of a queue", () => {
@@ -92,6 +92,7 @@ describe("small pieces", () => {
     expect(valueText("max_limit_bps", { upload: 0, download: 10_000_000 })).toBe("upload unlimited, download 10 Mbit/s");
     expect(valueText("limit_at_bps", { upload: 0, download: 1_000_000 })).toBe("upload none, download 1 Mbit/s");
     expect(valueText("total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("limit 5 Mbit/s");
+    expect([fieldWords("vrf_table"), valueText("vrf_table", 0), valueText("vrf_table", 1001)]).toEqual(["VRF table", "by its name", "1001"]);
     const { etag: _etag, path: _path, child_count: _count, enforcement: _enforcement, warnings: _warnings, ...input } = mockQueue("q1", { name: "acme", target: ["10.0.0.1/32"] });
     const fields = Object.entries(input).map(([field, value]) => ({ field, old: null, new: value }));
     expect(tellingFields(fields as Parameters<typeof tellingFields>[0], "add", "acme").map((field) => field.field)).toEqual(["id", "target"]);

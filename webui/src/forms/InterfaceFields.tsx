@@ -3,6 +3,7 @@ import { Checkbox, NativeSelect, Textarea, TextInput } from "@mantine/core";
 import type { Interface } from "@/api/types";
 import type { InterfaceValues } from "./interfaceValues";
 import type { Messages } from "./queueValues";
+import { VrfSelect } from "./VrfSelect";
 
 const ROLES = [
   { value: "none", label: "none: not part of shaping" },
@@ -62,7 +63,6 @@ function VrfFields({ values, set, messages }: FieldsProps) {
 }
 
 function PortFields({ values, set, messages, parents, vrfs }: FieldsProps) {
-  const choices = values.vrf === "" || vrfs.includes(values.vrf) ? vrfs : [...vrfs, values.vrf];
   return (
     <>
       {values.isVlan ? <VlanFields values={values} set={set} messages={messages} parents={parents} /> : null}
@@ -73,7 +73,7 @@ function PortFields({ values, set, messages, parents, vrfs }: FieldsProps) {
       <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit." inputMode="numeric" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
       <NativeSelect label="Shaper" data={SHAPERS} value={values.shaper} error={messages["shaper"]} onChange={(event) => set({ shaper: event.currentTarget.value as InterfaceValues["shaper"] })} />
       <NativeSelect label="Fast path" data={FAST_PATHS} value={values.fastPath} error={messages["fast_path"]} onChange={(event) => set({ fastPath: event.currentTarget.value as InterfaceValues["fastPath"] })} />
-      {choices.length > 0 ? <NativeSelect label="VRF" description="Routes and addresses of their own; traffic stays among the interfaces in it." data={[{ value: "", label: "none" }, ...choices]} value={values.vrf} error={messages["vrf"]} onChange={(event) => set({ vrf: event.currentTarget.value })} /> : null}
+      <VrfSelect description="Routes and addresses of their own; traffic stays among the interfaces in it, and the router answers nothing there but ping." value={values.vrf} error={messages["vrf"]} vrfs={vrfs} onChange={(vrf) => set({ vrf })} />
       <TextInput label="Domain of addresses" description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24." inputMode="numeric" value={values.domain} error={messages["domain"]} onChange={(event) => set({ domain: event.currentTarget.value })} />
     </>
   );

@@ -16,6 +16,7 @@ interface ObjectDrawerProps<Values> {
   kind: Kind;
   /** null: a new object, whose id `read` or the router chooses. */
   id: string | null;
+  /** Of a new object: what is typed is kept under it. */
   title: string;
   initial: Values;
   read: (values: Values) => { id?: string; input: object; messages: Messages };
@@ -26,7 +27,7 @@ interface ObjectDrawerProps<Values> {
 
 /** The drawer of the short forms: types what is typed, stages what is asked, shows errors at their fields. */
 export function ObjectDrawer<Values extends object>({ kind, id, title, initial, read, onClose, removable, children }: ObjectDrawerProps<Values>) {
-  const [values, setValues, forget, touched] = useDraft(`${kind}.${id ?? "new"}`, initial);
+  const [values, setValues, forget, touched] = useDraft(`${kind}.${id ?? title}`, initial);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStage(true);
   const may = useMay("write");

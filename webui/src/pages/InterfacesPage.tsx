@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useInterfaces } from "@/api/interfaces";
 import { useLiveInterfaces } from "@/api/live";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
-import { interfacesQuery } from "@/api/queries";
-import type { Change, Interface, Lease } from "@/api/types";
-import { useStagedChanges } from "@/api/writes";
+import type { Interface, Lease } from "@/api/types";
 import { useKeys } from "@/app/keyboard";
 import { InterfaceFields } from "@/forms/InterfaceFields";
 import { NEW_VLAN, NEW_VRF, readInterface, valuesOf } from "@/forms/interfaceValues";
@@ -70,14 +68,6 @@ function Made({ item }: { item: Interface }) {
 /** In the address of the page: no interface can have this name. */
 const NEW_VRF_EDIT = "new:vrf";
 
-/** Stored interfaces with what is staged of them, and staged new ones. */
-function withStaged(items: readonly Interface[], staged: ReadonlyMap<string, Change>): Interface[] {
-  const known = items.map((item) => ({ ...item, ...(staged.get(item.id)?.new as Partial<Interface> | null) }));
-  const ids = new Set(items.map((item) => item.id));
-  const added = [...staged.values()].filter((change) => change.action === "add" && !ids.has(change.id));
-  return [...known, ...added.map((change) => ({ ...(change.new as unknown as Interface), id: change.id, configured: false, etag: null, state: null, warnings: [] }))];
-}
-
 const stateTag = (item: Interface, isNew: boolean) => {
   if (isNew) return <Tag>not made yet</Tag>;
   if (!item.state) return <Tag tone="bad">✕ missing</Tag>;
@@ -88,13 +78,9 @@ const stateTag = (item: Interface, isNew: boolean) => {
 export default function InterfacesPage() {
   const { edit } = useSearch({ from: "/frame/interfaces" });
   const navigate = useNavigate({ from: "/interfaces" });
-  const query = useQuery(interfacesQuery);
-  const staged = useStagedChanges("interface");
+  const { query, staged, items, vrfs, ports } = useInterfaces();
   const may = useMay("write");
-  const items = withStaged(query.data?.items ?? [], staged);
-  const configured = items.filter((item) => item.configured || staged.get(item.id)?.new);
-  const vrfs = configured.filter((item) => item.vrf_table !== null).map((item) => item.id);
-  const parents = configured.filter((item) => item.vrf_table === null && !(item.vlan && items.some((below) => below.id === item.vlan?.parent && below.vlan)));
+  const parents = ports.filter((item) => !(item.vlan && items.some((below) => below.id === item.vlan?.parent && below.vlan)));
   const open = (id: string | undefined) => void navigate({ search: { edit: id } });
   const edited = items.find((item) => item.id === edit);
   const isNewVrf = !edited && edit === NEW_VRF_EDIT;

@@ -3,14 +3,16 @@ import { Button, Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useInterfaces } from "@/api/interfaces";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
-import { interfacesQuery, routesQuery } from "@/api/queries";
+import { routesQuery } from "@/api/queries";
 import type { Change, StaticRoute, StaticRouteInput } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
 import { useKeys } from "@/app/keyboard";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import type { Messages } from "@/forms/queueValues";
+import { VrfSelect } from "@/forms/VrfSelect";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { Split } from "@/ui/Split";
@@ -69,7 +71,7 @@ export default function RoutesPage() {
   const columns: readonly Column<StaticRoute>[] = [
     { id: "destination", title: "Destination", render: (route) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(route.id)}><span className="mono">{route.destination}</span></Button>{staged.has(route.id) ? <Tag tone="accent">{staged.get(route.id)?.action === "remove" ? "removal pending" : "change pending"}</Tag> : null}</span> },
     { id: "way", title: "By", render: way },
-    { id: "vrf", title: "VRF", render: (route) => (route.vrf ? <span className="mono">{route.vrf}</span> : <span className="dim">none</span>) },
+    { id: "vrf", title: "VRF", render: (route) => (route.vrf ? <span className="mono">{route.vrf}</span> : null) },
     { id: "distance", title: "Distance", numeric: true, render: (route) => route.distance },
     { id: "state", title: "State", render: (route) => (route.disabled ? <Tag>off</Tag> : "on") },
     { id: "comment", title: "Comment", render: (route) => <span className="dim">{route.comment}</span> },
@@ -102,18 +104,16 @@ export default function RoutesPage() {
 }
 
 function Fields({ values, set, messages }: { values: Values; set: (change: Partial<Values>) => void; messages: Messages }) {
-  const interfaces = useQuery(interfacesQuery).data?.items ?? [];
-  const named = interfaces.filter((item) => item.vrf_table !== null).map((item) => item.id);
-  const vrfs = values.vrf === "" || named.includes(values.vrf) ? named : [...named, values.vrf];
+  const { vrfs, ports } = useInterfaces();
   return (
     <>
       <TextInput label="Destination" required data-autofocus placeholder="0.0.0.0/0" styles={{ input: { fontFamily: "var(--mono)" } }} value={values.destination} error={messages["destination"]} onChange={(event) => set({ destination: event.currentTarget.value })} />
       <NativeSelect label="Sent" data={[{ value: "gateway", label: "to a gateway" }, { value: "interface", label: "out of an interface" }, { value: "blackhole", label: "nowhere: dropped" }]} value={values.way} onChange={(event) => set({ way: event.currentTarget.value as Values["way"] })} />
       {values.way === "gateway" ? <TextInput label="Gateway" placeholder="192.0.2.1" styles={{ input: { fontFamily: "var(--mono)" } }} value={values.gateway} error={messages["gateway"]} onChange={(event) => set({ gateway: event.currentTarget.value })} /> : null}
       {values.way === "blackhole" ? null : (
-        <NativeSelect label={values.way === "gateway" ? "Only out of (optional)" : "Interface"} data={[{ value: "", label: values.way === "gateway" ? "any" : "choose" }, ...interfaces.filter((item) => item.vrf_table === null).map((item) => item.id)]} value={values.interface} error={messages["interface"]} onChange={(event) => set({ interface: event.currentTarget.value })} />
+        <NativeSelect label={values.way === "gateway" ? "Only out of (optional)" : "Interface"} data={[{ value: "", label: values.way === "gateway" ? "any" : "choose" }, ...ports.map((item) => item.id)]} value={values.interface} error={messages["interface"]} onChange={(event) => set({ interface: event.currentTarget.value })} />
       )}
-      {vrfs.length > 0 ? <NativeSelect label="VRF" description="Whose route it is; the interface is in the same one." data={[{ value: "", label: "none" }, ...vrfs]} value={values.vrf} error={messages["vrf"]} onChange={(event) => set({ vrf: event.currentTarget.value })} /> : null}
+      <VrfSelect description="Whose route it is; the interface is in the same one." value={values.vrf} error={messages["vrf"]} vrfs={vrfs} onChange={(vrf) => set({ vrf })} />
       <TextInput label="Distance" description="Among routes to the same destination the lowest wins." inputMode="numeric" value={values.distance} error={messages["distance"]} onChange={(event) => set({ distance: event.currentTarget.value })} />
       <TextInput label="Comment" value={values.comment} error={messages["comment"]} onChange={(event) => set({ comment: event.currentTarget.value })} />
       <Checkbox label="Disabled" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />

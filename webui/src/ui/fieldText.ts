@@ -9,7 +9,7 @@ const NO_TOTAL: Record<string, unknown> = { max_limit_bps: 0, limit_at_bps: 0, b
 /** What an object has when nobody says anything (docs/reference/model.md); an added object is shown without it. */
 const DEFAULTS: Record<string, unknown> = {
   max_limit_bps: both(0), limit_at_bps: both(0), burst_limit_bps: both(0), burst_threshold_bps: both(0), burst_time_ms: both(0), priority: both(8), queue_type: both("default-small"), bucket_size_ms: both(100),
-  total: NO_TOTAL, disabled: false, blackhole: false, distance: 1, overhead_bytes: 0, domain: 0, shaper: "auto",
+  total: NO_TOTAL, disabled: false, blackhole: false, distance: 1, overhead_bytes: 0, domain: 0, shaper: "auto", role: "none", addressing: "static", fast_path: "auto",
 };
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
@@ -27,6 +27,7 @@ export function valueText(field: string, value: unknown): string {
   if (typeof value === "number") {
     if (field.includes("_bps")) return value === 0 && !field.includes("max_limit") ? "none" : limitWords(value);
     if (field.includes("_ms")) return durationText(value);
+    if (field === "vrf_table" && value === 0) return "by its name";
     return String(value);
   }
   if (Array.isArray(value)) return value.map((item) => valueText(field, item)).join(", ");
@@ -38,7 +39,7 @@ export function valueText(field: string, value: unknown): string {
 }
 
 /** A field as the forms name it. */
-export const fieldWords = (field: string): string => field.replace(/max_limit_bps/, "limit").replace(/limit_at_bps/, "guarantee").replace(/burst_limit_bps/, "burst").replace(/_bps|_ms/g, "").replaceAll("_", " ").replaceAll(".", " ");
+export const fieldWords = (field: string): string => field.replace(/max_limit_bps/, "limit").replace(/limit_at_bps/, "guarantee").replace(/burst_limit_bps/, "burst").replace(/_bps|_ms/g, "").replaceAll("_", " ").replaceAll(".", " ").replace(/\b(mtu|vlan|vrf)\b/g, (word) => word.toUpperCase());
 
 /** The fields of a change that are worth a line; a place in the list says nothing of an object that comes or goes. */
 export const tellingFields = (fields: readonly FieldChange[], action: "add" | "change" | "remove", name: string): readonly FieldChange[] =>
