@@ -26,10 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 BIN = ROOT / "build" / "venv" / "bin"
 PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "--durations=8", "-p", "no:cacheprovider"]
-KERNEL = "build/kernel/vm/bzImage"
-VM = ["lab/vm/run", "--timeout", "1200"]
-COUNTING_VM = ["lab/vm/run", "--count-instructions", "--timeout", "900"]
-"""What else runs does not change what this measures."""
+ON_OURS = ["--kernel", "build/kernel/vm/bzImage"]
+COUNTING = ["--count-instructions"]
+"""What else runs does not change what is measured so."""
+GUEST_S, TO_END_S = 900, 60
 CONTRACT = "tests/http/test_contract.py"
 ALONE = {"lab", "lifecycle", "vm", "flood", "latency", "instructions", "disks", "e2e", "kernel"}
 """Areas of tests that measure, or that need a lab of their own."""
@@ -145,27 +145,34 @@ def unit_checks() -> list[Check]:
     ]
 
 
+def in_vm(
+    name: str,
+    group: str,
+    options: list[str],
+    asked: list[str],
+    *,
+    processors: int = 1,
+    guest_s: int = GUEST_S,
+) -> Check:
+    """Tests in a virtual machine, which is ended before the check is."""
+    command = ["lab/vm/run", "--timeout", str(guest_s), *options, *PYTEST, *asked]
+    return Check(name, group, command, processors=processors, limit_s=guest_s + TO_END_S)
+
+
 def vm_checks() -> list[Check]:
-    on_ours = [*VM, "--kernel", KERNEL, *PYTEST]
     return [
-        Check(
-            "vm", "vm", [*VM, *PYTEST, "-m", "not on_ours", "tests/vm"], processors=PROCESSORS, limit_s=960
-        ),
+        in_vm("vm", "vm", [], ["-m", "not on_ours", "tests/vm"], processors=PROCESSORS),
         Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, limit_s=1200),
-        Check("disks", "kernel", [*on_ours, "tests/disks"], limit_s=960),
-        Check("flood", "kernel", [*COUNTING_VM, "--kernel", KERNEL, *PYTEST, "tests/flood"], limit_s=960),
-        Check(
-            "order",
-            "kernel",
-            [*COUNTING_VM, "--kernel", KERNEL, *PYTEST, "-m", "counted", "tests/vm"],
-            limit_s=960,
-        ),
-        Check(
+        in_vm("disks", "kernel", ON_OURS, ["tests/disks"]),
+        in_vm("flood", "kernel", [*COUNTING, *ON_OURS], ["tests/flood"]),
+        in_vm("order", "kernel", [*COUNTING, *ON_OURS], ["-m", "counted", "tests/vm"]),
+        in_vm(
             "vm on the product's kernel",
             "kernel",
-            [*on_ours, "-m", "not counted", "tests/vm"],
+            ON_OURS,
+            ["-m", "not counted", "tests/vm"],
             processors=PROCESSORS,
-            limit_s=1260,
+            guest_s=1200,
         ),
         Check(
             "lab in the virtual machine",
@@ -182,12 +189,7 @@ def checks(groups: list[str]) -> list[Check]:
     every = [
         # The long ones first, and those that run alone last.
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], lab=True, limit_s=900),
-        Check(
-            "instructions and latency",
-            "vm",
-            [*COUNTING_VM, *PYTEST, "tests/instructions", "tests/latency"],
-            limit_s=960,
-        ),
+        in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
         Check("lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], lab=True, limit_s=600),
         *lint_checks(),
         *unit_checks(),
