@@ -124,22 +124,21 @@ class NetworkBackend:
 
     def diff(self, held: NetworkState, wanted: Mapping[str, NetworkSpec]) -> NetworkDifference:
         wanted = lower_first(wanted)
-        stay = {
-            name: state for name, state in held.links.items() if name not in gone_vrfs(held.links, wanted)
-        }
+        gone = gone_vrfs(held.links, wanted)
+        stay = {name: state for name, state in held.links.items() if name not in gone}
         vlans = vlan_changes(stay, wanted)
         links = {name: state for name, state in held.links.items() if name not in vlans.gone}
-        found = NetworkDifference(vlans, vrf_changes(links, wanted, held.rules, dict(vlans.make)))
+        found = NetworkDifference(vlans, vrf_changes(links, gone, wanted, held.rules, dict(vlans.make)))
         if wanted:
             found.sysctls = {k: v for k, v in ROUTER_SETTINGS.items() if held.sysctls.get(k) not in (v, None)}
         links = {name: state for name, state in links.items() if name in stay}
-        made = dict(found.vlans.make)
+        made, made_vrfs = dict(found.vlans.make), dict(found.vrfs.make)
         mtus = {name: state.mtu for name, state in links.items()}
         for name, spec in wanted.items():
             if name in made:
                 mtu = links[made[name].parent].mtu  # it is made before the parent's changes
                 links[name] = LinkState(False, mtu, frozenset(), frozenset(), "vlan", made[name], True)
-            if (name, spec.vrf_table) in found.vrfs.make:
+            if name in made_vrfs:
                 links[name] = LinkState(False, 0, frozenset(), frozenset(), "vrf", None, True)
             if name in found.vlans.blocked or name in found.vrfs.blocked:
                 continue

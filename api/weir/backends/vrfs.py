@@ -80,12 +80,12 @@ def gone_vrfs(held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec]) -> 
 
 def vrf_changes(
     held: Mapping[str, Device],
+    gone: Collection[str],
     wanted: Mapping[str, NetworkSpec],
     rules: frozenset[RoutingRule],
     new: Collection[str],
 ) -> VrfChanges:
-    """`held` without the VLANs that go, `new` those that come."""
-    gone = gone_vrfs(held, wanted)
+    """`held` without the VLANs that go, `new` those that come; `gone` by `gone_vrfs`."""
     found = VrfChanges(remove=sorted(gone))
     kept = {name: device for name, device in held.items() if name not in gone}
     _make(found, kept, wanted)

@@ -143,7 +143,7 @@ class Interface:
 class StaticRoute:
     """A static route, given to FRR. Exactly one of `gateway`, `interface` alone, or `blackhole`.
 
-    It belongs to the interface `vrf`, or to none.
+    It is in the VRF `vrf`, or in none.
     """
 
     kind: ClassVar[Kind] = "static-route"
