@@ -74,7 +74,7 @@ export default function RoutesPage() {
     { id: "vrf", title: "VRF", render: (route) => (route.vrf ? <span className="mono">{route.vrf}</span> : null) },
     { id: "distance", title: "Distance", numeric: true, render: (route) => route.distance },
     { id: "state", title: "State", render: (route) => (route.disabled ? <Tag>off</Tag> : "on") },
-    { id: "comment", title: "Comment", render: (route) => <span className="dim">{route.comment}</span> },
+    { id: "comment", title: "Comment", render: (route) => (route.comment ? <span className="dim">{route.comment}</span> : null) },
   ];
   return (
     <Split
