@@ -46,25 +46,38 @@ struct weir_ends {
 	__u32 mark_slot; /* what the source was, at ingress */
 };
 
+/* Of two far ends the one with the better rank; either may be NULL. */
+static __always_inline struct weir_far *weir_far_better(struct weir_far *one, struct weir_far *other)
+{
+	return !one || (other && other->rank < one->rank) ? other : one;
+}
+
+static __always_inline struct weir_far *weir_far_port(struct weir_far_key *key, const struct weir_port *port)
+{
+	key->family = WEIR_FAR_INTERFACE;
+	key->bits = WEIR_FAR_FIXED_BITS + 128;
+	__builtin_memcpy(key->end, port->name, sizeof(key->end));
+	return bpf_map_lookup_elem(&weir_far, key);
+}
+
 /* The slot that a packet of this slot's target belongs to; the slot itself if it is no fork. */
-static __always_inline __u32 weir_settle(__u32 slot, const struct weir_packet *far,
-					 const struct weir_port *behind)
+static __noinline __u32 weir_settle(__u32 slot, const struct weir_packet *far, const struct weir_port *behind)
 {
 	struct weir_far_key key = { .fork = slot };
 	struct weir_line *line = weir_line(slot * 2);
-	struct weir_far *found, *by_port;
+	struct weir_port *above;
+	struct weir_far *found;
+	__u32 place;
 
-	if (!slot || !line || !(line->flags & WEIR_LINE_FORK))
+	if (!far || !slot || !line || !(line->flags & WEIR_LINE_FORK))
 		return slot;
 	weir_far_address(&key, far);
 	found = bpf_map_lookup_elem(&weir_far, &key);
 	if (behind) {
-		key.family = WEIR_FAR_INTERFACE;
-		key.bits = WEIR_FAR_FIXED_BITS + 128;
-		__builtin_memcpy(key.end, behind->name, sizeof(key.end));
-		by_port = bpf_map_lookup_elem(&weir_far, &key);
-		if (by_port && (!found || by_port->rank < found->rank))
-			found = by_port;
+		found = weir_far_better(found, weir_far_port(&key, behind));
+		above = behind->above ? weir_port_find(behind->above, &place) : NULL;
+		if (above)
+			found = weir_far_better(found, weir_far_port(&key, above));
 	}
 	return found ? found->slot : line->parent / 2;
 }
@@ -80,6 +93,8 @@ static __noinline __u32 weir_choose(const struct weir_port *from, const struct w
 
 	if (!slot && to)
 		slot = weir_settle(to->target_slot, &ends->source, from);
+	if (!slot && to)
+		slot = weir_settle(weir_slot_above(from, to), &ends->source, from);
 	if (slot)
 		return slot * 2 + WEIR_DOWNLOAD;
 	slot = weir_settle(ends->mark_slot, &ends->destination, to);

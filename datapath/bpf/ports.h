@@ -35,6 +35,15 @@ static __always_inline struct weir_port *weir_port_find(__u32 ifindex, __u32 *pl
 	return NULL;
 }
 
+/*
+ * The class of the bridge (or bond) that a member is of, for what leaves by it: not for what came in by another
+ * member of the same, which the bridge switched and never had itself.
+ */
+static __always_inline __u32 weir_slot_above(const struct weir_port *from, const struct weir_port *member)
+{
+	return from && from->above == member->above ? 0 : member->above_slot;
+}
+
 static __always_inline void weir_port_count(__u32 place, __u32 reason, __u32 bytes)
 {
 	struct weir_port_counters *counters = bpf_map_lookup_elem(&weir_port_counts, &place);

@@ -5,7 +5,8 @@
  *   weir_ingress  classifies upload by source address, before NAT rewrites it, and leaves the class in
  *                 the reserved bits of skb->mark (WEIR_MARK_MASK), which survive forwarding and NAT.
  *   weir_egress   finds the class: download by destination, which NAT has restored by then; else the
- *                 port's interface target; else the upload class in the mark. Then it charges the
+ *                 port's interface target, or that of the bridge whose member it is, if that yields to
+ *                 its members; else the upload class in the mark. Then it charges the
  *                 class and everything above it and, by the port's mode, paces (departure time for
  *                 fq), polices (drops), or hands the packet to its HTB class.
  *
@@ -222,6 +223,13 @@ static __noinline __u32 weir_host_before_nat(__u32 index, const struct weir_pack
 	return weir_host_find(index, weir_host_mix(subqueues, source) * WEIR_BY_SOURCE_FACTOR, row);
 }
 
+static __noinline __u32 weir_classify_above(struct __sk_buff *skb, const struct weir_port *member)
+{
+	__u32 place;
+
+	return member ? weir_slot_above(weir_port_find(skb->ingress_ifindex, &place), member) : 0;
+}
+
 /* The line a leaving packet belongs to; 0 = none. */
 static __always_inline __u32 weir_classify_egress(struct __sk_buff *skb, const struct weir_port *port,
 						  const struct weir_packet *packet)
@@ -230,6 +238,8 @@ static __always_inline __u32 weir_classify_egress(struct __sk_buff *skb, const s
 
 	if (!slot)
 		slot = port->target_slot;
+	if (!slot && port->above_slot)
+		slot = weir_classify_above(skb, port);
 	if (slot)
 		return slot * 2 + WEIR_DOWNLOAD;
 	slot = (skb->mark & WEIR_MARK_SLOT) >> WEIR_MARK_SHIFT;
@@ -275,7 +285,7 @@ static __noinline bool weir_is_shaped_above(struct __sk_buff *skb, const struct 
 	if (!port)
 		return false;
 	above = skb->mark & WEIR_MARK_CHARGED || weir_is_of_vlan(skb, port);
-	if (above || port->carried)
+	if (above || port->more_roles & WEIR_ROLE_CARRIED >> WEIR_MORE_ROLES_SHIFT)
 		skb->mark |= WEIR_MARK_CHARGED;
 	if (above && port->mode == WEIR_HTB)
 		skb->priority = 0; /* a class of the tree above; this tree passes it unshaped */
@@ -295,6 +305,8 @@ int weir_ingress(struct __sk_buff *skb)
 	slot = 0;
 	if (weir_parse(skb, port, WEIR_SOURCE, &packet) == WEIR_OK) {
 		slot = weir_lookup(port, &packet);
+		if (!slot && port->more_roles & WEIR_ROLE_YIELDS >> WEIR_MORE_ROLES_SHIFT)
+			slot = (skb->mark & WEIR_MARK_SLOT) >> WEIR_MARK_SHIFT; /* the member's */
 		if (!slot)
 			slot = port->target_slot;
 	}

@@ -135,16 +135,19 @@ static bool has_ethernet_header(const char *name, uint8_t *mac)
 static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
 {
 	const struct weir_meta *meta = weir_meta(weir);
+	uint32_t slot = spec->target_slot > spec->above_slot ? spec->target_slot : spec->above_slot;
 
 	if (spec->mode > WEIR_HTB)
 		return weir_fail(EINVAL, "%s: there is no mode %u", spec->name, spec->mode);
-	if (spec->target_slot >= meta->slots)
-		return weir_fail(EINVAL, "%s: class slot %u is above the capacity of %u", spec->name,
-				 spec->target_slot, meta->slots);
+	if (slot >= meta->slots)
+		return weir_fail(EINVAL, "%s: class slot %u is above the capacity of %u", spec->name, slot,
+				 meta->slots);
 	if (spec->roles & WEIR_ROLE_FLOW && !meta->flow_lookup)
 		return weir_fail(EOPNOTSUPP, "%s: %s", spec->name, weir_flow_reason(weir));
 	if (spec->roles & WEIR_ROLE_CARRIED && !(spec->roles & WEIR_ROLE_TRUNK))
 		return weir_fail(EINVAL, "%s: what is carried is a trunk as well", spec->name);
+	if (spec->roles & WEIR_ROLE_YIELDS && spec->roles & WEIR_ROLE_SHAPE)
+		return weir_fail(EINVAL, "%s: what yields to its members does not shape", spec->name);
 	if (spec->roles & WEIR_ROLE_TAGGED && (!spec->lower || !spec->tag || spec->tag > 4094))
 		return weir_fail(EINVAL, "%s: tag %u on interface index %u is not possible", spec->name,
 				 spec->tag, spec->lower);
@@ -167,7 +170,9 @@ static void port_store(struct weir *weir, struct weir_port *port, const struct w
 	port->domain = spec->domain;
 	weir_publish(&port->target_slot, spec->target_slot);
 	weir_publish(&port->burst_min, spec->mode == WEIR_POLICE ? burst : 0);
-	weir_publish(&port->carried, (uint8_t)((spec->roles & WEIR_ROLE_CARRIED) != 0));
+	weir_publish(&port->above, spec->above);
+	weir_publish(&port->above_slot, spec->above_slot);
+	weir_publish(&port->more_roles, (uint8_t)(spec->roles >> WEIR_MORE_ROLES_SHIFT));
 	weir_publish(&port->mode, (uint8_t)spec->mode);
 	weir_publish(&port->roles, (uint8_t)(spec->roles | (l3 ? WEIR_ROLE_L3 : 0) | hosts));
 	weir_publish(&port->ifindex, ifindex);
@@ -258,7 +263,7 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 		*spec = (struct weir_port_spec){
 			.ifindex = port->ifindex,
 			.mode = port->mode,
-			.roles = port->roles | (port->carried ? WEIR_ROLE_CARRIED : 0),
+			.roles = port->roles | (uint32_t)port->more_roles << WEIR_MORE_ROLES_SHIFT,
 			.target_slot = port->target_slot,
 			.domain = port->domain,
 			.overhead_bytes = port->overhead_bytes,
@@ -268,6 +273,8 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 			.tag = port->tag,
 			.tag_protocol = ntohs(port->tag_protocol),
 			.lower = port->lower,
+			.above = port->above,
+			.above_slot = port->above_slot,
 		};
 		memcpy(spec->name, port->name, sizeof(spec->name));
 		memcpy(spec->mac, port->mac, sizeof(spec->mac));

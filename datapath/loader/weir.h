@@ -110,6 +110,8 @@ struct weir_port_spec {
 	uint16_t tag; /* WEIR_ROLE_TAGGED: VLAN id and protocol, */
 	uint32_t tag_protocol;
 	uint32_t lower; /* and the index of the interface below */
+	uint32_t above; /* of a member: index of the outermost interface above that yields, 0 = none, */
+	uint32_t above_slot; /* and the class of what leaves by it and is in none of the member's */
 	uint32_t reserved;
 	uint64_t packets[8]; /* read only, by enum weir_reason */
 	uint64_t bytes[8];

@@ -22,7 +22,15 @@ NEXT = 0xFFFFFFFF  # TCX_NEXT, TC_ACT_UNSPEC
 DROP = 2  # TCX_DROP, TC_ACT_SHOT
 
 _SK_BUFF_SIZE = 192
-_OFFSETS = {"mark": 8, "priority": 32, "ifindex": 40, "wire_len": 160, "gso_segs": 164, "gso_size": 176}
+_OFFSETS = {
+    "mark": 8,
+    "priority": 32,
+    "ingress_ifindex": 36,
+    "ifindex": 40,
+    "wire_len": 160,
+    "gso_segs": 164,
+    "gso_size": 176,
+}
 _TSTAMP = 152
 _VLAN_TAG_BYTES = 4
 
@@ -50,7 +58,7 @@ def bpf(command: int, attributes: bytearray) -> int:
 
 
 def run(program_fd: int, packet: bytes, *, repeat: int = 1, tstamp_ns: int = 0, **fields: int) -> Run:
-    """`fields` of struct __sk_buff: mark, priority, ifindex, wire_len, gso_segs, gso_size."""
+    """`fields` of struct __sk_buff, of those in _OFFSETS."""
     context = bytearray(_SK_BUFF_SIZE)
     for name, value in fields.items():
         struct.pack_into("<I", context, _OFFSETS[name], value)

@@ -30,8 +30,10 @@ from weir.adapters.datapath_records import (
     CLASS,
     FAR,
     MODES,
+    NO_ABOVE,
     NO_TAG,
     PREFIX,
+    Above,
     ClassRecord,
     FarEntry,
     Mode,
@@ -149,6 +151,7 @@ class Datapath:
         slot_for_interface_target: int = 0,
         domain: int = 0,
         tag: Tag = NO_TAG,
+        above: Above = NO_ABOVE,
     ) -> None:
         """Attach to an interface of the calling thread's network namespace, or change how (no packet is
         missed). Raises `NotFound` for an unknown interface, `ApplyFailed` when the kernel refuses."""
@@ -162,6 +165,8 @@ class Datapath:
             lower=tag.lower,
             tag=tag.vid,
             tag_protocol=tag.protocol,
+            above=above.ifindex,
+            above_slot=above.slot,
         )
         self._call("weir_attach", ctypes.byref(spec))
 
@@ -374,4 +379,5 @@ def _port(spec: PortSpec) -> Port:
         xdp=XDP_MODES[spec.xdp],
         mac=":".join(f"{byte:02x}" for byte in spec.mac),
         tag=Tag(spec.lower, spec.tag, spec.tag_protocol),
+        above=Above(spec.above, spec.above_slot),
     )

@@ -52,6 +52,8 @@ class PortSpec(Structure):
         ("tag", c_uint16),
         ("tag_protocol", c_uint32),
         ("lower", c_uint32),
+        ("above", c_uint32),
+        ("above_slot", c_uint32),
         ("reserved", c_uint32),
         ("packets", c_uint64 * 8),
         ("bytes", c_uint64 * 8),

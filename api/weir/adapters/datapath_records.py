@@ -42,6 +42,7 @@ class Role(enum.IntFlag):
     TAGGED = 64  # a VLAN interface whose frames travel on another port
     TRUNK = 128  # packets that left by another port leave by it: of such interfaces, tunnels, bridges
     CARRIED = 256  # with TRUNK: its packets leave by another port after it
+    YIELDS = 512  # without SHAPE: a bridge or bond whose members shape; what they classified stays theirs
 
 
 class Tag(NamedTuple):
@@ -53,6 +54,16 @@ class Tag(NamedTuple):
 
 
 NO_TAG = Tag(0, 0, 0)
+
+
+class Above(NamedTuple):
+    """Of a member: the outermost interface above it that yields, and its class (`slot` 0 = none)."""
+
+    ifindex: int
+    slot: int
+
+
+NO_ABOVE = Above(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +192,7 @@ class Port:
     xdp: str = "none"
     mac: str = ""
     tag: Tag = NO_TAG
+    above: Above = NO_ABOVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,7 +295,10 @@ enum weir_role {
 	WEIR_ROLE_TAGGED = 64, /* a VLAN interface: its frames travel on `lower`, with its tag */
 	WEIR_ROLE_TRUNK = 128, /* packets that left by another port leave by it as well */
 	WEIR_ROLE_CARRIED = 256, /* with TRUNK: its packets leave by another port after it */
+	WEIR_ROLE_YIELDS = 512, /* its members shape, and what they classified stays theirs */
 };
+
+#define WEIR_MORE_ROLES_SHIFT 8
 
 enum weir_hook { WEIR_HOOK_NONE = 0, WEIR_HOOK_TCX = 1, WEIR_HOOK_CLSACT = 2 };
 
@@ -312,14 +315,16 @@ struct weir_port {
 	__u32 target_slot; /* class of an interface target, 0 = none */
 	__u32 burst_min; /* least burst on this port (policing), 16 ns */
 	__u8 hook; /* enum weir_hook: how the programs are attached */
-	__u8 carried; /* WEIR_ROLE_CARRIED; ports of an older build have 0 */
+	__u8 more_roles; /* from WEIR_ROLE_CARRIED on, >> WEIR_MORE_ROLES_SHIFT */
 	__u8 mac[6]; /* frames to others are none of the fast path's business */
 	char name[WEIR_IFNAMSIZ];
 	__u32 lower; /* TAGGED: index of the interface below */
 	__u16 tag; /* TAGGED: VLAN id */
 	__be16 tag_protocol; /* TAGGED: ETH_P_8021Q or ETH_P_8021AD */
 	__u16 tagged_place; /* none of this port's: entry of the index of tags, a port's place + 1, 0 = free */
-	__u16 reserved2[5];
+	__u16 reserved;
+	__u32 above; /* of a member: index of the outermost interface above it that yields, 0 = none */
+	__u32 above_slot; /* its class, for what leaves by it and for which the member has none */
 };
 
 /* Where the search for a VLAN interface begins: `tagged_place` of this entry and the next ones. */
