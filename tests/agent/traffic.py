@@ -31,9 +31,10 @@ def rate_bps(
     ip_bytes: int = 1228,
     warm_s: float = 0.7,
     far_address: str = "203.0.113.1",
+    near_address: str = "10.64.0.2",
 ) -> float:
     """IP bits per second that arrive of so many offered by the client (or to it), over 1.5 s."""
-    far, near = bound(internet, far_address), bound(client_ns, "10.64.0.2")
+    far, near = bound(internet, far_address), bound(client_ns, near_address)
     with near, far:
         near.connect(far.getsockname())
         far.settimeout(0.2)

@@ -98,6 +98,7 @@ class Handlers:
                     "fast_path_reason": decision.fast_reason,
                 }
                 for name, decision in dict(engine.kernel.decisions).items()
+                if decision.mode != "none"
             },
             "drift": engine.drift.to_json(),
             "confirm": self._confirm(),

@@ -131,7 +131,7 @@ class Kernel:
         texts, right = [], True
         for name, port in compiled.shaping.ports.items():
             decision = self.decisions.get(name)
-            if decision is None or (port.role == "wan") != (way == "upload"):
+            if decision is None or decision.mode == "none" or (port.role == "wan") != (way == "upload"):
                 continue
             text, agrees = str(decision.mode), True
             if decision.mode == "police":

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weir.adapters.datapath_records import Role
+from weir.adapters.datapath_records import NO_ABOVE, Role
 from weir.adapters.netlink import Link
 from weir.adapters.xdp_features import ALL, XdpFeature
+from weir.backends.members import NOBODY_YIELDS, Yielding
 from weir.backends.modes import Decision
 from weir.backends.stacking import stacking
 from weir.compiler.types import FirewallRule, PortSpec
@@ -40,6 +41,13 @@ class Around:
     links: Mapping[str, Link]
     ports: Mapping[str, PortSpec]
     sight: Sight
+    yielding: Yielding = NOBODY_YIELDS
+
+    @classmethod
+    def of(cls, links: Mapping[str, Link], ports: Mapping[str, PortSpec], sight: Sight) -> Around:
+        """With the members of what yields among the ports."""
+        found = Yielding.of(ports, links)
+        return cls(links, found.ports, sight, found)
 
 
 def _below(link: Link, around: Around) -> Link | None:
@@ -70,8 +78,11 @@ class FastPaths:
     def decide(self, spec: PortSpec, decision: Decision, around: Around) -> Decision:
         """The decision on the shaper, completed."""
         link = around.links[spec.ifname]
-        roles, tag = stacking(link, around.links, around.ports)
-        decision = replace(decision, stacking=roles, tag=tag)
+        if link.name in around.yielding.names:
+            return replace(decision, stacking=Role.YIELDS, fast_reason="its members shape")
+        roles, tag = stacking(link, around.links, around.ports.keys() - around.yielding.names)
+        above = around.yielding.above.get(link.name, NO_ABOVE)
+        decision = replace(decision, stacking=roles, tag=tag, above=above)
         reason = self._obstacle(spec, link, decision, around) or self._hidden(around.sight)
         if reason:
             return replace(decision, fast=Role.NOTHING, fast_reason=reason)
@@ -107,6 +118,8 @@ class FastPaths:
         lower = _below(link, around)
         if lower is None:
             return "it is on an interface that is not configured"
+        if lower.name in around.yielding.names:
+            return f"it is on {lower.name}, whose members shape"
         if Role.TAGGED not in decision.stacking:
             return f"it is on {lower.name}, which is tagged as well"
         if around.sight.filtered:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weir.adapters.datapath_records import NO_TAG, Mode, Role, Tag
+from weir.adapters.datapath_records import NO_ABOVE, NO_TAG, Above, Mode, Role, Tag
 from weir.backends.leaves import Leaf, leaf_of
 from weir.compiler.types import PortSpec, Waiting
 
@@ -15,7 +15,7 @@ from weir.compiler.types import PortSpec, Waiting
 class Decision:
     """How a port shapes; and its share in the fast path: no role, FAST, or FAST and FLOW.
 
-    `stacking` are the roles of ports that are upon another, or below one.
+    `stacking` are the roles of ports that are upon another, or below one; `above` is what a member is under.
     """
 
     mode: Mode
@@ -24,6 +24,7 @@ class Decision:
     fast_reason: str = ""
     stacking: Role = Role.NOTHING
     tag: Tag = NO_TAG
+    above: Above = NO_ABOVE
 
 
 class PortModes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from weir.adapters import nft, tc
-from weir.adapters.datapath_records import Mode, Port, Role, Tag
+from weir.adapters.datapath_records import Above, Mode, Port, Role, Tag
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tc import Qdisc
 from weir.backends.backend import refuse, step
@@ -36,6 +36,7 @@ class Attachments(Protocol):
         slot_for_interface_target: int = ...,
         domain: int = ...,
         tag: Tag = ...,
+        above: Above = ...,
     ) -> None: ...
     def detach(self, ifname: str) -> None: ...
     def attached(self) -> dict[str, Port]: ...
@@ -113,8 +114,8 @@ class PortsBackend:
 
     def diff(self, held: PortsState, wanted: PortsWanted) -> PortsDifference:
         found = PortsDifference(sight=Sight.of(wanted.rules, held.foreign), wanted=wanted.ports)
-        around = Around(held.links, wanted.ports, found.sight)
-        for name, spec in wanted.ports.items():
+        around = Around.of(held.links, wanted.ports, found.sight)
+        for name, spec in around.ports.items():
             link = held.links.get(name)
             if link is None:
                 found.missing.append(name)
@@ -123,7 +124,7 @@ class PortsBackend:
                 if change.install_fq or change.attach or change.remove_root:
                     found.changes.append(change)
         for name in held.ports:
-            if name not in wanted.ports or name not in held.links:
+            if name not in around.ports or name not in held.links:
                 root = _root(held.qdiscs.get(name, ()))
                 found.detach.append((name, root is not None and _is_ours(root)))
         return found
@@ -138,7 +139,7 @@ class PortsBackend:
 
     def verify(self, difference: PortsDifference) -> None:
         held = self.read()
-        around = Around(held.links, difference.wanted, difference.sight)
+        around = Around.of(held.links, difference.wanted, difference.sight)
         wrong: list[str] = []
         for change in difference.changes:
             name = change.spec.ifname
@@ -156,10 +157,10 @@ class PortsBackend:
     def decisions(self, wanted: PortsWanted) -> dict[str, Decision]:
         """How every wanted port whose interface exists shapes, and whether it takes the fast path."""
         links = self._links.links()
-        around = Around(links, wanted.ports, Sight.of(wanted.rules, nft.foreign_forwarding_chain()))
+        around = Around.of(links, wanted.ports, Sight.of(wanted.rules, nft.foreign_forwarding_chain()))
         return {
             name: self._decide(spec, links[name], around)
-            for name, spec in wanted.ports.items()
+            for name, spec in around.ports.items()
             if name in links
         }
 
@@ -168,7 +169,8 @@ class PortsBackend:
         return tuple(sorted(name for name, decision in decisions.items() if Role.FLOW in decision.fast))
 
     def _decide(self, spec: PortSpec, link: Link, around: Around) -> Decision:
-        return self._fast.decide(spec, self._modes.decide(spec, link.index), around)
+        decision = around.yielding.decision(spec.ifname) or self._modes.decide(spec, link.index)
+        return self._fast.decide(spec, decision, around)
 
     def _change(self, held: PortsState, spec: PortSpec, link: Link, around: Around) -> PortChange:
         decision = self._decide(spec, link, around)
@@ -212,6 +214,7 @@ class PortsBackend:
             spec.interface_slot,
             spec.domain,
             decision.tag,
+            decision.above,
         )
 
     def _install_fq(self, change: PortChange) -> Decision:
@@ -266,7 +269,7 @@ def _delete_root(name: str) -> None:
 
 def _roles(link: Link, decision: Decision) -> Role:
     way = decision.fast | decision.stacking | (Role.NOTHING if link.ethernet else Role.L3)
-    return Role.CLASSIFY | Role.SHAPE | way
+    return Role.CLASSIFY | way | (Role.NOTHING if Role.YIELDS in way else Role.SHAPE)
 
 
 def _deviations(port: Port, spec: PortSpec, decision: Decision, link: Link) -> list[str]:
@@ -281,6 +284,7 @@ def _deviations(port: Port, spec: PortSpec, decision: Decision, link: Link) -> l
         "class": (port.target_slot, spec.interface_slot),
         "domain": (port.domain, spec.domain),
         "tag": (port.tag, decision.tag),
+        "interface above": (port.above, decision.above),
     }
     return [f"{what} is {held}, not {wanted}" for what, (held, wanted) in pairs.items() if held != wanted]
 

@@ -16,7 +16,7 @@ from weir.adapters.netlink import Link
 _LEAVES_ITSELF = frozenset(("physical", "veth", "tun", "dummy", "ifb", "vrf", "loopback", "wireguard"))
 """Kinds whose packets leave the machine there, or come out of it as others: without the mark of ours."""
 _ON_ONE = frozenset(("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec"))
-_OVER_MEMBERS = frozenset(("bridge", "bond", "team"))
+OVER_MEMBERS = frozenset(("bridge", "bond", "team"))
 
 
 def stacking(link: Link, links: Mapping[str, Link], ports: Iterable[str]) -> tuple[Role, Tag]:
@@ -46,7 +46,7 @@ def _may_leave_by(above: Link, link: Link, links: Mapping[str, Link]) -> bool:
     """A tunnel's packets take any way that there is a route for; others only those that they are on."""
     if above.kind in _LEAVES_ITSELF:
         return False
-    if above.kind not in _ON_ONE | _OVER_MEMBERS:
+    if above.kind not in _ON_ONE | OVER_MEMBERS:
         return True
     passed: list[Link] = []
     ahead = [above]
@@ -58,6 +58,6 @@ def _may_leave_by(above: Link, link: Link, links: Mapping[str, Link]) -> bool:
 
 
 def _is_under(other: Link, link: Link) -> bool:
-    if link.kind in _OVER_MEMBERS:
+    if link.kind in OVER_MEMBERS:
         return other.master == link.index
     return link.kind in _ON_ONE and other.index == link.lower
