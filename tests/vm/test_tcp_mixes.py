@@ -108,6 +108,19 @@ def test_a_flood_takes_its_share_and_leaves_it_within_a_second(router: Router) -
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
+def test_who_falls_silent_leaves_his_share_and_gets_it_back_within_a_second(
+    router: Router, direction: str
+) -> None:
+    router.shape(tower(12, 3))
+    with Mix(*(Bulk(n, count, direction) for n, count in enumerate((1, 8, 4)))) as running:
+        assert shown("three", running.rates_mbit(STARTED_S, 2)) == about(4, 4, 4)
+        left = shown("two of them", running.rates_mbit(SETTLED_S, 2, silent=[2]))
+        assert left[:2] == about(6, 6)
+        assert left[2] < 0.1
+        assert shown("three again", running.rates_mbit(SETTLED_S, 2)) == about(4, 4, 4)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_addresses_share_a_queue_equally(router: Router, direction: str) -> None:
     types = [
         QueueType("each-up", "pcq", (("pcq-classifier", "src-address"),)),
