@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lab import netns, plan, process
+from lab import measure, netns, plan, process
 
 FAR = plan.FAR
 DEVICE = "wire0"
@@ -134,6 +134,7 @@ def _write(sink: int, packet: bytes) -> None:
 
 
 def main() -> None:
+    measure.punctual()  # its threads, too: a wire that others hold up brings bursts, which a policer drops
     near, far = _tun(plan.INTERNET), _tun(FAR)
     threading.Thread(target=_carry, args=(near, far, 0.0), daemon=True).start()
     _carry(far, near, float(sys.argv[1]) / 1000)
