@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guarantees, priorities and equal sharing, measured at the receiving end.
 
-The trees are the examples of RouterOS's HTB manual: a 10 Mbit/s root Q01 with a leaf Q03 and an inner
-Q02, which holds the leaves Q04 and Q05. All leaves are saturated, and very unequally: by arrival alone
-the loudest would get nearly all.
+All leaves are saturated, and very unequally: by arrival alone the loudest would get nearly all.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import pytest
 
 from lab import measure, plan
 from lab.measure import Flow
+from tests.htb_manual import EXAMPLES, Example
 from tests.router import MEGABIT, Router, customer, rate
 
 TOLERANCE = 0.10
@@ -50,34 +49,16 @@ def shares_mbit(direction: str, offered_mbit: tuple[float, ...]) -> list[float]:
 
 
 @pytest.mark.parametrize("direction", ["upload", "download"])
-@pytest.mark.parametrize(
-    ("guarantees", "priorities", "q05_limit", "expected"),
-    [
-        pytest.param((4, 6, 2, 2), (8, 1, 3, 5), 10, (6, 2, 2), id="guarantees come first"),
-        pytest.param((4, 2, 2, 2), (8, 3, 1, 5), 10, (2, 6, 2), id="the best priority takes the rest"),
-        pytest.param((8, 2, 2, 2), (8, 1, 3, 5), 10, (2, 6, 2), id="an inner guarantee reserves"),
-        pytest.param((4, 6, 2, 12), (8, 1, 3, 5), 15, (3, 1, 6), id="promises above the link scale"),
-    ],
-)
-def test_the_manuals_examples_hold(
-    router: Router,
-    direction: str,
-    guarantees: tuple[int, ...],
-    priorities: tuple[int, ...],
-    q05_limit: int,
-    expected: tuple[int, ...],
-) -> None:
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_manuals_examples_hold(router: Router, direction: str, example: Example) -> None:
     router.bulk(
         upsert=[
-            queue("q01", None, 10, 0, 8),
-            queue("q02", "q01", 10, guarantees[0], priorities[0]),
-            leaf(0, "q03", "q01", 10, guarantees[1], priorities[1]),
-            leaf(1, "q04", "q02", 10, guarantees[2], priorities[2]),
-            leaf(2, "q05", "q02", q05_limit, guarantees[3], priorities[3]),
+            queue(*asked[:5]) if asked.client is None else leaf(asked.client, *asked[:5])
+            for asked in example.queues()
         ]
     )
     shares = shares_mbit(direction, OFFERED_MBIT)
-    assert shares == pytest.approx(list(expected), rel=TOLERANCE)
+    assert shares == pytest.approx(list(example.expected_mbit), rel=TOLERANCE)
 
 
 def test_equals_share_equally_and_use_what_an_idle_one_leaves(router: Router) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guarantees, priorities, equal shares and sub-queues hold for TCP, however unequal the connections are.
 
-By a clock that counts instructions, so that a busy machine does not matter. The trees are those of
-tests/lab/test_shares.py, which asks the same of UDP.
+By a clock that counts instructions, so that a busy machine does not matter. tests/lab/test_shares.py asks the
+same of UDP.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.htb_manual import EXAMPLES, Example
 from tests.vm.mixes import Bulk, Mix, Router, address_of, standing
 from weir.model.objects import Pair, Queue, QueueType, Total
 
@@ -154,33 +155,21 @@ def test_both_directions_of_a_customer_share_his_total(router: Router) -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(
-    ("guarantees", "priorities", "q05_limit", "expected"),
-    [
-        pytest.param((4, 6, 2, 2), (8, 1, 3, 5), 10, (6, 2, 2), id="guarantees come first"),
-        pytest.param((4, 2, 2, 2), (8, 3, 1, 5), 10, (2, 6, 2), id="the best priority takes the rest"),
-        pytest.param((8, 2, 2, 2), (8, 1, 3, 5), 10, (2, 6, 2), id="an inner guarantee reserves"),
-        pytest.param((4, 6, 2, 12), (8, 1, 3, 5), 15, (3, 1, 6), id="promises above the link scale"),
-    ],
-)
-def test_the_manuals_examples_hold(
-    router: Router,
-    direction: str,
-    guarantees: tuple[int, ...],
-    priorities: tuple[int, ...],
-    q05_limit: int,
-    expected: tuple[int, ...],
-) -> None:
-    promised = [{"guarantee_mbit": g, "priority": p} for g, p in zip(guarantees, priorities, strict=True)]
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_manuals_examples_hold(router: Router, direction: str, example: Example) -> None:
     router.shape(
         [
-            queue("q01", 10),
-            queue("q02", 10, parent="q01", **promised[0]),
-            queue("q03", 10, parent="q01", client=0, **promised[1]),
-            queue("q04", 10, parent="q02", client=1, **promised[2]),
-            queue("q05", q05_limit, parent="q02", client=2, **promised[3]),
+            queue(
+                *(asked.name, asked.limit_mbit),
+                client=asked.client,
+                parent=asked.parent,
+                guarantee_mbit=asked.guarantee_mbit,
+                priority=asked.priority,
+            )
+            for asked in example.queues()
         ]
     )
     connections = (1, 4, 16) if direction == "download" else (16, 1, 2)
     with Mix(*(Bulk(n, count, direction) for n, count in enumerate(connections))) as running:
-        assert shown(f"{expected}", running.rates_mbit(STARTED_S, 2)) == about(*expected)
+        rates_mbit = shown(f"{example.expected_mbit}", running.rates_mbit(STARTED_S, 2))
+        assert rates_mbit == about(*example.expected_mbit)
