@@ -27,6 +27,7 @@ PACKAGES = ("weir-api", "weir-datapath", "weir-webui")
 QEMU_MAY_DIFFER = re.compile(
     r"BR2_(PACKAGE_(LINUX_FIRMWARE|INTEL_MICROCODE|LM_SENSORS)|ROOTFS_POST_SCRIPT_ARGS|LINUX_KERNEL_CONFIG_FRAGMENT_FILES)"
 )
+_PACKED = re.compile(r"^CONFIG_(KERNEL|MODULE_COMPRESS)_(ZSTD|XZ)=y$", re.MULTILINE)
 _OPTION = re.compile(r"(?:# )?(BR2_\w+)(?:=(.*)| is not set)")
 _PATH = re.compile(r"\$\(BR2_EXTERNAL_WEIR_PATH\)/([^\s\"]+)")
 
@@ -77,6 +78,25 @@ def check_fragments() -> list[str]:
     )
     names = [Path(path).name for path in _PATH.findall(listed)]
     return [] if names == shown else [f"the defconfig lists the fragments {names}, the kernel takes {shown}"]
+
+
+def check_compression() -> list[str]:
+    """Buildroot packs the kernel by an option of its own, and kmod reads packed modules if it was built to.
+
+    A depmod or a kmod that was not leaves a router without the drivers of its ports.
+    """
+    command = [ROOT / "board/kernel/kernel", "show", "appliance"]
+    fragments = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    needed = []
+    for what, packing in _PACKED.findall(fragments):
+        names = ("LINUX_KERNEL",) if what == "KERNEL" else ("PACKAGE", "PACKAGE_HOST_KMOD")
+        needed += [(f"CONFIG_{what}_{packing}", f"BR2_{name}_{packing}") for name in names]
+    return [
+        f"{defconfig}: {setting} of the kernel needs {option}"
+        for defconfig in DEFCONFIGS
+        for setting, option in needed
+        if wanted(defconfig).get(option) != "y"
+    ]
 
 
 def check_kernel_options() -> list[str] | None:
@@ -175,7 +195,7 @@ def check_style(buildroot: Path) -> list[str]:
 
 
 def main() -> int:
-    problems = [*check_paths(), *check_variants(), *check_fragments(), *check_overlay()]
+    problems = [*check_paths(), *check_variants(), *check_fragments(), *check_compression(), *check_overlay()]
     given = os.environ.get("BUILDROOT_DIR")
     buildroot = Path(given) if given else ROOT / "build" / "buildroot"
     if (buildroot / "Config.in").exists():

@@ -37,6 +37,16 @@ def test_the_image_takes_every_fragment_of_the_kernel() -> None:
     assert check.check_fragments() == []
 
 
+def test_the_image_can_read_how_the_kernel_and_its_modules_are_packed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert check.check_compression() == []
+    monkeypatch.setattr(check, "wanted", lambda _: {})
+    said = "\n".join(check.check_compression())
+    for option in ("LINUX_KERNEL_ZSTD", "PACKAGE_ZSTD", "PACKAGE_HOST_KMOD_ZSTD"):
+        assert f"BR2_{option}" in said
+
+
 def test_an_option_that_kconfig_drops_is_a_problem_and_no_source_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
