@@ -27,6 +27,17 @@ PACKAGES = ("weir-api", "weir-datapath", "weir-webui")
 QEMU_MAY_DIFFER = re.compile(
     r"BR2_(PACKAGE_(LINUX_FIRMWARE|INTEL_MICROCODE|LM_SENSORS)|ROOTFS_POST_SCRIPT_ARGS|LINUX_KERNEL_CONFIG_FRAGMENT_FILES)"
 )
+# Commands that busybox leaves out and a package brings; what a script asks of a command beyond having it.
+BROUGHT = {"BLOCKDEV"}
+APPLET_OPTIONS = {
+    r"\bstat\b.* -c": "FEATURE_STAT_FORMAT",
+    r"\bstat -f": "FEATURE_STAT_FILESYSTEM",
+    r"\bsync \"": "FEATURE_SYNC_FANCY",
+}
+_APPLET = re.compile(r"^(# )?CONFIG_(\w+)(=y| is not set)$", re.MULTILINE)
+_CALLED = re.compile(
+    r"(?:^|[|;&!({]|\b(?:if|then|elif|else|do|while|until))[ \t]*([a-z][a-z0-9_.-]*)\b", re.MULTILINE
+)
 _PACKED = re.compile(r"^CONFIG_(KERNEL|MODULE_COMPRESS)_(ZSTD|XZ)=y$", re.MULTILINE)
 _OPTION = re.compile(r"(?:# )?(BR2_\w+)(?:=(.*)| is not set)")
 _PATH = re.compile(r"\$\(BR2_EXTERNAL_WEIR_PATH\)/([^\s\"]+)")
@@ -124,6 +135,27 @@ def check_overlay() -> list[str]:
     ]
 
 
+def check_applets(buildroot: Path) -> list[str]:
+    """Plain commands of our scripts are busybox's; what its configuration leaves out is not on the router."""
+    known: dict[str, bool] = {}
+    for path in (buildroot / "package/busybox/busybox.config", ROOT / "board/busybox.config"):
+        for off, name, on in _APPLET.findall(path.read_text(encoding="utf-8")):
+            known[name] = bool(on) and not off
+    problems = []
+    for path in sorted(path for path in (ROOT / "board/overlay/usr").rglob("*") if path.is_file()):
+        script = path.read_text(encoding="utf-8")
+        if not script.startswith("#!/bin/"):
+            continue
+        script = re.sub(r"^\s*#.*", "", script, flags=re.MULTILINE)
+        needed = {name.upper() for name in _CALLED.findall(script)} - BROUGHT
+        needed |= {option for way, option in APPLET_OPTIONS.items() if re.search(way, script)}
+        missing = sorted(name for name in needed if known.get(name) is False)
+        problems += [
+            f"{path.relative_to(ROOT)} needs CONFIG_{name} in board/busybox.config" for name in missing
+        ]
+    return problems
+
+
 def check_library_versions(buildroot: Path) -> list[str]:
     """api/requirements.in pins what Buildroot has (docs/adr/0003)."""
     problems = []
@@ -203,6 +235,7 @@ def main() -> int:
         if version is None or version[1] != RELEASE:
             problems.append(f"{buildroot} is not Buildroot {RELEASE}")
         problems += check_library_versions(buildroot)
+        problems += check_applets(buildroot)
         for defconfig in DEFCONFIGS:
             problems += check_defconfig(buildroot, defconfig)
         problems += check_style(buildroot)

@@ -47,6 +47,25 @@ def test_the_image_can_read_how_the_kernel_and_its_modules_are_packed(
         assert f"BR2_{option}" in said
 
 
+def test_what_the_scripts_ask_of_busybox_is_in_its_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Buildroot's configuration has no `stat`, by which boot-choice knows a file that it can write over."""
+    wanted = ["STAT", "FEATURE_STAT_FORMAT", "FEATURE_STAT_FILESYSTEM", "FEATURE_SYNC_FANCY"]
+    theirs = tmp_path / "package/busybox/busybox.config"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("".join(f"# CONFIG_{name} is not set\n" for name in wanted) + "CONFIG_SYNC=y\n")
+    assert check.check_applets(tmp_path) == []
+    shutil.copytree(ROOT / "board/overlay", tmp_path / "board/overlay")
+    (tmp_path / "board/busybox.config").touch()
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    missing = re.findall(r"CONFIG_(\w+)", "\n".join(check.check_applets(tmp_path)))
+    assert set(missing) == set(wanted)
+    for name in check.DEFCONFIGS:
+        defconfig = (ROOT / "configs" / name).read_text(encoding="utf-8")
+        assert "/../board/busybox.config" in defconfig
+
+
 def test_an_option_that_kconfig_drops_is_a_problem_and_no_source_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
