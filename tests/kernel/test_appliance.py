@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lab.image_machine import OVMF
-from tests.image.slot_disk import SlotDisk, missing_tools
+from tests.image.slot_disk import SlotDisk, missing_tools, run
 from tests.kernel.product import ROOT
 from tests.kernel.slot_system import make_system
 
@@ -35,6 +35,8 @@ DISKS = {
     "sd": ("mmcblk0", "sdhci-pci", "sd-card,drive=disk"),
 }
 """By bus: what the kernel calls the disk, and QEMU's devices."""
+SD_BYTES = 64 << 20
+"""QEMU has SD cards of powers of two only."""
 MODEL_OF_DRIVER = {"e1000": "e1000", "e1000e": "e1000e", "igb": "igb", "vmxnet3": "vmxnet3"}
 SEVERAL_QUEUES = {"igb", "vmxnet3"}
 SAID = re.compile(r"^(\w+): (.*)\.\r?$", re.MULTILINE)
@@ -64,15 +66,18 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> SlotDisk:
     modules.mkdir()
     files = with_dependencies(list(MODEL_OF_DRIVER))
     for file in files:
-        shutil.copy(file, modules)
-    (modules / "order").write_text(" ".join(file.name for file in files))
+        # Busybox' insmod knows no zstd; the image's kmod does.
+        run("zstd", "-d", "--quiet", file, "-o", modules / file.stem)
+    (modules / "order").write_text("".join(f"{file.stem}\n" for file in files))
     disk = SlotDisk(folder, KERNEL)
+    os.truncate(disk.disk, SD_BYTES)
     disk.write("system-A", make_system(folder, "A", "slot_that_lists_devices", content=(modules,)))
     return disk
 
 
 def listed(disk: SlotDisk, *options: str) -> dict[str, list[str]]:
-    """What the system said of each kind of device."""
+    """What the system said of each kind of device; the boot counter begins anew each time."""
+    disk.set_environment(A_TRY="0")
     found = disk.start(END, "none,id=disk", *options)
     assert found is not None, disk.console()[-3000:]
     said: dict[str, list[str]] = defaultdict(list)
@@ -96,13 +101,13 @@ def test_it_starts_from_the_disks_of_appliances(disk: SlotDisk, bus: str) -> Non
 
 
 def test_cards_find_their_drivers_and_their_qdiscs(disk: SlotDisk) -> None:
-    models = [*MODEL_OF_DRIVER.values(), "virtio-net-pci", "i6300esb"]
-    said = listed(disk, *devices("virtio-blk-pci,drive=disk", *models))
+    models = [*MODEL_OF_DRIVER.values(), "virtio-net-pci"]
+    said = listed(disk, "-smp", "2", *devices("virtio-blk-pci,drive=disk", *models))
     assert said["refused"] == [] and said["fault"] == []
     drivers = [*MODEL_OF_DRIVER, "virtio_net"]
     wanted = [f"{driver} {'mq' if driver in SEVERAL_QUEUES else 'fq'}" for driver in drivers]
     assert sorted(said["card"]) == sorted(wanted)
-    assert any("6300ESB" in watchdog for watchdog in said["watchdog"]), said["watchdog"]
+    assert said["watchdog"] == ["iTCO_wdt"]
 
 
 @pytest.mark.skipif(not OVMF.exists(), reason="missing: ovmf")
