@@ -178,14 +178,14 @@ def test_bulk_that_leaves_with_a_tag_is_paced(rig: Rig) -> None:
     with rig.tunnel("tag", rig.lan):
         rig.attach("lan0", "wan0")
         rig.limit(RATE_BPS)
-        gaps_s = _gaps(rig)
+        gaps_s = gaps(rig)
     packet_s = DATAGRAM_BYTES * 8 / RATE_BPS
     assert len(gaps_s) > BURST / 2
     assert statistics.median(gaps_s) == pytest.approx(packet_s, rel=0.1)
     assert sum(gap < packet_s / 2 for gap in gaps_s) < BURST / 10
 
 
-def _gaps(rig: Rig) -> list[float]:
+def gaps(rig: Rig, address: str = FAR_INNER) -> list[float]:
     """Seconds between the arrivals of packets that were sent all at once."""
     with netns.inside(rig.lan.namespace):
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -193,7 +193,7 @@ def _gaps(rig: Rig) -> list[float]:
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with receiver, sender:
         receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        receiver.bind((FAR_INNER, 0))
+        receiver.bind((address, 0))
         receiver.settimeout(2)
         for _ in range(BURST):
             sender.sendto(bytes(DATAGRAM_BYTES - 28), receiver.getsockname())
