@@ -9,11 +9,12 @@ from typing import Any, cast
 
 from weir.adapters import nft
 from weir.adapters.datapath_records import Role
-from weir.agent.kernel import Kernel
+from weir.agent.kernel import PARTS, Kernel
 from weir.backends.firewall import FirewallBackend, FirewallDifference
 from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
 from weir.compiler import Delta, FirewallRule, Plan, PortSpec, ShapingDelta, SlotAllocation, nothing_compiled
+from weir.compiler.types import NetworkSpec, Step
 
 RULES = (FirewallRule("forward", "drop", "strangers", ("wan0",)),)
 PORT = PortSpec("wan0", "wan", "auto", 0, 0)
@@ -48,7 +49,7 @@ class Ports(PortsBackend):
 
 
 def kernel_of(**parts: object) -> Kernel:
-    names = ("firewall", "network", "tuning", "tables", "htb", "ports", "routes")
+    names = ("firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
     return Kernel(**cast(Mapping[str, Any], {name: parts.get(name) for name in names}))
 
 
@@ -59,3 +60,49 @@ def test_the_flow_table_names_a_port_that_came_with_the_rules() -> None:
     kernel.execute(plan, nothing_compiled(SlotAllocation(16), datetime.now()))
     assert firewall.held is not None
     assert firewall.held.flow_devices == ("wan0",)
+
+
+class Doing:
+    """What a part has to do: something."""
+
+    def steps(self) -> list[Step]:
+        return []
+
+
+class Noting:
+    """A part of the kernel that says when it is brought in line."""
+
+    def __init__(self, part: str, order: list[str]) -> None:
+        self._part, self._order = part, order
+
+    def read(self) -> None:
+        return None
+
+    def diff(self, _held: object, _wanted: object) -> Doing:
+        return Doing()
+
+    def apply(self, _difference: object) -> None:
+        self._order.append(self._part)
+
+    def verify(self, _difference: object) -> None:
+        pass
+
+    def decisions(self, _wanted: object) -> dict[str, Decision]:
+        return {}
+
+    def flow_devices(self, _decisions: object) -> tuple[str, ...]:
+        return ()
+
+
+def test_nothing_is_forwarded_before_rules_and_limits_are_in_place() -> None:
+    order: list[str] = []
+    kernel = kernel_of(**{part: Noting(part, order) for part in PARTS})
+    kernel.sync(nothing_compiled(SlotAllocation(16), datetime.now()))
+    assert order.index("forwarding") > max(
+        map(order.index, ("firewall", "network", "tables", "htb", "ports"))
+    )
+    order.clear()
+    network = Delta([(None, NetworkSpec("wan0", True, (), None, ""))])
+    plan = Plan(network=network, shaping=ShapingDelta(ports=Delta([(None, PORT)])), firewall=((), RULES))
+    kernel.execute(plan, nothing_compiled(SlotAllocation(16), datetime.now()))
+    assert order[-1] == "forwarding"

@@ -31,11 +31,11 @@ RETRY_S = 5.0
 QUIET_S, BURST_LIMIT_S = 0.1, 1.0
 
 AREA_PARTS: dict[Area, tuple[Part, ...]] = {
-    "links": ("firewall", "network", "tuning", "htb", "ports"),
+    "links": ("firewall", "network", "tuning", "htb", "ports", "forwarding"),
     "routes": ("routes",),
     "firewall": ("firewall", "ports"),
 }
-SCANNED: tuple[Part, ...] = ("firewall", "network", "tuning", "htb", "ports", "routes")
+SCANNED: tuple[Part, ...] = ("firewall", "network", "tuning", "htb", "ports", "forwarding", "routes")
 
 
 class Keeper:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All backends as one: do a plan and verify it, or bring everything to what is wanted.
 
-Parts are done in one order. The firewall is first, so that no interface comes up without it; routes
-are last, so that traffic comes when everything else is ready for it. A change of the firewall has a step
+Parts are done in one order. The firewall is first, so that no interface comes up without it; nothing is
+forwarded before the limits are in place, and routes are last, so that traffic comes when everything else is
+ready for it. A change of the firewall has a step
 before it, in which what the new rules must see leaves the fast path, and one after the ports are settled,
 for the flow table that names them.
 """
@@ -20,6 +21,7 @@ from weir.agent.leases import Leases
 from weir.backends.backend import Backend
 from weir.backends.fast import Sight
 from weir.backends.firewall import FirewallBackend, FirewallWanted
+from weir.backends.forwarding import ForwardingBackend
 from weir.backends.htb import HtbBackend, HtbWanted
 from weir.backends.modes import Decision
 from weir.backends.network import NetworkBackend, NetworkDifference
@@ -32,8 +34,17 @@ from weir.model.problem import NotFound, Problem
 
 log = logging.getLogger(__name__)
 
-Part = Literal["firewall", "network", "tuning", "tables", "htb", "ports", "routes"]
-PARTS: tuple[Part, ...] = ("firewall", "network", "tuning", "tables", "htb", "ports", "routes")
+Part = Literal["firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes"]
+PARTS: tuple[Part, ...] = (
+    "firewall",
+    "network",
+    "tuning",
+    "tables",
+    "htb",
+    "ports",
+    "forwarding",
+    "routes",
+)
 
 KEPT_STEPS = 1000
 
@@ -71,11 +82,12 @@ class Kernel:
         tables: TablesBackend,
         htb: HtbBackend,
         ports: PortsBackend,
+        forwarding: ForwardingBackend,
         routes: RoutesBackend,
         leases: Leases | None = None,
     ) -> None:
         self.firewall, self.network, self.tuning, self.tables = firewall, network, tuning, tables
-        self.htb, self.ports, self.routes = htb, ports, routes
+        self.htb, self.ports, self.forwarding, self.routes = htb, ports, forwarding, routes
         self.leases = leases or Leases(None)
         self.decisions: dict[str, Decision] = {}
 
@@ -168,6 +180,8 @@ class Kernel:
             ports = after(before.shaping.ports, plan.shaping.ports, _ifname)
             makers.append(lambda: self._ports_job(ports, rules))
             makers.append(lambda: self._firewall_job(ports, rules))
+        if plan.network:
+            makers.append(lambda: self._job("forwarding", self.forwarding, bool(network)))
         if plan.routes or _leased(plan):
             routes = after(before.routes, plan.routes, _id)
             makers.append(lambda: self._job("routes", self.routes, self.leases.routes(network, routes)))
@@ -239,6 +253,8 @@ class Kernel:
             return self.htb, HtbWanted(self._htb_ports(shaping.ports), shaping.classes)
         if part == "ports":
             return self.ports, ports
+        if part == "forwarding":
+            return self.forwarding, bool(wanted.network)
         return self.routes, self.leases.routes(wanted.network, wanted.routes)
 
 
@@ -257,6 +273,7 @@ def touched(plan: Plan) -> list[Part]:
         "tables": bool(shaping.classes or shaping.prefixes),
         "htb": bool(shaping.classes or shaping.ports),
         "ports": bool(shaping.ports or plan.firewall is not None),
+        "forwarding": bool(plan.network),
         "routes": bool(plan.routes or _leased(plan)),
     }
     return [part for part in PARTS if flags[part]]

@@ -50,6 +50,7 @@ from weir.agent.updates import Updates
 from weir.backends import tuning
 from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
+from weir.backends.forwarding import ForwardingBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import PortModes
 from weir.backends.network import NetworkBackend
@@ -135,6 +136,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
         ports=PortsBackend(
             datapath, links, modes, FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off)
         ),
+        forwarding=ForwardingBackend(),
         routes=RoutesBackend(frr),
         leases=Leases(state_dir / "leases.json"),
     )

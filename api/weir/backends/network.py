@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces: VLANs and VRFs made, up or down, MTU, addresses, and what makes this machine a router.
+"""Interfaces: VLANs and VRFs made, up or down, MTU, addresses.
 
 Ours are the addresses and interfaces with our mark; those of others stay, on our interfaces too. What an
 interface's MTU was before we first changed it is remembered in a file, because "no MTU configured" must undo
@@ -23,8 +23,6 @@ from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
 
 ROUTER_SETTINGS = {
-    "net/ipv4/ip_forward": "1",
-    "net/ipv6/conf/all/forwarding": "1",
     # Else an address takes the others of its network along when it goes: also the one that takes its place.
     "net/ipv4/conf/all/promote_secondaries": "1",
 }

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes this machine a router: switched on when all that packets have to pass is in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weir.adapters.proc import read_sysctl, write_sysctl
+from weir.backends.backend import refuse, step
+from weir.compiler.types import Step
+
+SETTINGS = ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding")
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardingDifference:
+    """Settings to be switched on."""
+
+    off: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.off)
+
+    def steps(self) -> Sequence[Step]:
+        return [step("network", "change", "setting", f"{name} = 1") for name in self.off]
+
+
+class ForwardingBackend:
+    """A router without interfaces is left as it is: somebody else may have switched it on."""
+
+    def read(self) -> Mapping[str, str | None]:
+        return {name: read_sysctl(name) for name in SETTINGS}
+
+    def diff(self, held: Mapping[str, str | None], wanted: bool) -> ForwardingDifference:
+        """A kernel without IPv6 has no setting for it."""
+        off = (name for name in SETTINGS if held.get(name) not in ("1", None))
+        return ForwardingDifference(tuple(off) if wanted else ())
+
+    def apply(self, difference: ForwardingDifference) -> None:
+        for name in difference.off:
+            write_sysctl(name, "1")
+
+    def verify(self, difference: ForwardingDifference) -> None:
+        held = self.read()
+        refuse("network", [f"{name} is {held.get(name)}" for name in difference.off if held.get(name) != "1"])
