@@ -48,7 +48,7 @@ def test_what_starts_is_what_the_preset_names(root: Path) -> None:
     started = {link.name for link in wants if link.parent.name != "sysinit.target.wants"}
     assert started == {
         *("weir-data.service", "weir-agent.service", "weir-api.service", "weir-health.service"),
-        "weir-watchdog.service",
+        *("weir-watchdog.service", "weir-early.service"),
         *("weir-tls.service", "weir-tls.timer", "weir-console@tty1.service", "weir-console@ttyS0.service"),
         *("chrony.service", "frr.service", "nginx.service", "rauc.service", "fstrim.timer"),
     }
@@ -77,6 +77,36 @@ def test_the_agent_and_the_web_interface_start_side_by_side() -> None:
         assert not {"network.target", "network-online.target", "weir-agent.service"} & set(
             " ".join(waits).split()
         )
+
+
+def test_addresses_wait_for_the_data_partition_and_for_nothing_else() -> None:
+    early = (OVERLAY / "usr/lib/systemd/system/weir-early.service").read_text(encoding="utf-8")
+    assert "DefaultDependencies=no" in early
+    assert "Conflicts=shutdown.target" in early
+    assert re.findall(r"^After=(.*)$", early, re.MULTILINE) == ["weir-data.service"]
+
+
+def test_the_page_does_not_wait_for_the_time_servers() -> None:
+    """A timer is before what it starts, one with a calendar after time-sync.target (systemd.timer(5))."""
+    for timer in (OVERLAY / "usr/lib/systemd/system").glob("*.timer"):
+        text = timer.read_text(encoding="utf-8")
+        started = re.search(r"^Unit=(.*)$", text, re.MULTILINE)
+        assert started is not None, timer.name
+        assert started[1] not in ("weir-tls.service", "nginx.service")
+
+
+def test_the_agent_keeps_the_file_that_the_start_uses_and_does_not_work_beside_it() -> None:
+    """Only the agent's folder is root's own, and closed to everybody else."""
+    early = (OVERLAY / "usr/lib/systemd/system/weir-early.service").read_text(encoding="utf-8")
+    agent = (ROOT / "package/weir-api/weir-agent.service").read_text(encoding="utf-8")
+    script = (OVERLAY / "usr/libexec/weir/early").read_text(encoding="utf-8")
+    kept = re.search(r"--early-file (\S+)", agent)
+    assert kept is not None
+    assert f"ConditionPathExists={kept[1]}\n" in early
+    assert f"kept=${{1:-{kept[1]}}}\n" in script
+    assert Path(kept[1]).parent == Path("/var/lib/weir-agent")
+    assert "StateDirectory=weir-agent\nStateDirectoryMode=0700\n" in agent
+    assert "Before=weir-agent.service\n" in early
 
 
 def test_no_unit_that_ours_name_is_switched_off() -> None:

@@ -228,6 +228,16 @@ class Links:
             tolerate=(errno.EEXIST,),
         )
 
+    def mark_address(self, name: str, text: str) -> None:
+        """Give an address that is there our mark; nothing else about it changes."""
+        index, (host, length) = self.link(name).index, _split(text)
+        self._change(
+            f"{name}: address {text}",
+            lambda: self._netlink.addr(
+                "replace", index=index, address=host, prefixlen=length, proto=OUR_PROTO
+            ),
+        )
+
     def limit_address(self, name: str, text: str, seconds: int) -> None:
         """An address of ours is removed by the kernel after so many seconds from now, unless told again."""
         index, (host, length) = self.link(name).index, _split(text)

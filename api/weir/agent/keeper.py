@@ -49,12 +49,14 @@ class Keeper:
         scan_s: float = SCAN_S,
         fit_sizes: Callable[[], None] = lambda: None,
         follow_leases: Callable[[], None] = lambda: None,
+        keep_early: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
         self._events = events
         self._scan_s = scan_s
         self._fit_sizes = fit_sizes
         self._follow_leases = follow_leases
+        self._keep_early = keep_early
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
         now = time.monotonic()
@@ -66,14 +68,15 @@ class Keeper:
             "sizes": now,
             "rest": now,
             "leases": now,
+            "early": now,
         }
 
     def start(self) -> None:
         self._thread.start()
 
     def wake(self) -> None:
-        """Something may be due earlier than was thought (a confirmation was asked for)."""
-        self._due["head"] = 0.0
+        """Something may be due earlier than was thought (a revision was committed)."""
+        self._due["head"] = self._due["early"] = 0.0
         self._events.wake()
 
     def stop(self) -> None:
@@ -107,6 +110,7 @@ class Keeper:
             "sizes": self._look_at_sizes,
             "rest": self._rest,
             "leases": self._look_at_leases,
+            "early": self._look_at_early,
         }
         for name, task in tasks.items():
             if time.monotonic() >= self._due[name]:
@@ -144,6 +148,10 @@ class Keeper:
     def _look_at_leases(self) -> float:
         self._follow_leases()
         return LEASES_S
+
+    def _look_at_early(self) -> float:
+        self._keep_early()
+        return HEAD_POLL_S
 
     def _rest(self) -> float:
         self._engine.rest()

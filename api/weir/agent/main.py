@@ -34,7 +34,7 @@ from weir.adapters.netlink import Links
 from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, logs
+from weir.agent import capabilities, early, logs
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.dhcp_clients import DhcpClients
@@ -95,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
     add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")
     add("--update-dir", type=Path, default=Path("/var/lib/weir-agent"), help="folder for bundles; root's own")
+    add(
+        "--early-file",
+        type=Path,
+        default=None,
+        help="kept for the next start (board/overlay/usr/libexec/weir/early)",
+    )
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return parser
 
@@ -117,6 +123,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     wait_for_signal = _signals(stack)
     links = Links()
     stack.callback(links.close)
+    early.take_over(state_dir, links)
     capacity = Capacity(options.update_dir, options.capacity)
     datapath = _open_datapath(options, capacity.slots(options.database))
     stack.callback(datapath.close)
@@ -184,7 +191,12 @@ def _keeper(
         scan_s=options.scan_interval_s,
         fit_sizes=merging.fit,
         follow_leases=lambda: dhcp.follow(engine.compiled.network) if engine.loaded else None,
+        keep_early=_early_start(options.early_file, engine),
     )
+
+
+def _early_start(path: Path | None, engine: Engine) -> Callable[[], None]:
+    return (lambda: None) if path is None else partial(early.EarlyStart(path).follow, engine)
 
 
 def _server(

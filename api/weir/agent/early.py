@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the next start does before this process is there: docs/adr/0099.
+
+A file of root's own holds the firewall and the addresses of the configuration that is committed and
+confirmed, for board/overlay/usr/libexec/weir/early, which carries it out. It may be missing at any time: then
+a start waits for this process.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from weir.adapters import nft
+from weir.adapters.netlink import OUR_GROUP, Links
+from weir.agent.engine import Engine
+from weir.backends.firewall import FirewallWanted, table_of
+from weir.backends.vlans import lower_first
+from weir.compiler import FirewallRule
+from weir.compiler.types import NetworkSpec
+from weir.model.problem import Problem
+
+log = logging.getLogger(__name__)
+
+FORMAT = "weir-early 1"
+"""The first words of the file, before the digest of the rest. Another format gets another number: the system
+of the other slot may find the file."""
+MAX_BYTES = 1 << 20
+DONE = "early"
+"""In the agent's state folder: what was carried out at this start."""
+
+
+class EarlyStart:
+    """Keeps the file equal to what is committed and confirmed. Not thread-safe: the keeper's."""
+
+    def __init__(self, path: Path) -> None:
+        """The folder has to be there, and root's own."""
+        self._path = path
+        self._revision = -1
+
+    def follow(self, engine: Engine) -> None:
+        """Called now and then. A revision that waits to be settled or confirmed changes nothing."""
+        with engine.lock:
+            if not engine.loaded or engine.store is None or engine.revision == self._revision:
+                return
+            if engine.pending() is not None or engine.store.head() != engine.revision:
+                return
+            revision, compiled = engine.revision, engine.compiled
+            content = content_of(compiled.firewall, compiled.network)
+        self._keep(content)
+        self._revision = revision
+
+    def _keep(self, content: bytes) -> None:
+        """A file that cannot be replaced is removed: no start may have what is not configured any more."""
+        try:
+            if self._held() != content:
+                if len(content) > MAX_BYTES:
+                    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+                _replace(self._path, content)
+        except OSError as error:
+            log.warning("%s is not kept, so the next start takes longer: %s", self._path, error.strerror)
+            self._forget()
+
+    def _forget(self) -> None:
+        for path in (self._path, _draft(self._path)):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                log.warning("%s is out of date and cannot be removed: %s", path, error.strerror)
+
+    def _held(self) -> bytes | None:
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+
+def content_of(rules: Sequence[FirewallRule], network: Mapping[str, NetworkSpec]) -> bytes:
+    """Lines: format and digest, the firewall for nft, the ports to wait for, then words for `ip -batch`."""
+    table = table_of(FirewallWanted(tuple(rules), ()))
+    commands = nft.remove_commands() if table is None else nft.replace_commands(table)
+    served = {name: spec for name, spec in lower_first(network).items() if _is_served(spec)}
+    ports = " ".join(name for name, spec in served.items() if not spec.is_made)
+    lines = [json.dumps({"nftables": commands}), ports, *_links(served)]
+    body = "".join(f"{line}\n" for line in lines).encode()
+    return f"{FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body
+
+
+def take_over(folder: Path, links: Links) -> None:
+    """Give the addresses that the start has set our mark, which `ip` cannot give everywhere; once a start."""
+    done = folder / DONE
+    try:
+        lines = done.read_text(encoding="ascii").splitlines()
+    except FileNotFoundError:
+        return
+    words = [line.split() for line in lines]
+    early = {(line[4], line[2]) for line in words if line[:2] == ["address", "add"]}
+    names = {link.index: name for name, link in links.links().items()}
+    for address in links.addresses():
+        name = names.get(address.ifindex, "")
+        if not address.ours and (name, address.text) in early:
+            try:
+                links.mark_address(name, address.text)
+            except Problem as problem:
+                log.warning("an address of the start is taken for somebody else's: %s", problem.message)
+    done.unlink()
+
+
+def _is_served(spec: NetworkSpec) -> bool:
+    """What is in a VRF waits: before it is there, its addresses would be in everybody's table."""
+    return spec.up and spec.vrf is None and not spec.vrf_table
+
+
+def _links(served: Mapping[str, NetworkSpec]) -> Iterator[str]:
+    """No MTU: the agent has to see what it was before."""
+    for name, spec in served.items():
+        if spec.vlan is not None:
+            vlan = f"type vlan protocol {spec.vlan.protocol} id {spec.vlan.id}"
+            yield f"link add link {spec.vlan.parent} name {name} group {OUR_GROUP} {vlan}"
+        yield f"link set dev {name} up"
+        yield from (f"address add {text} dev {name}" for text in spec.addresses)
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """The old file or the new one, whenever the power goes."""
+    new = _draft(path)
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
