@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { mockRouter, renderAt } from "./render";
 
 const router = mockRouter();
@@ -50,5 +50,18 @@ describe("the focus", () => {
     expect(await screen.findByRole("dialog", { name: "New queue" })).toBeInstanceOf(HTMLElement);
     await user.keyboard("{Escape}");
     await waitFor(() => expect(document.activeElement).toBe(grid));
+  });
+
+  it("is looked for no more when the page is gone with what had it", async () => {
+    const user = userEvent.setup();
+    const { unmount } = renderAt("/firewall");
+    await user.type(await screen.findByLabelText(/TCP ports/), "22");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await screen.findByRole("region", { name: "Pending changes" });
+    const looked = vi.spyOn(document, "querySelector");
+    unmount();
+    await new Promise((done) => setTimeout(done, 100));
+    expect(looked).not.toHaveBeenCalled();
+    looked.mockRestore();
   });
 });

@@ -4,6 +4,9 @@ import { useEffect, type RefObject } from "react";
 /** Where the focus goes when what had it is gone: never to nowhere, where the keys of a reader begin anew at the top. */
 let last: HTMLElement | null = null;
 let moved = false;
+/** The page that is there, and what is still to be done to it. */
+let page: HTMLElement | null = null;
+let restoring = 0;
 
 const isLost = (): boolean => document.activeElement === null || document.activeElement === document.body;
 
@@ -13,7 +16,12 @@ export function rememberFocus(main: HTMLElement): () => void {
     if (target instanceof HTMLElement && target !== main && !target.closest("[role=dialog]")) last = target;
   };
   main.addEventListener("focusin", note);
-  return () => main.removeEventListener("focusin", note);
+  page = main;
+  return () => {
+    main.removeEventListener("focusin", note);
+    window.clearTimeout(restoring);
+    page = null;
+  };
 }
 
 /** Back to where it came from; if that is gone too, to the table, or to the heading. */
@@ -27,8 +35,13 @@ export function restoreFocus(): void {
 /** Mantine gives the focus back 10 ms after a dialog has closed; what it finds gone is looked after then. */
 const AFTER_DIALOG_MS = 30;
 
-/** For what may vanish with the focus in it: drawers, and the bars at the bottom. */
-export const useFocusBack = (): void => useEffect(() => () => void window.setTimeout(restoreFocus, AFTER_DIALOG_MS), []);
+function restoreSoon(): void {
+  window.clearTimeout(restoring);
+  if (page) restoring = window.setTimeout(restoreFocus, AFTER_DIALOG_MS);
+}
+
+/** For what may vanish with the focus in it, while the page stays: drawers, and the bars at the bottom. */
+export const useFocusBack = (): void => useEffect(() => restoreSoon, []);
 
 /** Another page stands where the last one did: after a link, after the sign-in. */
 export function pageMoved(): void {
