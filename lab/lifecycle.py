@@ -110,6 +110,8 @@ class Lab:
         api = seed.Api(f"http://{listen}", token)
         self._tell("configuring the router")
         seed.configure(api, with_queues=options.queues)
+        # It asks the agent once a second, and the agent may not have been there the last time.
+        process.wait_for("the API to know of the agent", api.knows_the_agent, [agent, api_process])
         if options.traffic:
             for side in ("internet", "client"):
                 self._serve(f"traffic-{side}", partial(_start_traffic, side))

@@ -42,6 +42,9 @@ class Api:
             raise LabError(f"{method} {path}: the API does not answer: {error}") from error
         return json.loads(text) if text else None
 
+    def knows_the_agent(self) -> bool:
+        return bool(self.call("GET", "/system")["agent"]["connected"])
+
 
 @dataclass(frozen=True, slots=True)
 class Customer:

@@ -139,7 +139,7 @@ def test_a_second_lab_is_refused_and_the_first_goes_on() -> None:
         f"lab: a lab is already running at http://127.0.0.1:{port}; `make lab-down` removes it"
     )
     description = json.loads(plan.LAB_JSON.read_text())
-    assert seed.Api(description["url"], description["token"]).call("GET", "/system")["agent"]["connected"]
+    assert seed.Api(description["url"], description["token"]).knows_the_agent()
 
 
 def test_a_taken_port_is_named_and_nothing_is_left() -> None:
