@@ -101,11 +101,21 @@ def test_hosts_behind_nat_have_sub_queues_of_their_own(
     try:
         run("nft", "add chain ip weir_test_nat post { type nat hook postrouting priority 100; }")
         run("nft", "add rule ip weir_test_nat post oifname wan0 masquerade")
-        rates_bps = two_uploads_bps(topology, (3_000_000, 9_000_000))
+        rates_bps = fullest_uploads_bps(topology, (3_000_000, 9_000_000), 2_000_000)
     finally:
         run("nft", "delete table ip weir_test_nat")
         sharing.stop()
     assert rates_bps == pytest.approx([2_000_000] * 2, rel=0.1)
+
+
+def fullest_uploads_bps(topology: Topology, offered_bps: tuple[int, int], share_bps: int) -> list[float]:
+    """`two_uploads_bps`, again where a busy machine starves senders or the share controller, as in
+    `fullest_rate_bps`; more than a share is returned at once."""
+    for _ in range(3):
+        rates_bps = two_uploads_bps(topology, offered_bps)
+        if min(rates_bps) > share_bps * 0.9 or max(rates_bps) > share_bps * 1.1:
+            break
+    return rates_bps
 
 
 def two_uploads_bps(topology: Topology, offered_bps: tuple[int, int]) -> list[float]:
