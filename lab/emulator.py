@@ -50,18 +50,26 @@ def main() -> None:
             print("lab/vm/run: the guest died before it was up; trying once more", file=sys.stderr)
             code = boot(run, arguments)
         if code == DIED_EARLY:
-            words = [
-                line
-                for log in ("qemu.log", "console.log")
-                if (run / log).exists()
-                for line in (run / log).read_text(errors="replace").splitlines()[-20:]
-            ]
-            print("\n".join(["lab/vm/run: the guest died before it was up:", *words]), file=sys.stderr)
+            print(
+                "\n".join(["lab/vm/run: the guest died before it was up:", *_last_words(run)]),
+                file=sys.stderr,
+            )
+        elif code == TIMED_OUT:
+            print("\n".join(["lab/vm/run: the console ends with:", *_last_words(run)]), file=sys.stderr)
     finally:
         if arguments.keep is not None:
             shutil.copytree(run, arguments.keep, dirs_exist_ok=True)
         shutil.rmtree(run, ignore_errors=True)
     sys.exit(code)
+
+
+def _last_words(run: Path) -> list[str]:
+    return [
+        line
+        for log in ("qemu.log", "console.log")
+        if (run / log).exists()
+        for line in (run / log).read_text(errors="replace").splitlines()[-20:]
+    ]
 
 
 def boot(run: Path, arguments: argparse.Namespace) -> int:

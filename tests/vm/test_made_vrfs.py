@@ -24,6 +24,7 @@ from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import PrefixEntry, Role
 from weir.adapters.netlink import Links
 from weir.backends.firewall import FirewallBackend, FirewallWanted
+from weir.backends.forwarding import ForwardingBackend
 from weir.backends.network import NetworkBackend
 from weir.compiler.site import site_of
 from weir.model.document import Document
@@ -93,6 +94,8 @@ class Router:
         self.network.apply(difference)
         self.network.verify(difference)
         assert not self.network.diff(self.network.read(), site.network)
+        forwarding = ForwardingBackend()
+        forwarding.apply(forwarding.diff(forwarding.read(), bool(site.network)))
         return steps
 
 
