@@ -113,6 +113,11 @@ def test_it_says_what_is_not_well(world: World, terminal: Terminal) -> None:
     assert "NOT WELL: the data partition is damaged" in terminal.ask("1")
 
 
+def test_a_reset_is_no_fault(world: World, terminal: Terminal) -> None:
+    world.agent.data = {"state": "reset", "message": "the router was reset", "free_bytes": 1 << 30}
+    assert "Health: all is well" in terminal.ask("1")
+
+
 def test_a_reset_password_opens_the_browser_and_the_old_one_does_not(
     world: World, terminal: Terminal
 ) -> None:

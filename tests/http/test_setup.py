@@ -157,7 +157,11 @@ def test_time_zone_reset_and_power_are_for_administrators(world: World, api: Cli
 
 
 @pytest.mark.parametrize(
-    ("state", "health"), [("ok", "ok"), ("repaired", "warning"), ("full", "warning"), ("damaged", "failed")]
+    ("state", "health"),
+    [
+        *(("ok", "ok"), ("reset", "ok"), ("repaired", "warning"), ("full", "warning")),
+        *(("damaged", "failed"), ("missing", "failed"), ("failed", "failed")),
+    ],
 )
 def test_health_tells_of_the_data_partition(world: World, api: Client, state: str, health: str) -> None:
     world.agent.data = {"state": state, "message": f"the data partition is {state}", "free_bytes": 1}

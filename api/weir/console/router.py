@@ -55,7 +55,7 @@ class Router:
         if store.get("ok") is False:
             wrong.append(f"configuration: {store.get('reason')}")
         data = status.get("data") or {}
-        if data.get("state", "ok") != "ok":
+        if data.get("state", "ok") not in ("ok", "reset"):
             wrong.append(str(data.get("message")))
         if not interfaces and not wrong:
             wrong.append("no network port was found: the kernel has no driver for one")

@@ -128,7 +128,7 @@ def _agent_checks(context: Context, by: Principal, status: Json) -> list[Json]:
     return checks
 
 
-_DATA_STATES = {"ok": "ok", "repaired": "warning", "full": "warning"}
+_DATA_STATES = {"ok": "ok", "reset": "ok", "repaired": "warning", "full": "warning"}
 
 
 def _data_checks(status: Json) -> list[Json]:
