@@ -90,12 +90,17 @@ def test_a_zone_that_is_none_is_refused(tmp_path: Path, name: object) -> None:
 
 def test_the_state_of_the_data_partition_is_what_the_start_found(tmp_path: Path) -> None:
     file = tmp_path / "state"
-    assert data_partition.state(file, tmp_path) is None
+    assert data_partition.state(None, tmp_path) is None
     file.write_text("repaired\nit was damaged\n")
     found = data_partition.state(file, tmp_path)
     assert found is not None
     assert (found["state"], found["message"]) == ("repaired", "it was damaged")
     assert found["free_bytes"] > 0
+
+
+def test_a_start_that_told_nothing_has_failed(tmp_path: Path) -> None:
+    found = data_partition.state(tmp_path / "state", tmp_path)
+    assert found == {"state": "failed", "message": data_partition.FAILED, "free_bytes": 0}
 
 
 def test_a_partition_that_fills_up_later_is_told_as_full(

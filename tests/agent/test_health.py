@@ -136,6 +136,10 @@ def test_agent_routing_and_api_are_all_looked_at(agent: tuple[dict[str, Any], Ag
         told["capabilities"] = [{"id": "frr", "available": False, "reason": "staticd is down"}]
         assert health.complaint() == "routing: staticd is down"
         told["capabilities"] = []
+        told["data"] = {"state": "failed", "message": "it was not mounted", "free_bytes": 0}
+        assert health.complaint() == "data: it was not mounted"
+        told["data"] = {"state": "damaged", "message": "another slot would not mend it", "free_bytes": 0}
+        assert health.complaint() == ""
     assert health.complaint().startswith("API: it does not answer")
     with api(500) as address:
         assert Health(client, address).complaint() == "API: it answers 500"

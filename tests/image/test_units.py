@@ -109,6 +109,15 @@ def test_the_agent_keeps_the_file_that_the_start_uses_and_does_not_work_beside_i
     assert "Before=weir-agent.service\n" in early
 
 
+def test_the_agent_asks_where_the_start_writes_of_the_data_partition() -> None:
+    agent = (ROOT / "package/weir-api/weir-agent.service").read_text(encoding="utf-8")
+    script = (OVERLAY / "usr/libexec/weir/data").read_text(encoding="utf-8")
+    asked = re.search(r"^ExecStart=.* --data-state (\S+)$", agent, re.MULTILINE)
+    assert asked is not None
+    assert f"run={Path(asked[1]).parent}\n" in script
+    assert f'>"$run/{Path(asked[1]).name}"\n' in script
+
+
 def test_no_unit_that_ours_name_is_switched_off() -> None:
     """Units that a router has no use for are links to nowhere: each would take its time at every start."""
     off = {link.name for link in (OVERLAY / "etc/systemd/system").iterdir() if link.is_symlink()}

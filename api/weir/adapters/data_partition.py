@@ -9,21 +9,26 @@ from typing import Any, Literal
 
 from weir.adapters.process import run
 
-STATE = Path("/run/weir-data/state")
 FOLDER = Path("/data")
 LOW_BYTES = 16 << 20
 """Less than this is as good as full: a change may need as much for its journal."""
 NOT_KEPT = ("damaged", "missing")
+FAILED = "the data partition was not mounted: weir-data.service failed; nothing is kept over a restart"
 UNIT_TIMEOUT_S = 120.0
 
 
-def state(file: Path = STATE, folder: Path = FOLDER) -> dict[str, Any] | None:
-    """`state`, `message` and `free_bytes`; None where the system has no data partition by design."""
+def state(file: Path | None, folder: Path = FOLDER) -> dict[str, Any] | None:
+    """`state`, `message` and `free_bytes`; None without a file: no data partition, by design.
+
+    The start is over when this is asked. A file that is not there was not written, because the start failed.
+    """
+    if file is None:
+        return None
     try:
         word, _, message = file.read_text(encoding="utf-8").partition("\n")
         found = os.statvfs(folder)
     except OSError:
-        return None
+        return {"state": "failed", "message": FAILED, "free_bytes": 0}
     free_bytes = found.f_bavail * found.f_frsize
     if word not in NOT_KEPT and free_bytes < LOW_BYTES:
         word = "full"

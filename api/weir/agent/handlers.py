@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from weir.adapters import data_partition
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_layout import layout_of
 from weir.adapters.netlink import Links
@@ -47,12 +46,14 @@ class Handlers:
         datapath: Datapath,
         links: Links,
         capabilities: Capabilities,
+        data: Callable[[], dict[str, Any] | None],
     ) -> None:
         self._engine = engine
         self._keeper = keeper
         self._datapath = datapath
         self._links = links
         self._capabilities = capabilities
+        self._data = data
         self._version = version("weir")
         self._fds = {name: datapath.map_fd_readonly(map_) for name, map_ in _MAPS.items()}
         try:
@@ -105,7 +106,7 @@ class Handlers:
             "started_at": engine.started_at_ms,
             "store": {"ok": engine.store is not None, "reason": engine.store_reason},
             "sharing": engine.sharing.to_json(),
-            "data": data_partition.state(),
+            "data": self._data(),
             "rss_bytes": resident_bytes(),
         }
 

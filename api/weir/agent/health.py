@@ -58,6 +58,9 @@ class Health:
         for item in status.get("capabilities", ()):
             if item.get("id") == "frr" and not item.get("available"):
                 return f"routing: {item.get('reason')}"
+        data = status.get("data") or {}
+        if data.get("state") == "failed":
+            return f"data: {data.get('message')}"
         return self._api_complaint()
 
     def _api_complaint(self) -> str:

@@ -101,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         default=None,
         help="kept for the next start (board/overlay/usr/libexec/weir/early)",
     )
+    add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return parser
 
@@ -154,11 +155,12 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     dhcp = DhcpClients(links, kernel.leases, engine.take_lease)
     keeper = _keeper(options, engine, events, links, dhcp, share)
     found = capabilities.Capabilities(refusals, frr, options.library)
-    handlers = Handlers(engine, keeper, datapath, links, found)
+    data = partial(data_partition.state, options.data_state)
+    handlers = Handlers(engine, keeper, datapath, links, found, data)
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
-    machine = Machine(data_partition.state, data_partition.request_reset, restart, power_off)
+    machine = Machine(data, data_partition.request_reset, restart, power_off)
     appliance = Appliance(machine, TimeZone(), updates.busy)
     server = _server(options, {**handlers.table(), **updates.table(), **appliance.table()}, handlers.closed)
     server.start()
