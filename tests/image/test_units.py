@@ -109,6 +109,18 @@ def test_the_agent_keeps_the_file_that_the_start_uses_and_does_not_work_beside_i
     assert "Before=weir-agent.service\n" in early
 
 
+def test_what_stands_back_at_the_start_is_not_given_up_meanwhile() -> None:
+    """By 90 s, after which systemd would, a slow processor may still be busy with those that go first."""
+    agent = (ROOT / "package/weir-api/weir-agent.service").read_text(encoding="utf-8")
+    patience = re.search(r"^TimeoutStartSec=.*\n", agent, re.MULTILINE)
+    assert patience is not None
+    for name in ("dbus", "rauc", "systemd-logind"):
+        folder = OVERLAY / f"etc/systemd/system/{name}.service.d"
+        text = (folder / "start.conf").read_text(encoding="utf-8")
+        assert "StartupCPUWeight=idle\n" in text
+        assert patience[0] in text, name
+
+
 def test_the_agent_asks_where_the_start_writes_of_the_data_partition() -> None:
     agent = (ROOT / "package/weir-api/weir-agent.service").read_text(encoding="utf-8")
     script = (OVERLAY / "usr/libexec/weir/data").read_text(encoding="utf-8")
