@@ -132,11 +132,11 @@ class Rig:
         return log.read_text(errors="replace") if log.exists() else ""
 
     def start_dhcp_server(self, *options: str) -> subprocess.Popen[bytes]:
-        """dnsmasq on i0, for leases of two minutes from 203.0.113.50 to .60."""
+        """dnsmasq on i0, for leases of two minutes from 203.0.113.50 to .59."""
         run = [
             *("dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--user=root", "--no-ping"),
             *("--interface=i0", "--bind-interfaces", "--dhcp-authoritative"),
-            "--dhcp-range=203.0.113.50,203.0.113.60,255.255.255.0,2m",
+            "--dhcp-range=203.0.113.50,203.0.113.59,255.255.255.0,2m",
             f"--dhcp-leasefile={self.folder / 'dhcp.leases'}",
             *("--dhcp-option=option:router,203.0.113.1", "--dhcp-option=option:dns-server,192.0.2.53"),
         ]
