@@ -7,6 +7,7 @@ shape then, its members do, and those that nobody configured are ports for as lo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -55,11 +56,14 @@ class _Walk:
         self.ports = dict(ports)
         self.names: list[str] = []
         self.above: dict[str, Above] = {}
-        self._links = links
+        self._by_index = {link.index: link for link in links.values()}
+        self._by_master: dict[int, list[Link]] = defaultdict(list)
+        for link in links.values():
+            self._by_master[link.master].append(link)
 
     def is_below_a_port(self, link: Link) -> bool:
-        masters = (other for other in self._links.values() if other.index == link.master)
-        return any(other.name in self.ports and other.kind in OVER_MEMBERS for other in masters)
+        master = self._by_index.get(link.master)
+        return master is not None and master.name in self.ports and master.kind in OVER_MEMBERS
 
     def visit(self, link: Link, above: Above) -> None:
         if not any(self._is_target(member) for member in self._below(link)):
@@ -77,9 +81,7 @@ class _Walk:
         return link.name in self.ports and self.ports[link.name].interface_slot != NO_SLOT
 
     def _members(self, link: Link) -> list[Link]:
-        if link.kind not in OVER_MEMBERS:
-            return []
-        return [other for other in self._links.values() if other.master == link.index]
+        return self._by_master[link.index] if link.kind in OVER_MEMBERS else []
 
     def _below(self, link: Link) -> Iterator[Link]:
         for member in self._members(link):
