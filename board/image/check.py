@@ -3,9 +3,10 @@
 """`make image-check`: what can be said about the image without building it.
 
 With BUILDROOT_DIR= (a checkout of the pinned release) the external tree is loaded, both defconfigs make the
-round trip through Buildroot's Kconfig without losing an option, every package of ours parses, and Buildroot's
-own style check passes. With the source of Linux (LINUX_SOURCE_DIR=, or that of an earlier `make kernel`) every option
-of the kernel's fragments is looked for behind its Kconfig. Without them the files are checked against each other.
+round trip through Buildroot's Kconfig without losing an option, every package of ours parses, and
+Buildroot's own style check passes. With the source of Linux (LINUX_SOURCE_DIR=, or that of an earlier `make
+kernel`) every option of the kernel's fragments is looked for behind its Kconfig. Without them the files are
+checked against each other.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ APPLET_OPTIONS = {
     r"\bstat -f": "FEATURE_STAT_FILESYSTEM",
     r"\bsync \"": "FEATURE_SYNC_FANCY",
 }
-_APPLET = re.compile(r"^(# )?CONFIG_(\w+)(=y| is not set)$", re.MULTILINE)
+_APPLET = re.compile(r"^(# )?CONFIG_(\w+)(?:=y| is not set)$", re.MULTILINE)
 _CALLED = re.compile(
     r"(?:^|[|;&!({]|\b(?:if|then|elif|else|do|while|until))[ \t]*([a-z][a-z0-9_.-]*)\b", re.MULTILINE
 )
@@ -139,8 +140,8 @@ def check_applets(buildroot: Path) -> list[str]:
     """Plain commands of our scripts are busybox's; what its configuration leaves out is not on the router."""
     known: dict[str, bool] = {}
     for path in (buildroot / "package/busybox/busybox.config", ROOT / "board/busybox.config"):
-        for off, name, on in _APPLET.findall(path.read_text(encoding="utf-8")):
-            known[name] = bool(on) and not off
+        for off, name in _APPLET.findall(path.read_text(encoding="utf-8")):
+            known[name] = not off
     problems = []
     for path in sorted(path for path in (ROOT / "board/overlay/usr").rglob("*") if path.is_file()):
         script = path.read_text(encoding="utf-8")

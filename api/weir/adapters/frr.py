@@ -9,24 +9,19 @@ file, checked by `vtysh -C`, and then only the lines that differ are given to FR
 from __future__ import annotations
 
 import socket
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from weir.adapters import files
 from weir.adapters.process import run
 from weir.model.problem import ApplyFailed, Unavailable
 
 OUR_TAG = 87
-FILE_NAME = "weir-static.conf"
 _TIMEOUT_S = 30.0
 _DAEMONS = ("zebra", "staticd")
-_HEADER = (
-    "! SPDX-License-Identifier: Apache-2.0",
-    "! Written by the Weir agent from the configuration; changes made here are lost.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ class Route:
 
 
 class Frr:
-    """One FRR instance, by the folder of its vty sockets; `work_dir` takes our rendered file."""
+    """One FRR instance, by the folder of its vty sockets; `work_dir` takes what vtysh is given."""
 
     def __init__(self, run_dir: Path, work_dir: Path) -> None:
         self._vtysh = ["vtysh", "--vty_socket", str(run_dir)]
@@ -87,17 +82,6 @@ class Frr:
             with _file(self._work_dir, lines) as path:
                 run([*self._vtysh, "-f", path], timeout_s=_TIMEOUT_S)
 
-    def save(self, lines: Iterable[str]) -> None:
-        """Keep the whole file, so that an FRR that starts after us can be given it."""
-        text = "\n".join([*_HEADER, *sorted(lines)]) + "\n"
-        path = self._work_dir / FILE_NAME
-        new = path.with_suffix(".new")
-        try:
-            new.write_text(text, encoding="utf-8")
-            new.replace(path)
-        except OSError as error:
-            raise ApplyFailed(f"{path} cannot be written: {error.strerror}", code="frr-file") from error
-
 
 def is_ours(line: str) -> bool:
     words = line.split()
@@ -132,8 +116,15 @@ def _listens(path: Path) -> bool:
 
 @contextmanager
 def _file(folder: Path, lines: Iterable[str]) -> Iterator[str]:
-    """The name of a temporary file of configuration: FRR's tools want one, not a pipe."""
-    with tempfile.NamedTemporaryFile("w", dir=folder, prefix="weir-frr-", suffix=".conf") as handle:
-        handle.write("\n".join(lines) + "\n")
-        handle.flush()
-        yield handle.name
+    """The name of a file of configuration, for as long as it is needed: FRR's tools want one, not a pipe."""
+    path = folder / "routes.conf"
+    try:
+        files.replace(path, "".join(f"{line}\n" for line in lines).encode())
+    except OSError as error:
+        raise ApplyFailed(
+            f"{path}: the routes for FRR cannot be written: {error.strerror}", code="frr-file"
+        ) from error
+    try:
+        yield str(path)
+    finally:
+        path.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from weir.adapters import nft
+from weir.adapters import files, nft
 from weir.adapters.netlink import OUR_GROUP, Links
 from weir.agent.engine import Engine
 from weir.backends.firewall import FirewallWanted, table_of
@@ -61,13 +61,13 @@ class EarlyStart:
             if self._held() != content:
                 if len(content) > MAX_BYTES:
                     raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-                _replace(self._path, content)
+                files.replace(self._path, content, durable=True)
         except OSError as error:
             log.warning("%s is not kept, so the next start takes longer: %s", self._path, error.strerror)
             self._forget()
 
     def _forget(self) -> None:
-        for path in (self._path, _draft(self._path)):
+        for path in (self._path, files.draft_of(self._path)):
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
@@ -124,23 +124,3 @@ def _links(served: Mapping[str, NetworkSpec]) -> Iterator[str]:
             yield f"link add link {spec.vlan.parent} name {name} group {OUR_GROUP} {vlan}"
         yield f"link set dev {name} up"
         yield from (f"address add {text} dev {name}" for text in spec.addresses)
-
-
-def _draft(path: Path) -> Path:
-    return path.with_name(f"{path.name}.new")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """The old file or the new one, whenever the power goes."""
-    new = _draft(path)
-    new.unlink(missing_ok=True)
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

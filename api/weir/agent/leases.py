@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from weir.adapters import files
 from weir.agent.dhcp_client import Lease, since_boot_s
 from weir.compiler.types import NetworkSpec, RouteSpec
 
@@ -102,10 +103,9 @@ class Leases:
     def _save(self) -> None:
         if self._path is None:
             return
-        new = self._path.with_suffix(".new")
+        content = json.dumps({name: lease.to_json() for name, lease in self._held.items()})
         try:
-            new.write_text(json.dumps({name: lease.to_json() for name, lease in self._held.items()}))
-            new.replace(self._path)
+            files.replace(self._path, content.encode())
         except OSError as error:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
 

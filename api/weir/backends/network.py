@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from weir.adapters import files
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
 from weir.backends.backend import refuse, step
@@ -252,10 +253,9 @@ class NetworkBackend:
         return {str(name): int(mtu) for name, mtu in found.items()} if isinstance(found, dict) else {}
 
     def _remember(self, mtus: Mapping[str, int]) -> None:
-        new = self._memory.with_suffix(".new")
+        content = json.dumps({**self._original_mtus(), **mtus})
         try:
-            new.write_text(json.dumps({**self._original_mtus(), **mtus}), encoding="utf-8")
-            new.replace(self._memory)
+            files.replace(self._memory, content.encode())
         except OSError as error:
             raise ApplyFailed(f"{self._memory} cannot be written: {error.strerror}", code="memory") from error
 

@@ -44,7 +44,6 @@ class RoutesBackend:
         if difference.add:
             self._frr.check(sorted(difference.whole))
         self._frr.change(difference.add, difference.remove)
-        self._frr.save(difference.whole)
 
     def verify(self, difference: RoutesDifference) -> None:
         held = self.read()
