@@ -107,8 +107,8 @@ const states = {
   diff: { at: "/queues?sort=name", show: (page) => page.getByRole("button", { name: "Diff" }).click() },
   discard: { at: "/queues?sort=name", show: (page) => page.getByRole("button", { name: "Discard" }).click() },
   confirm: { at: async (router) => { await router.call("POST", "/candidate/commit", { message: "new plan for customer 1, hotel added", confirm_within_s: 300 }); return "/queues?sort=name"; } },
-  "history-compare": { at: async (router) => { await router.call("POST", "/config/revert").catch(() => undefined); await router.discard(); return "/history?from=1&to=4"; } },
-  "history-restore": { at: "/history?restore=4" },
+  "history-compare": { at: async (router) => { await router.call("POST", "/config/revert").catch(() => undefined); await router.discard(); return "/history?from=1&to=3"; } },
+  "history-restore": { at: "/history?restore=1" },
   "token-secret": {
     at: "/users?tab=tokens",
     show: async (page) => { await page.getByRole("textbox", { name: "What for" }).fill("billing"); await page.getByRole("button", { name: "Create" }).click(); await page.getByTestId("secret").waitFor(); },
