@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab import netns
-from weir.agent.early import content_of
+from weir.agent.early import MAX_BYTES, content_of
 from weir.compiler.site import site_of
 from weir.model.document import Document
 from weir.model.objects import Interface
@@ -133,6 +133,19 @@ def test_no_port_comes_up_when_the_firewall_is_refused(router: str, kept: Path) 
     done = start(router, kept)
     assert done.returncode == 1
     assert not up(router)
+
+
+def test_the_largest_file_that_the_agent_keeps_is_not_taken_for_a_damaged_one(
+    router: str, kept: Path
+) -> None:
+    rules, ports = kept.read_text().splitlines()[1:3]
+    words = "link set dev lan0 up\n"
+    content = signed(f"{rules}\n{ports}\n" + words * ((MAX_BYTES - 4096) // len(words)))
+    kept.write_bytes(content)
+    assert MAX_BYTES - 4096 < len(content) <= MAX_BYTES
+    done = start(router, kept)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert up(router) == {"lan0"}
 
 
 @pytest.mark.parametrize(
