@@ -13,10 +13,13 @@ from unittest.mock import patch
 
 import pytest
 
+from weir.adapters import data_partition
+
 pytestmark = pytest.mark.skipif(
     not os.environ.get("WEIR_IN_VM"), reason="it mounts over /data and /var: only in a machine of its own"
 )
-SCRIPT = Path(__file__).resolve().parents[2] / "board/overlay/usr/libexec/weir/data"
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "board/overlay/usr/libexec/weir/data"
 MEBIBYTE = 1 << 20
 STATE = Path("/run/weir-data/state")
 
@@ -48,16 +51,22 @@ def loop(backing: Path, *options: str) -> Iterator[str]:
         run("losetup", "--detach", device)
 
 
-@pytest.fixture
-def device(tmp_path: Path) -> Iterator[str]:
-    """A partition as the image brings it: ext4, with nothing on it."""
+@contextmanager
+def partition(folder: Path, mebibytes: int) -> Iterator[str]:
+    """As the image brings it: ext4, with nothing on it."""
     for module in ("loop", "ext4"):
         subprocess.run(["modprobe", module], check=False, capture_output=True)
-    backing = tmp_path / "data.img"
+    backing = folder / "data.img"
     with backing.open("wb") as file:
-        file.truncate(128 * MEBIBYTE)
+        file.truncate(mebibytes * MEBIBYTE)
     run("mkfs.ext4", "-q", "-L", "weir-data", "-O", "metadata_csum,64bit", backing)
     with loop(backing) as found:
+        yield found
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[str]:
+    with partition(tmp_path, 128) as found:
         yield found
 
 
@@ -130,11 +139,42 @@ def test_a_full_partition_gives_up_its_reserve_for_the_configuration(device: str
     assert state() == "ok"
 
 
-def test_the_journal_goes_on_under_the_id_of_this_start(device: str) -> None:
-    own = Path("/etc/machine-id").read_text().strip()
-    assert len(own) == 32
-    start(device, f"mkdir -p /var/log/journal/{'0' * 32} && echo before >/var/log/journal/{'0' * 32}/system")
-    assert start(device, f"cat /var/log/journal/{own}/system") == "before\n"
+def test_a_partition_without_folders_to_work_in_is_left_and_memory_takes_its_place(device: str) -> None:
+    start(device, "rm -r /data/lib && echo what >/data/lib")
+    assert "tmpfs" in start(device, "stat -f -c %T /var/lib /var/log")
+    assert state() == "damaged"
+    assert start(device, f"mount {device} /mnt && cat /mnt/lib") == "what\n"
+    start(device, f"{SCRIPT} request wipe")
+    assert "ext" in start(device, "stat -f -c %T /var/lib")
+    assert state() == "ok"
+
+
+def test_nothing_is_told_before_all_is_mounted(device: str, tmp_path: Path) -> None:
+    """A start that fails on its way, or is ended there, has no state: the agent says that it failed."""
+    start(device)
+    assert state() == "ok"
+    stub = tmp_path / "mount"
+    stub.write_text(
+        f'#!/bin/sh\nls {STATE} >>{tmp_path}/seen\n[ $1 != --bind ] || exit 1\nexec /bin/mount "$@"\n'
+    )
+    stub.chmod(0o755)
+    with patch.dict(os.environ, PATH=f"{tmp_path}:{os.environ['PATH']}"), pytest.raises(AssertionError):
+        start(device)
+    assert (tmp_path / "seen").read_text() == ""
+    found = data_partition.state(STATE)
+    assert found is not None
+    assert found["state"] == "failed"
+    start(device)
+    assert state() == "ok"
+
+
+def test_a_reset_that_the_disk_refuses_is_told_and_tried_again(device: str) -> None:
+    filled(device)
+    start(device, f"chattr +i /data/lib/weir/weir.db && {SCRIPT} request wipe")
+    start(device, "chattr -i /data/lib/weir/weir.db")
+    assert state() == "not-reset"
+    assert start(device, "ls /var/lib") == ""
+    assert state() == "reset"
 
 
 def test_the_partition_takes_the_rest_of_the_disk_and_nothing_is_lost(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ INTERRUPTED = 9
 
 def functions() -> str:
     text = SCRIPT.read_text(encoding="utf-8")
-    found = re.findall(r"^(?:report|reset|write_request)\(\) \{\n.*?^\}\n", text, re.MULTILINE | re.DOTALL)
-    assert len(found) == 3
+    found = re.findall(
+        r"^(?:report|reset|put_aside|write_request)\(\) \{\n.*?^\}\n", text, re.MULTILINE | re.DOTALL
+    )
+    assert len(found) == 4
     return "\n".join(found).replace("/dev/kmsg", "/dev/null")
 
 
@@ -78,3 +80,16 @@ def test_of_two_resets_that_keep_the_last_configuration_is_kept(tmp_path: Path) 
         (tmp_path / "data/lib/weir/weir.db").write_text(name)
         run(tmp_path, "write_request keep; reset")
     assert (tmp_path / "data/kept/weir/weir.db").read_text() == "second"
+
+
+@pytest.mark.parametrize(("mode", "refusing"), [("keep", "mv"), ("wipe", "find")])
+def test_a_reset_that_the_disk_refuses_is_no_reset_and_is_tried_again(
+    tmp_path: Path, mode: str, refusing: str
+) -> None:
+    fill(tmp_path / "data")
+    before = left(tmp_path / "data")
+    refused = f'{refusing}() {{ return 1; }}; reset; [ "$state" = not-reset ]'
+    assert run(tmp_path, f"write_request {mode}") == 0
+    assert run(tmp_path, refused) == 0
+    assert left(tmp_path / "data") == sorted(["factory-reset", *before])
+    assert run(tmp_path, 'reset; [ "$state" = reset ]') == 0

@@ -112,7 +112,6 @@ class Front:
             ("127.0.0.1:8080", f"127.0.0.1:{api_port}"),
             ("/run/weir-tls", str(folder / "used")),
             ("/run/nginx.pid", str(folder / "pid")),
-            ("/var/log/nginx/error.log", str(folder / "error.log")),
             ("/usr/share/weir/webui", str(folder / "webui")),
             ("/usr/share/weir;", f"{ROOT}/board/overlay/usr/share/weir;"),
             ("include mime.types", "include /etc/nginx/mime.types"),

@@ -127,7 +127,20 @@ def test_the_agent_asks_where_the_start_writes_of_the_data_partition() -> None:
     asked = re.search(r"^ExecStart=.* --data-state (\S+)$", agent, re.MULTILINE)
     assert asked is not None
     assert f"run={Path(asked[1]).parent}\n" in script
-    assert f'>"$run/{Path(asked[1]).name}"\n' in script
+    assert f'mv "$run/state.new" "$run/{Path(asked[1]).name}"\n' in script
+
+
+def test_the_journal_leaves_most_of_the_smallest_data_partition() -> None:
+    """512 MiB (usr/bin/weir-install); an update is there twice for a while, of 96 MiB each."""
+    limits = (OVERLAY / "etc/systemd/journald.conf.d/weir.conf").read_text(encoding="utf-8")
+    mebibytes = {name: int(size) for name, size in re.findall(r"^(\w+)=(\d+)M$", limits, re.MULTILINE)}
+    assert mebibytes["SystemMaxUse"] + mebibytes["SystemKeepFree"] <= 512 // 4
+    assert mebibytes["SystemMaxUse"] // mebibytes["SystemMaxFileSize"] >= 32, "starts, of one file each"
+    nginx = (OVERLAY / "etc/nginx/nginx.conf").read_text(encoding="utf-8")
+    assert re.findall(r"^\s*(error_log|access_log) (\S+)", nginx, re.MULTILINE) == [
+        ("error_log", "stderr"),
+        ("access_log", "off;"),
+    ]
 
 
 def test_no_unit_that_ours_name_is_switched_off() -> None:

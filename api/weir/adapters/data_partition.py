@@ -13,7 +13,7 @@ FOLDER = Path("/data")
 LOW_BYTES = 16 << 20
 """Less than this is as good as full: a change may need as much for its journal."""
 NOT_KEPT = ("damaged", "missing")
-FAILED = "the data partition was not mounted: weir-data.service failed; nothing is kept over a restart"
+FAILED = "weir-data.service failed, so what is changed may not be kept over a restart"
 UNIT_TIMEOUT_S = 120.0
 
 
