@@ -23,6 +23,13 @@ VERSION_ID=$version
 PRETTY_NAME="Weir $version"
 RELEASE
 
+# Only what stands beside the kernel is loaded into the processor in time (post-image.sh); of no use in the system.
+amd=$target/usr/lib/firmware/amd-ucode
+if [ -d "$amd" ]; then
+	rm -rf "$BINARIES_DIR/amd-ucode"
+	mv "$amd" "$BINARIES_DIR/"
+fi
+
 # Bundles are accepted from this authority only.
 "$here/keys.sh" "$root/build/keys"
 install -D -m 0644 "${WEIR_KEYRING:-$root/build/keys/keyring.pem}" "$target/etc/rauc/keyring.pem"

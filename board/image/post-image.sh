@@ -26,11 +26,30 @@ boot_partition() {
 	cp "$images/grub-files/grub/grubenv" "$images/grub-files/grub/grubenv.copy"
 }
 
+# The processors' microcode as the kernel looks for it (Documentation/arch/x86/microcode.rst). The archive names no folders: so the
+# kernel takes the files from where they lie and does not unpack them, which would keep their memory for ever.
+microcode() {
+	local into=$work/microcode/kernel/x86/microcode
+	mkdir -p "$into"
+	joined "$images/amd-ucode" 'microcode_amd*.bin' "$into/AuthenticAMD.bin"
+	joined "$images/intel-ucode" '[0-9a-f][0-9a-f]-[0-9a-f][0-9a-f]-[0-9a-f][0-9a-f]' "$into/GenuineIntel.bin"
+	(cd "$work/microcode" && find . -type f -exec touch -d @0 {} + -printf '%P\n' | LC_ALL=C sort >"$work/microcode.list")
+	if [ -s "$work/microcode.list" ]; then
+		(cd "$work/microcode" && cpio --quiet -o -H newc --reproducible -R 0:0 <"$work/microcode.list" >"$1")
+	fi
+}
+
+# joined FOLDER PATTERN FILE: what the folder has by that name, in one file; none without.
+joined() {
+	[ ! -d "$1" ] || find "$1" -name "$2" -print0 | LC_ALL=C sort -z | xargs -0 cat >"$3"
+}
+
 # The kernel of a slot, in a squashfs that GRUB can read.
 kernel() {
 	rm -f "$images/kernel.squashfs"
 	mkdir "$work/kernel"
 	cp "$images/bzImage" "$work/kernel/"
+	microcode "$work/kernel/microcode.img"
 	# mksquashfs takes its time from one place only, and Buildroot's is the day of its release.
 	env -u SOURCE_DATE_EPOCH mksquashfs "$work/kernel" "$images/kernel.squashfs" -comp gzip -noappend -all-root -quiet -no-progress \
 		-mkfs-time 0 -all-time 0

@@ -57,10 +57,17 @@ def make_core(core: Path, *words: str | Path) -> None:
 class SlotDisk:
     """`folder` holds the disk and the boot partition's files; both slots have the kernel.
 
-    `kernel` is another one than that which tells, `data` the content of a data partition.
+    `kernel` is another one than that which tells, `data` the content of a data partition, `microcode` that of
+    the file beside the kernel.
     """
 
-    def __init__(self, folder: Path, kernel: Path | None = None, data: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kernel: Path | None = None,
+        data: Path | None = None,
+        microcode: bytes | None = None,
+    ) -> None:
         self.disk = folder / "disk.img"
         self.kernel = self.system = ""
         """Of the last boot: the partition that the kernel came from, and its root by its GUID."""
@@ -75,6 +82,8 @@ class SlotDisk:
         else:
             run("as", "--32", KERNEL, "-o", folder / "kernel.o")
             run("objcopy", "-O", "binary", "-j", ".text", folder / "kernel.o", kernels / "bzImage")
+        if microcode is not None:
+            (kernels / "microcode.img").write_bytes(microcode)
         pack(kernels, folder / "kernel.squashfs", "gzip")
         self._assemble(data)
 

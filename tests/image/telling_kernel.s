@@ -28,13 +28,22 @@
 	.org	0x400
 entry:
 	mov	0x228(%esi), %ebx	# cmd_line_ptr
+	mov	0x218(%esi), %edi	# ramdisk_image
 	call	1f
 1:	pop	%esi
 	add	$(words - 1b), %esi
 	call	say
 	mov	%ebx, %esi
 	call	say
+	test	%edi, %edi
+	je	2f
 	call	1f
+1:	pop	%esi
+	add	$(before_initrd - 1b), %esi
+	call	say
+	mov	%edi, %esi		# text that ends with a zero, in these tests
+	call	say
+2:	call	1f
 1:	pop	%esi
 	add	$(end_of_line - 1b), %esi
 	call	say
@@ -58,6 +67,8 @@ say:
 
 words:
 	.asciz	"Command line: "
+before_initrd:
+	.asciz	" initrd: "
 end_of_line:
 	.asciz	" \r\n"
 	.balign	16

@@ -21,13 +21,22 @@ IMAGE = ROOT / "board/image"
 GRUB = Path("/usr/lib/grub/i386-pc/boot.img")
 TOOLS = (
     *("genimage", "bmaptool", "qemu-img", "rauc", "mksquashfs", "grub-editenv", "grub-mkimage", "sfdisk"),
-    *("mcopy", "mkfs.vfat", "mke2fs", "openssl"),
+    *("mcopy", "mkfs.vfat", "mke2fs", "openssl", "cpio"),
 )
 PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 missing = [tool for tool in TOOLS if shutil.which(tool, path=PATH) is None]
 pytestmark = pytest.mark.skipif(
     bool(missing) or not GRUB.exists(), reason=f"board/image/packages.txt: missing {missing}"
 )
+MICROCODE = {
+    "images/intel-ucode/06-3a-09": b"one",
+    "images/intel-ucode/06-55-04": b"two",
+    "images/intel-ucode/list": b"of no processor",
+    "target/usr/lib/firmware/amd-ucode/microcode_amd.bin": b"three",
+    "target/usr/lib/firmware/amd-ucode/microcode_amd_fam16h.bin": b"four",
+    "target/usr/lib/firmware/amd-ucode/microcode_amd.bin.asc": b"a signature",
+}
+"""As Buildroot leaves it: Intel's among the images, AMD's in the system."""
 SMALLER = (("size = 512M", "size = 8M"), ("size = 32M", "size = 1M"), ("size = 64M", "size = 2M"))
 
 
@@ -65,6 +74,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (target / "usr/lib/grub/i386-pc").mkdir(parents=True)
     shutil.copy(GRUB, target / "usr/lib/grub/i386-pc/boot.img")
     (target / "etc").mkdir()
+    for name, content in MICROCODE.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
     run(root / "board/image/post-build.sh", target, "qemu", BINARIES_DIR=str(images))
     run("mksquashfs", target, images / "rootfs.squashfs", "-quiet", "-no-progress")
     # As Buildroot calls it, which builds the same bytes whenever it is.
@@ -110,6 +122,8 @@ def test_the_same_parts_give_the_same_disk_in_another_folder_and_at_another_time
     shutil.copytree(first / "build/keys", root / "build/keys")
     images = root / "images"
     shutil.copytree(first / "images/efi-part", images / "efi-part")
+    for folder in ("intel-ucode", "amd-ucode"):
+        shutil.copytree(first / "images" / folder, images / folder)
     for name in ("bzImage", "rootfs.squashfs", "boot.img", "grub.img"):
         shutil.copyfile(first / "images" / name, images / name)
     run(root / "board/image/post-image.sh", images, "qemu", BINARIES_DIR=str(images), SOURCE_DATE_EPOCH="1")
@@ -133,3 +147,18 @@ def test_the_system_keeps_none_of_the_boot_loaders_folders(made: Path) -> None:
     target = made.parents[1] / "target"
     assert not (target / "usr/lib/grub").exists()
     assert (made.parents[1] / "images/boot.img").read_bytes() == GRUB.read_bytes()
+
+
+def test_the_microcode_is_beside_the_kernel_and_not_in_the_system(made: Path, tmp_path: Path) -> None:
+    """Without folders: a kernel unpacks what is in a folder that the archive names, and keeps it."""
+    root = made.parents[1]
+    assert not (root / "target/usr/lib/firmware/amd-ucode").exists()
+    slot, out = tmp_path / "slot", tmp_path / "out"
+    out.mkdir()
+    run("unsquashfs", "-quiet", "-no-progress", "-dest", slot, root / "images/kernel.squashfs")
+    assert sorted(path.name for path in slot.iterdir()) == ["bzImage", "microcode.img"]
+    archive = str(slot / "microcode.img")
+    files = [f"kernel/x86/microcode/{vendor}.bin" for vendor in ("AuthenticAMD", "GenuineIntel")]
+    assert run("cpio", "--quiet", "-t", "-F", archive).split() == files
+    run("cpio", "--quiet", "-id", "-D", out.as_posix(), "-F", archive)
+    assert [(out / name).read_bytes() for name in files] == [b"threefour", b"onetwo"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,17 @@ def test_with_both_environments_damaged_the_router_starts(disk: SlotDisk) -> Non
     for name in ("grubenv", "grubenv.copy"):
         disk.damage(name, b"")
     assert disk.boot() == "A"
+
+
+def test_the_kernel_gets_the_microcode_that_its_slot_has(tmp_path: Path) -> None:
+    disk = SlotDisk(tmp_path, microcode=b"of the processors\0")
+    assert disk.boot() == "A"
+    found = disk.start(re.compile(rb"initrd: ([\w ]+)"), "ide")
+    assert found is not None
+    assert found[1].strip() == b"of the processors"
+
+
+def test_a_slot_without_microcode_starts_without(disk: SlotDisk) -> None:
+    assert disk.boot() == "A"
+    assert "initrd" not in disk.console()
+    assert "not found" not in disk.console()
