@@ -62,7 +62,7 @@ def test_with_both_environments_damaged_the_router_starts(disk: SlotDisk) -> Non
 def test_the_kernel_gets_the_microcode_that_its_slot_has(tmp_path: Path) -> None:
     disk = SlotDisk(tmp_path, microcode=b"of the processors\0")
     assert disk.boot() == "A"
-    found = disk.start(re.compile(rb"initrd: ([\w ]+)"), "ide")
+    found = disk.start(re.compile(rb"initrd: ([\w ]+)"), "ide", timeout_s=120)
     assert found is not None
     assert found[1].strip() == b"of the processors"
 
