@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 from typing import Any
 
-from weir.http.app import once
+from weir.service.once import once
 
 ASKING = 4
 

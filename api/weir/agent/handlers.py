@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from typing import Any
 
+import weir
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_layout import layout_of
 from weir.adapters.netlink import Links
@@ -54,7 +54,7 @@ class Handlers:
         self._links = links
         self._capabilities = capabilities
         self._data = data
-        self._version = version("weir")
+        self._version = weir.__version__
         self._fds = {name: datapath.map_fd_readonly(map_) for name, map_ in _MAPS.items()}
         try:
             self._fds["readings"] = datapath.reader_fd()

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from threading import Lock
 from typing import Any
 
 from flask import Flask
@@ -36,6 +33,7 @@ from weir.http.schemas.problem import Problem
 from weir.http.settings import Settings
 from weir.service import Principal, Service
 from weir.service.imports import ImportService
+from weir.service.once import once
 from weir.service.stats import StatsService
 
 AREAS: tuple[Area, ...] = (
@@ -112,17 +110,6 @@ def describe() -> dict[str, Any]:
     for area in AREAS:
         api.register_blueprint(area)
     return dict(api.spec.to_dict())
-
-
-def once(work: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
-    """What `work` gives: the first caller has it worked out, and those who come meanwhile wait for him."""
-    known, turn = cache(work), Lock()
-
-    def answer() -> dict[str, Any]:
-        with turn:
-            return known()
-
-    return answer
 
 
 def register(app: Flask) -> dict[str, Operation]:

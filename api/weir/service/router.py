@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weir.model.problem import NotFound
-from weir.stats.interfaces import InterfaceHistory
+from weir.service.once import once
+
+if TYPE_CHECKING:
+    from weir.stats.interfaces import InterfaceHistory
 
 Json = dict[str, Any]
 _IDLE = ("idle", "iowait")
@@ -29,18 +32,19 @@ class Router:
         self._interfaces: dict[str, Json] = {}
         self._rates: dict[str, Json] = {}
         self._cpu_busy: list[float] = []
-        self._history = InterfaceHistory()
+        self._history = once(_history)
 
     def follow(self, status: Json, interfaces: Json, system: Json, now: float, clock: float) -> None:
         """Take in one round of answers; `clock` is monotonic."""
         listed: list[Json] = interfaces.get("value") or []
         found = {item["name"]: item for item in listed}
+        history = self._history()
         with self._lock:
             elapsed_s = clock - self._clock
             self._rates = {
                 name: _rates(self._interfaces.get(name), item, elapsed_s) for name, item in found.items()
             }
-            self._history.push(self._rates, now)
+            history.push(self._rates, now)
             self._cpu_busy = _busy(self.system_answer.get("cpus", []), system.get("cpus", []))
             self.status, self._interfaces, self.system_answer = status, found, system
             self.at, self._clock = now, clock
@@ -84,7 +88,7 @@ class Router:
     def interface_history(self, name: str, window: str) -> Json:
         """The answer of `stats/interfaces/{id}/history`. Raises `NotFound`."""
         with self._lock:
-            found = self._history.recent(name, window)
+            found = self._history().recent(name, window)
         if found is None:
             raise NotFound(f"no figures of an interface {name!r} were ever taken", path=f"interface/{name}")
         return {"id": name, "window": window, **found}
@@ -102,6 +106,12 @@ class Router:
                 "load_1m": float(load[0]),
                 "uptime_s": float(self.system_answer.get("uptime_s", 0.0)),
             }
+
+
+def _history() -> InterfaceHistory:
+    from weir.service.sampling import InterfaceHistory
+
+    return InterfaceHistory()
 
 
 def _rates(before: Json | None, now: Json, elapsed_s: float) -> Json:

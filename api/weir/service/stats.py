@@ -15,17 +15,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weir.model.problem import Problem, Unavailable
+from weir.model.problem import Problem
+from weir.service.once import once
 from weir.service.router import Router
-from weir.stats.archive import Archive
-from weir.stats.delays import Delays
-from weir.stats.engine import Engine
 from weir.stats.fanout import Fanout
-from weir.stats.layout import CHUNK_LINES, Counters, Layout, close_descriptors
-from weir.stats.readings import Readings
 from weir.wire.client import AgentClient
+
+if TYPE_CHECKING:
+    from weir.stats.engine import Engine
+    from weir.stats.layout import Counters
 
 log = logging.getLogger("weir.stats")
 Json = dict[str, Any]
@@ -57,7 +57,7 @@ class StatsService:
     ) -> None:
         """Without an archive the day is empty. A database that cannot be written is reported in the log."""
         self._agent = agent
-        self._engine = Engine(_open_archive(archive_path))
+        self._made = once(lambda: _engine(archive_path))
         self.router = Router()
         self._config_event = config_event
         self._config: Json | None = None
@@ -71,6 +71,10 @@ class StatsService:
         self._tick = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+
+    @property
+    def _engine(self) -> Engine:
+        return self._made()
 
     # --- the sampler ---
 
@@ -147,29 +151,13 @@ class StatsService:
 
     def _map(self, layout: Json, descriptors: list[int]) -> None:
         """Take new maps into use (first contact, or the agent was restarted and may have made others)."""
-        if len(descriptors) not in (3, 4):
-            close_descriptors(descriptors)
-            raise Unavailable("the agent gave no counters", code="no-counters")
-        try:
-            found = Layout.read(layout)
-        except Unavailable:
-            close_descriptors(descriptors)
-            raise
-        delays = self._delays(layout, descriptors)
-        readings = _readings(layout, descriptors[3:])
-        counters = Counters(found, descriptors[0], descriptors[1], delays, readings)
+        from weir.service.sampling import counters_of
+
+        counters = counters_of(layout, descriptors)
         if self._counters is not None:
             self._counters.close()
         self._counters = counters
         self._generation = -1
-
-    def _delays(self, layout: Json, descriptors: list[int]) -> Delays:
-        """Raises Unavailable, with nothing left open."""
-        try:
-            return Delays(layout.get("delays", {}), descriptors[2])
-        except Unavailable:
-            close_descriptors([*descriptors[:2], *descriptors[3:]])
-            raise
 
     # --- requests ---
 
@@ -273,25 +261,10 @@ def _event(tick: int, name: str, data: Json) -> bytes:
     return f"id: {tick}\nevent: {name}\ndata: {text}\n\n".encode()
 
 
-def _open_archive(path: Path | None) -> Archive | None:
-    if path is None:
-        return None
-    import sqlite3
+def _engine(archive_path: Path | None) -> Engine:
+    from weir.service.sampling import engine
 
-    try:
-        return Archive(path)
-    except (sqlite3.Error, OSError) as error:
-        log.warning("statistics of the day are not kept: %s: %s", path, error)
-        return None
-
-
-def _readings(layout: Json, links: list[int]) -> Readings | None:
-    """Where the agent's kernel has it; without it counters are looked up."""
-    try:
-        return Readings(layout.get("readings", {}), links[0], CHUNK_LINES) if links else None
-    except Unavailable as problem:
-        log.warning("%s", problem.message)
-        return None
+    return engine(archive_path)
 
 
 def _interned(slots: dict[str, int]) -> dict[str, int]:
