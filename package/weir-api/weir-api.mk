@@ -21,6 +21,8 @@ define WEIR_API_INSTALL_INIT_SYSTEMD
 		$(INSTALL) -D -m 0644 $(unit) \
 			$(TARGET_DIR)/usr/lib/systemd/system/$(notdir $(unit))
 	)
+	$(INSTALL) -D -m 0644 $(WEIR_API_PKGDIR)/weir-api.tmpfiles \
+		$(TARGET_DIR)/usr/lib/tmpfiles.d/weir-api.conf
 endef
 
 # The texts of the licences stand beside the sources, not below them.

@@ -62,6 +62,20 @@ def test_every_unit_of_ours_is_named_by_the_preset_or_started_by_another() -> No
             assert re.search(rf"^enable {re.escape(unit.name)}( |$)", preset, re.MULTILINE), unit.name
 
 
+def test_what_a_unit_may_write_is_there_before_it() -> None:
+    """systemd starts no unit whose ReadWritePaths is not there, and at first /var/lib is empty."""
+    made = re.findall(r"^d (\S+)", (ROOT / "package/weir-api/weir-api.tmpfiles").read_text(), re.MULTILINE)
+    units = [*(OVERLAY / "usr/lib/systemd/system").glob("*.service"), *(ROOT / "package").rglob("*.service")]
+    seen = 0
+    for unit in units:
+        text = unit.read_text(encoding="utf-8")
+        own = [f"/var/lib/{name}" for name in re.findall(r"^StateDirectory=(\S+)", text, re.MULTILINE)]
+        for path in " ".join(re.findall(r"^ReadWritePaths=(.+)", text, re.MULTILINE)).split():
+            seen += 1
+            assert path.startswith(("-", "/sys/")) or path in own + made, f"{unit.name}: {path}"
+    assert seen
+
+
 def test_nobody_else_has_the_terminals_or_lets_anybody_in() -> None:
     """systemd makes these by itself: logins on the kernel's console and on every terminal, ssh over vsock."""
     units = ("system/getty@.service", "system/serial-getty@.service", "system/autovt@.service")
