@@ -163,7 +163,7 @@ def vm_checks() -> list[Check]:
     return [
         in_vm("vm", "vm", [], ["-m", "not on_ours", "tests/vm"], processors=PROCESSORS),
         Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, limit_s=1200),
-        in_vm("disks", "kernel", ON_OURS, ["tests/disks"]),
+        in_vm("disks", "kernel", ON_OURS, ["tests/disks"], guest_s=1200),
         in_vm("flood", "kernel", [*COUNTING, *ON_OURS], ["tests/flood"]),
         in_vm("order", "kernel", [*COUNTING, *ON_OURS], ["-m", "counted", "tests/vm"]),
         in_vm(
