@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make vm`: which image is booted, and how it is attached."""
+"""`make vm`: which image is booted, and how it is attached; `make image-life`: what a console said."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab import appliance, plan
+from lab.image_life import starts_of
 
 
 def image(folder: Path, name: str, age_s: int) -> Path:
@@ -73,3 +74,11 @@ def test_the_console_has_a_file_when_nobody_is_at_a_terminal(
         port = probe.getsockname()[1]
     assert appliance.run(image(tmp_path, "weir-0.2.0.qcow2", 0), port) == 0
     assert (tmp_path / "build/vm/image-console.log").read_text() == "menu\n"
+
+
+@pytest.mark.parametrize("terminals", [1, 2])
+def test_starts_of_a_slot_are_counted_once_whatever_grub_writes_to(terminals: int) -> None:
+    """As the appliance's GRUB has it by EFI: no greeting, and a line for each of its terminals."""
+    starts = ["Booting `Weir (slot B)'" * terminals + "\n\n\x1b[!pWeir 0.1.0\n  Slot: B runs"] * 3
+    heard = "\n".join([*starts, "Booting `Weir (slot A)'" * terminals])
+    assert (starts_of("B", heard), starts_of("A", heard)) == (3, 1)
