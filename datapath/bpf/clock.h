@@ -92,6 +92,70 @@ static __always_inline enum weir_conformance weir_enter(struct weir_line *line, 
 	return WEIR_CONFORMS;
 }
 
+/* As weir_enter, where not every packet comes by; verified once. */
+__attribute__((noinline)) int weir_enter_called(__u32 index, struct weir_pace *pace)
+{
+	struct weir_line *line = weir_line(index);
+
+	return pace && line ? weir_enter(line, pace) : WEIR_OVER_LIMIT;
+}
+
+/* Take back a charge, for a packet that does not leave after all. Exact: an idle clock was pulled up before it
+ * was charged, and is there again. */
+static __always_inline void weir_refund_line(struct weir_line *line, __u32 bytes)
+{
+	__u64 cost_tk = weir_cost_tk(*(volatile __u64 *)&line->cost, bytes);
+
+	if (cost_tk)
+		__sync_fetch_and_sub(&line->clock_tk, cost_tk);
+}
+
+__attribute__((noinline)) int weir_refund(__u32 index, __u32 bytes)
+{
+	for (int level = 0; level < WEIR_LEVELS && index; level++) {
+		struct weir_line *line = weir_line(index), *shared;
+
+		if (!line)
+			break;
+		weir_refund_line(line, bytes);
+		shared = line->shared ? weir_line(line->shared) : NULL;
+		if (shared)
+			weir_refund_line(shared, bytes);
+		index = line->parent;
+	}
+	return 0;
+}
+
+/* Charge one line, whatever its limit. Global, for its stack. */
+__attribute__((noinline)) int weir_charge_level(__u32 index, int level, struct weir_pace *pace)
+{
+	struct weir_line *line = weir_line_of(index);
+
+	if (!line || !pace)
+		return 0;
+	if (level)
+		weir_enter_ancestor(line, index, pace, false);
+	else
+		weir_charge_line(line, pace);
+	return 0;
+}
+
+/* Charge a line and all above it whatever their limits: for a packet that passes over them, or was asked about before. */
+__attribute__((noinline)) int weir_charge(__u32 index, struct weir_pace *pace)
+{
+	for (int level = 0; level < WEIR_LEVELS && index && pace; level++) {
+		struct weir_line *line = weir_line(index);
+
+		if (!line)
+			break;
+		weir_charge_level(index, level, pace);
+		if (line->shared)
+			weir_charge_level(line->shared, level, pace);
+		index = line->parent;
+	}
+	return 0;
+}
+
 /* What weir_enter would say; charges nothing. */
 static __always_inline enum weir_conformance weir_conforms(__u32 index, const struct weir_pace *pace)
 {

@@ -82,6 +82,15 @@ static __noinline __u32 weir_settle(__u32 slot, const struct weir_packet *far, c
 	return found ? found->slot : line->parent / 2;
 }
 
+/* Whose upload it is: a class or a fork was found at ingress; what none of the fork's takes is the port's. */
+static __always_inline __u32 weir_choose_sender(const struct weir_port *from, const struct weir_port *to,
+						__u32 mark_slot, const struct weir_packet *destination)
+{
+	__u32 slot = weir_settle(mark_slot, destination, to);
+
+	return slot || !from ? slot : weir_settle(from->target_slot, destination, to);
+}
+
 /*
  * As weir_classify_egress, for a packet that came to a fork on the way: each class that it might belong to is
  * asked in the same order, until one of them, or a fork on its behalf, takes it. Returns a line, 0 = none.
@@ -97,9 +106,7 @@ static __noinline __u32 weir_choose(const struct weir_port *from, const struct w
 		slot = weir_settle(weir_slot_above(from, to), &ends->source, from);
 	if (slot)
 		return slot * 2 + WEIR_DOWNLOAD;
-	slot = weir_settle(ends->mark_slot, &ends->destination, to);
-	if (!slot && from)
-		slot = weir_settle(from->target_slot, &ends->destination, to);
+	slot = weir_choose_sender(from, to, ends->mark_slot, &ends->destination);
 	return slot ? slot * 2 + WEIR_UPLOAD : 0;
 }
 

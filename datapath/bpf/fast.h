@@ -30,6 +30,7 @@
 
 #include "weir/abi.h"
 
+#include "checks.h"
 #include "clock.h"
 #include "counters.h"
 #include "forward.h"
@@ -38,7 +39,9 @@
 #include "ports.h"
 #include "rewrite.h"
 #include "round_trip.h"
+#include "source.h"
 #include "tagged.h"
+#include "used.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);
@@ -50,8 +53,8 @@ struct {
 /* A packet on its way through the program, and the ports it is between. */
 struct weir_passage {
 	struct weir_port *from, *to;
-	struct weir_line *line; /* the destination's; the source's, if that has none; NULL = none */
-	__u32 index; /* of that line; 0 = none */
+	__u32 index; /* of the destination's line; of the source's, if that has none; 0 = none */
+	__u32 sender; /* the source's line, if the destination has one as well; 0 = none */
 	__u16 from_place, to_place;
 	__u64 now_ns;
 	struct weir_route route;
@@ -73,6 +76,13 @@ static __always_inline int weir_go_up(const struct weir_passage *passage, enum w
 	return weir_note_up(passage->route.flow, passage->now_ns, passage->from_place, reason);
 }
 
+/* A packet is its receiver's, or, if that is no customer, its sender's; of two customers it is charged to both. */
+static __always_inline void weir_set_ends(struct weir_passage *passage, __u32 receiver_slot, __u32 sender)
+{
+	passage->index = receiver_slot ? receiver_slot * 2 + WEIR_DOWNLOAD : sender;
+	passage->sender = receiver_slot ? sender : 0;
+}
+
 /*
  * Look up both ends before the route is known, and have the class's line fetched while the FIB is asked: with
  * many classes it is far away in memory.
@@ -80,18 +90,15 @@ static __always_inline int weir_go_up(const struct weir_passage *passage, enum w
 static __always_inline void weir_find_slots(struct weir_passage *passage)
 {
 	const struct weir_port *from = passage->from;
-	__u32 slot = weir_lookup(from, &passage->route.destination), index = 0;
+	__u32 slot = weir_lookup(from, &passage->route.destination), sender = 0;
 	struct weir_line *line;
 
-	if (slot)
-		index = slot * 2 + WEIR_DOWNLOAD;
-	else if (from->roles & WEIR_ROLE_CLASSIFY)
-		index = (weir_lookup(from, &passage->route.source) ?: from->target_slot) * 2 + WEIR_UPLOAD;
-	line = weir_line_of(index);
+	if (from->roles & WEIR_ROLE_CLASSIFY)
+		sender = (weir_lookup(from, &passage->route.source) ?: from->target_slot) * 2 + WEIR_UPLOAD;
+	weir_set_ends(passage, slot, sender);
+	line = weir_line_of(passage->index);
 	if (line)
 		weir_fetch(line);
-	passage->index = index;
-	passage->line = line;
 }
 
 static __noinline __u32 weir_lookup_called(const struct weir_port *port, const struct weir_packet *packet)
@@ -103,20 +110,18 @@ static __noinline __u32 weir_lookup_called(const struct weir_port *port, const s
 static __always_inline void weir_find_slots_across(struct weir_passage *passage)
 {
 	const struct weir_port *from = passage->from;
-	__u32 slot = weir_lookup_called(passage->to, &passage->route.destination), index = 0;
+	__u32 slot = weir_lookup_called(passage->to, &passage->route.destination), sender = 0;
 
-	if (slot)
-		index = slot * 2 + WEIR_DOWNLOAD;
-	else if (from->roles & WEIR_ROLE_CLASSIFY)
-		index = (weir_lookup_called(from, &passage->route.source) ?: from->target_slot) * 2 +
-			WEIR_UPLOAD;
-	passage->index = index;
-	passage->line = weir_line_of(index);
+	if (from->roles & WEIR_ROLE_CLASSIFY)
+		sender = (weir_lookup_called(from, &passage->route.source) ?: from->target_slot) * 2 +
+			 WEIR_UPLOAD;
+	weir_set_ends(passage, slot, sender);
 }
 
 static __always_inline int weir_send_fast(struct xdp_md *ctx, const struct weir_passage *passage)
 {
-	if (!weir_rewrite(ctx, &passage->route))
+	weir_use_neighbour(passage->route.fib.dmac);
+	if (!weir_cut_padding(ctx, passage->route.ip_bytes) || !weir_rewrite(ctx, &passage->route))
 		return XDP_DROP; /* all headers were there a moment ago */
 	return bpf_redirect_map(&weir_devices, passage->to_place, XDP_DROP);
 }
@@ -127,9 +132,17 @@ __attribute__((noinline)) int weir_conforms_called(__u32 index, const struct wei
 	return pace ? weir_conforms(index, pace) : WEIR_OVER_LIMIT;
 }
 
+static __always_inline void weir_count_sender(__u32 index, __u32 bytes)
+{
+	struct weir_line *line = weir_line(index);
+
+	if (line)
+		weir_count_fast(line, bytes);
+}
+
 /* Returns XDP_REDIRECT when the packet may go at once and has been charged. */
 static __always_inline int weir_conform_fast(const struct weir_passage *passage, __u32 index,
-					     struct weir_line *line)
+					     struct weir_line *line, __u32 sender)
 {
 	const struct weir_port *to = passage->to;
 	__u32 ip_bytes = passage->route.ip_bytes;
@@ -143,15 +156,27 @@ static __always_inline int weir_conform_fast(const struct weir_passage *passage,
 	enum weir_conformance conformance;
 
 	if (police || !weir_is_held(line, passage->now_ns)) {
-		conformance = weir_enter(line, &pace);
+		conformance = sender ? weir_enter_called(sender, &pace) : WEIR_CONFORMS;
+		if (conformance == WEIR_CONFORMS) {
+			conformance = weir_enter(line, &pace);
+			if (sender && conformance != WEIR_CONFORMS)
+				weir_refund(sender, pace.bytes);
+		}
 		if (conformance == WEIR_CONFORMS) {
 			weir_count_fast(line, ip_bytes);
+			if (sender)
+				weir_count_sender(sender, ip_bytes);
 			return XDP_REDIRECT;
 		}
 	}
-	if (!police) {
+	if (!police)
 		pace.limit_mask = ~0ULL;
+	if (!police || sender) {
 		conformance = weir_conforms_called(index, &pace);
+		if (conformance == WEIR_CONFORMS && sender) {
+			index = sender;
+			conformance = weir_conforms_called(index, &pace);
+		}
 		if (conformance == WEIR_CONFORMS)
 			return weir_go_up(passage, WEIR_UP_WAITS);
 	}
@@ -172,30 +197,80 @@ __attribute__((noinline)) int weir_see_round_trip_fast(struct xdp_md *ctx, __u32
 	return 0;
 }
 
-static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir_passage *passage)
+/* As weir_comes_wrong, in a function of its own. */
+static __noinline bool weir_comes_wrong_called(struct xdp_md *ctx, const struct weir_port *from,
+					       const struct weir_packet *source)
+{
+	return from && source && weir_comes_wrong(ctx, from, source, true);
+}
+
+/* Takes numbers only, as weir_note_up. */
+static __noinline int weir_drop_unknown(__u32 place, __u32 bytes)
+{
+	weir_count_check(place, WEIR_REFUSED, 1, bytes);
+	return XDP_DROP;
+}
+
+/* Whether the source of a packet, or the port that it came in by, has a class. */
+static __always_inline bool weir_is_known(const struct weir_passage *passage)
+{
+	return passage->sender || (passage->index && (passage->index & 1) == WEIR_UPLOAD);
+}
+
+/* As weir_admit_unknown in admit.h. */
+static __noinline bool weir_admit_unknown_fast(const struct weir_passage *passage)
+{
+	__u32 bytes;
+
+	if (!passage)
+		return true;
+	bytes = passage->route.ip_bytes + ETH_HLEN;
+
+	if (weir_has_check(passage->to, WEIR_ROLE_KNOWN)) {
+		weir_count_check(passage->to_place, WEIR_REFUSED, 1, bytes);
+		return false;
+	}
+	weir_count_check(passage->to_place, WEIR_UNKNOWN_TX, 1, bytes);
+	weir_count_check(passage->from_place, WEIR_UNKNOWN_RX, 1, bytes);
+	return true;
+}
+
+/* A sender whose class is not for the fast path, or is gone. */
+static __always_inline bool weir_is_of_stack(__u32 sender)
+{
+	struct weir_line *line = weir_line(sender);
+
+	return !line || (line->flags & (WEIR_LINE_STACK | WEIR_LINE_LIVE)) != WEIR_LINE_LIVE;
+}
+
+/* `two`: whether a packet between two customers may be judged here; the others have no stack left for that. */
+static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir_passage *passage, bool two)
 {
 	const struct weir_port *to = passage->to;
-	struct weir_line *line = passage->line;
-	__u32 index = passage->index;
+	struct weir_line *line;
+	__u32 index = passage->index, sender = passage->sender;
 	int action;
 
 	if (!(to->roles & WEIR_ROLE_SHAPE) || to->mode == WEIR_NONE)
 		return weir_send_fast(ctx, passage);
 	/* As weir_classify_egress in weir_tc.bpf.c, with the source in place of the mark. */
 	if ((index & 1) != WEIR_DOWNLOAD && to->target_slot) {
+		sender = index;
 		index = to->target_slot * 2 + WEIR_DOWNLOAD;
-		line = weir_line(index);
 	}
+	line = weir_line_of(index);
 	if (!line || !(line->flags & WEIR_LINE_LIVE)) {
+		if (!index && !weir_admit_unknown_fast(passage))
+			return XDP_DROP;
 		weir_port_count(passage->to_place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS,
 				passage->route.ip_bytes);
 		return weir_send_fast(ctx, passage);
 	}
-	if (line->flags & WEIR_LINE_STACK)
+	if (line->flags & WEIR_LINE_STACK || (sender && (!two || weir_is_of_stack(sender))))
 		return weir_go_up(passage, WEIR_UP_WAITS);
 	if (weir_is_looked_at(index, passage->now_ns << WEIR_TICK_SHIFT))
 		weir_see_round_trip_fast(ctx, index);
-	action = weir_conform_fast(passage, index, line);
+	action = weir_conform_fast(passage, index, line, two ? sender : 0);
 	return action == XDP_REDIRECT ? weir_send_fast(ctx, passage) : action;
 }
 
@@ -220,7 +295,7 @@ static __always_inline int weir_shape_and_tag(struct xdp_md *ctx, struct weir_pa
 	if (!weir_find_way_out(passage, WEIR_ROLE_FAST))
 		return weir_go_up(passage, WEIR_UP_PORT);
 	to = passage->to;
-	action = weir_shape_fast(ctx, passage);
+	action = weir_shape_fast(ctx, passage, false);
 	if (action == XDP_REDIRECT && to->roles & WEIR_ROLE_TAGGED &&
 	    !weir_push_tag(ctx, to->tag_protocol, bpf_htons(to->tag)))
 		return XDP_DROP; /* no room before the frame, which XDP promises */
@@ -231,6 +306,17 @@ static __always_inline int weir_shape_and_tag(struct xdp_md *ctx, struct weir_pa
 static __noinline int weir_shape_tagged(struct xdp_md *ctx, struct weir_passage *passage)
 {
 	return weir_shape_and_tag(ctx, passage);
+}
+
+/*
+ * Whether the stack would send the packet as the FIB says here: the agent knows of routes that say more than it, an MTU or
+ * several gateways. And the stack tells a sender of a shorter way where a packet leaves by the port it came by.
+ */
+static __always_inline bool weir_route_is_plain(const struct weir_passage *passage)
+{
+	const struct weir_port *to = passage->to;
+
+	return !to || (to != passage->from && passage->route.ip_bytes <= to->largest);
 }
 
 /* From `passage->from`, which is fast, as far as the way out. XDP_REDIRECT: it is known. */
@@ -245,11 +331,22 @@ static __always_inline int weir_route_fast(struct xdp_md *ctx, struct weir_passa
 		return weir_go_up(passage, WEIR_UP_ORDER);
 	if (passage->from->roles & WEIR_ROLE_FLOW && (route->ends || !find_flow(ctx, route)))
 		return weir_go_up(passage, WEIR_UP_FLOW);
+	if (route->source.family == 4 && weir_source_may_be_refused(route->source.high) &&
+	    weir_source_is_refused(ctx, route->fib.ipv4_src, passage->from->ifindex))
+		return weir_go_up(passage, WEIR_UP_UNUSUAL);
+	/* For the stack to drop it, unless it is for the router itself. */
+	if (weir_has_check(passage->from, WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT) &&
+	    weir_comes_wrong_called(ctx, passage->from, &route->source))
+		return weir_go_up(passage, WEIR_UP_UNUSUAL);
 	weir_find_slots(passage);
 	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return weir_go_up(passage, WEIR_UP_ROUTE);
+	if (weir_has_check(passage->from, WEIR_ROLE_KNOWN) && !weir_is_known(passage))
+		return weir_drop_unknown(passage->from_place, route->ip_bytes + ETH_HLEN);
 	passage->to = weir_port_find(route->fib.ifindex, &place);
 	passage->to_place = place;
+	if (!weir_route_is_plain(passage))
+		return weir_go_up(passage, WEIR_UP_ROUTE);
 	return XDP_REDIRECT;
 }
 
@@ -271,6 +368,17 @@ static __always_inline bool weir_read_tag(struct xdp_md *ctx, struct weir_tagged
 	return weir_is_vlan(frame->ethernet.h_proto);
 }
 
+/* What the stack has to see, but for a source that no host has: tc would drop it as well. */
+static __always_inline int weir_leave_unusual(const struct xdp_md *ctx, const struct weir_passage *passage)
+{
+	if (weir_is_impossible(&passage->route.source)) {
+		weir_count_check(passage->from_place, WEIR_IMPOSSIBLE_SOURCE, 1, ctx->data_end - ctx->data);
+		return XDP_DROP;
+	}
+	weir_port_count_up(passage->from_place, WEIR_UP_UNUSUAL);
+	return XDP_PASS;
+}
+
 /* A frame that is not plain, on a port with VLAN interfaces: perhaps a plain one of theirs with its tag. */
 static __noinline int weir_fast_tagged(struct xdp_md *ctx, struct weir_passage *passage)
 {
@@ -290,7 +398,7 @@ static __noinline int weir_fast_tagged(struct xdp_md *ctx, struct weir_passage *
 	if (!weir_pop_tag(ctx))
 		return XDP_DROP;
 	if (!weir_forwardable(ctx, passage->from, &passage->route))
-		weir_port_count_up(passage->from_place, WEIR_UP_UNUSUAL);
+		action = weir_leave_unusual(ctx, passage);
 	else if (weir_route_fast(ctx, passage, weir_find_no_flow) == XDP_REDIRECT)
 		action = weir_shape_and_tag(ctx, passage);
 	if (action == XDP_PASS && !weir_push_tag(ctx, frame.ethernet.h_proto, frame.vlan.tag))
@@ -311,15 +419,14 @@ static __always_inline int weir_fast_path(struct xdp_md *ctx, weir_find_flow fin
 	if (!weir_forwardable(ctx, passage.from, &passage.route)) {
 		if (passage.from->roles & WEIR_ROLE_TRUNK)
 			return weir_fast_tagged(ctx, &passage);
-		weir_port_count_up(passage.from_place, WEIR_UP_UNUSUAL);
-		return XDP_PASS;
+		return weir_leave_unusual(ctx, &passage);
 	}
 	action = weir_route_fast(ctx, &passage, find_flow);
 	if (action != XDP_REDIRECT)
 		return action;
 	if (!weir_find_way_out(&passage, WEIR_ROLE_FAST | WEIR_ROLE_TAGGED))
 		return weir_shape_tagged(ctx, &passage);
-	return weir_shape_fast(ctx, &passage);
+	return weir_shape_fast(ctx, &passage, true);
 }
 
 #endif

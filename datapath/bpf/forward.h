@@ -15,10 +15,10 @@
 
 #include "weir/abi.h"
 
+#include "checks.h"
 #include "parse.h"
 
-#define WEIR_AF_INET 2
-#define WEIR_AF_INET6 10
+#define WEIR_FLOWINFO 0x0fffffffU /* of the first word of an IPv6 header: traffic class and flow label */
 
 /*
  * A frame that may be forwarded. Both addresses as they classify: in host order, a v4 address in the
@@ -38,9 +38,10 @@ struct weir_route {
 /* What may follow the addresses: a frame is at least 60 bytes long, and a switch that took tags off leaves 8 more. */
 #define WEIR_PADDED_BYTES (60 + 8 - ETH_HLEN)
 
-static __always_inline bool weir_strange4(__u32 source)
+/* An impossible source (checks.h) or none at all. */
+static __always_inline bool weir_strange4(__u32 address)
 {
-	__u32 net = source >> 24;
+	__u32 net = address >> 24;
 
 	return net == 0 || net == 127 || net >= 224;
 }
@@ -53,11 +54,23 @@ static __always_inline bool weir_plain_protocol(__u8 protocol, __u8 icmp)
 	return protocol < 64 ? plain >> protocol & 1 : protocol == IPPROTO_SCTP;
 }
 
+/*
+ * RFC 1071: the ones' complement sum of a sound header is 0. That is a multiple of 0xffff, and those are what the
+ * inverse of 0xffff modulo 2^64 takes to the numbers up to 2^64 / 0xffff.
+ */
+static __always_inline bool weir_sound4(const struct iphdr *ip)
+{
+	const __u32 *words = (const void *)ip;
+	__u64 sum = (__u64)words[0] + words[1] + words[2] + words[3] + words[4];
+
+	return sum * 0xfffefffefffeffffULL <= 0x0001000100010001ULL;
+}
+
 static __always_inline bool weir_plain4(struct iphdr *ip, void *end, struct weir_route *route)
 {
 	if ((void *)(ip + 1) > end || ip->version != 4 || ip->ihl != 5)
 		return false;
-	if (ip->ttl <= 1 || ip->frag_off & bpf_htons(0x3fff))
+	if (!weir_sound4(ip) || ip->ttl <= 1 || ip->frag_off & bpf_htons(0x3fff))
 		return false;
 	if (!weir_plain_protocol(ip->protocol, IPPROTO_ICMP))
 		return false;
@@ -94,27 +107,32 @@ static __always_inline bool weir_plain6(struct ipv6hdr *ip, void *end, struct we
 		return false;
 	route->ip_bytes = bpf_ntohs(ip->payload_len) + sizeof(*ip);
 	route->fib.family = WEIR_AF_INET6;
+	route->fib.flowinfo = *(__be32 *)ip & bpf_htonl(WEIR_FLOWINFO);
 	route->fib.l4_protocol = ip->nexthdr;
 	__builtin_memcpy(route->fib.ipv6_src, &ip->saddr, sizeof(route->fib.ipv6_src));
 	__builtin_memcpy(route->fib.ipv6_dst, &ip->daddr, sizeof(route->fib.ipv6_dst));
 	return true;
 }
 
-/* TCP and UDP: the ports, and whether the connection ends. False when the header is not all there. */
-static __always_inline bool weir_plain_transport(void *header, void *end, struct weir_route *route)
+/*
+ * Ports, which SCTP and DCCP have in the same place, and whether a TCP connection ends. `bytes`: what the packet has
+ * after its IP header; what follows that is padding. False when the header is not all there.
+ */
+static __always_inline bool weir_plain_transport(void *header, void *end, __u32 bytes, __u8 icmp,
+						 struct weir_route *route)
 {
 	struct udphdr *udp = header;
 	struct tcphdr *tcp = header;
 
-	if (route->fib.l4_protocol != IPPROTO_TCP && route->fib.l4_protocol != IPPROTO_UDP)
+	if (route->fib.l4_protocol == icmp)
 		return true;
-	if ((void *)(udp + 1) > end)
+	if ((void *)(udp + 1) > end || bytes < sizeof(*udp))
 		return false;
 	route->fib.sport = udp->source;
 	route->fib.dport = udp->dest;
-	if (route->fib.l4_protocol == IPPROTO_UDP)
+	if (route->fib.l4_protocol != IPPROTO_TCP)
 		return true;
-	if ((void *)(tcp + 1) > end)
+	if ((void *)(tcp + 1) > end || bytes < sizeof(*tcp))
 		return false;
 	route->ends = tcp->fin || tcp->rst;
 	return true;
@@ -154,17 +172,19 @@ static __always_inline bool weir_forwardable(struct xdp_md *ctx, const struct we
 	protocol = weir_ethernet_protocol(ethernet);
 	if (protocol == bpf_htons(ETH_P_IP)) {
 		if (!weir_plain4(ip, end, route) ||
-		    !weir_plain_transport(ip + sizeof(struct iphdr), end, route))
+		    !weir_plain_transport(ip + sizeof(struct iphdr), end,
+					  route->ip_bytes - sizeof(struct iphdr), IPPROTO_ICMP, route))
 			return false;
 	} else if (protocol == bpf_htons(ETH_P_IPV6)) {
 		if (!weir_plain6(ip, end, route) ||
-		    !weir_plain_transport(ip + sizeof(struct ipv6hdr), end, route))
+		    !weir_plain_transport(ip + sizeof(struct ipv6hdr), end,
+					  route->ip_bytes - sizeof(struct ipv6hdr), IPPROTO_ICMPV6, route))
 			return false;
 	} else {
 		return false;
 	}
 	after = end - ip;
-	/* What follows the IP packet would be forwarded and not charged; the stack cuts it off. */
+	/* A little that follows the IP packet is padding, which is cut off (rewrite.h); more is unusual. */
 	if (route->ip_bytes != after && (route->ip_bytes > after || after > WEIR_PADDED_BYTES))
 		return false;
 	route->fib.tot_len = route->ip_bytes;

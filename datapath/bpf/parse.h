@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From a frame to one IP address: Ethernet, up to two VLAN tags in the packet (another one may be in
+ * From a frame to one IP address: Ethernet, up to eight VLAN tags in the packet (another one may be in
  * the skb), PPPoE session, IPv4 or IPv6. Only addresses classify, so IPv6 extension headers, IPv4
  * options and fragments need no walking: every fragment carries both addresses.
+ *
+ * What the stack reads has to be read here as well, or a customer can send what has no class: it takes off any number
+ * of tags of VID 0, and in a PPPoE session it takes a protocol field of one byte and any version and code.
+ * What is behind more tags is found by a function of its own (weir_tc.bpf.c), so that plain frames do not pay for it.
  */
 #ifndef WEIR_BPF_PARSE_H
 #define WEIR_BPF_PARSE_H
@@ -14,11 +18,13 @@
 #include "weir/abi.h"
 
 #define WEIR_OK (-1) /* else: enum weir_reason */
-#define WEIR_VLAN_TAGS 2
+#define WEIR_VLAN_TAGS 2 /* in the common case */
+#define WEIR_VLAN_TAGS_MAX 8
 #define WEIR_PPP_IP 0x0021
 #define WEIR_PPP_IPV6 0x0057
-/* Ethernet, two tags, PPPoE and PPP, IPv6: all that is ever read. */
-#define WEIR_HEADERS_MAX (14 + 8 + 8 + 40)
+#define WEIR_PPP_CONTROL 0x4000 /* from here on: what sets a session up (RFC 1661, 2) */
+/* Ethernet, tags, PPPoE and PPP, IPv6: all that is ever read. */
+#define WEIR_HEADERS_MAX (14 + 4 * WEIR_VLAN_TAGS_MAX + 8 + 40)
 
 enum weir_end { WEIR_SOURCE, WEIR_DESTINATION };
 
@@ -87,21 +93,32 @@ static __always_inline int weir_parse_ip(void *data, void *end, __be16 protocol,
 	return WEIR_NOT_IP;
 }
 
+/* The protocol of a session's data, which has one byte if that is odd; `length`: of the field. */
+static __always_inline __u16 weir_ppp_protocol(__be16 field, __u32 *length)
+{
+	__u16 protocol = bpf_ntohs(field);
+
+	*length = protocol & 0x0100 ? 1 : 2;
+	return *length == 1 ? protocol >> 8 : protocol;
+}
+
+/* As the kernel's pppoe_rcv and ppp_decompress_proto, which look at neither version nor code. */
 static __always_inline int weir_parse_pppoe(void *data, void *end, enum weir_end which,
 					    struct weir_packet *packet)
 {
 	struct weir_pppoe_header *pppoe = data + packet->l3_offset;
+	__u32 length;
+	__u16 protocol;
 
 	if ((void *)(pppoe + 1) > end)
 		return WEIR_SHORT;
-	if (pppoe->version_type != 0x11 || pppoe->code)
-		return WEIR_BAD_HEADER;
-	packet->l3_offset += sizeof(*pppoe);
-	if (pppoe->protocol == bpf_htons(WEIR_PPP_IP))
+	protocol = weir_ppp_protocol(pppoe->protocol, &length);
+	packet->l3_offset += offsetof(struct weir_pppoe_header, protocol) + length;
+	if (protocol == WEIR_PPP_IP)
 		return weir_parse_ipv4(data + packet->l3_offset, end, which, packet);
-	if (pppoe->protocol == bpf_htons(WEIR_PPP_IPV6))
+	if (protocol == WEIR_PPP_IPV6)
 		return weir_parse_ipv6(data + packet->l3_offset, end, which, packet);
-	return WEIR_NOT_IP;
+	return protocol < WEIR_PPP_CONTROL ? WEIR_UNREADABLE : WEIR_NOT_IP;
 }
 
 /* In one load: `struct ethhdr` is packed, and the compiler would take its bytes. */
@@ -113,6 +130,15 @@ static __always_inline __be16 weir_ethernet_protocol(const struct ethhdr *ethern
 static __always_inline bool weir_is_vlan(__be16 protocol)
 {
 	return protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
+}
+
+/* What `protocol` says is at packet->l3_offset. */
+static __always_inline int weir_parse_inner(void *data, void *end, __be16 protocol, enum weir_end which,
+					    struct weir_packet *packet)
+{
+	if (protocol == bpf_htons(ETH_P_PPP_SES))
+		return weir_parse_pppoe(data, end, which, packet);
+	return weir_parse_ip(data, end, protocol, which, packet);
 }
 
 /* An Ethernet frame from `data`. Returns WEIR_OK with the address at `which` end, or the reason. */
@@ -139,9 +165,7 @@ static __always_inline int weir_parse_ethernet(void *data, void *end, enum weir_
 	}
 	if (weir_is_vlan(protocol))
 		return WEIR_DEEP_TAGS;
-	if (protocol == bpf_htons(ETH_P_PPP_SES))
-		return weir_parse_pppoe(data, end, which, packet);
-	return weir_parse_ip(data, end, protocol, which, packet);
+	return weir_parse_inner(data, end, protocol, which, packet);
 }
 
 #endif

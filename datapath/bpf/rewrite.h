@@ -73,6 +73,15 @@ static __always_inline void weir_set_address(void *to, const void *address)
 	words[2] = from[2];
 }
 
+/* The stack cuts off what follows the IP packet; a device pads what is then too short for the wire, with zeros. */
+static __always_inline bool weir_cut_padding(struct xdp_md *ctx, __u32 ip_bytes)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__s64 more = end - data - (__s64)(sizeof(struct ethhdr) + ip_bytes);
+
+	return !more || !bpf_xdp_adjust_tail(ctx, -more);
+}
+
 static __always_inline bool weir_rewrite(struct xdp_md *ctx, const struct weir_route *route)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;

@@ -24,11 +24,18 @@
 
 #define WEIR_OWNER_HOST 0x80000000U
 
-struct weir_waiting {
-	struct weir_pace *pace;
+/* A class that a packet is charged to. */
+struct weir_payer {
 	struct weir_line *line;
 	struct weir_subqueue *subqueue; /* NULL: the class has none */
-	__u32 index; /* of the line */
+	__u32 index; /* of the line; 0 = nobody */
+};
+
+struct weir_waiting {
+	struct weir_pace *pace;
+	struct weir_payer payer; /* whose packet it is; of two, the one who holds it back */
+	__u32 other; /* line of the other end, if both are customers; 0 = it is not */
+	__u32 other_host; /* its sub-queue */
 	__u16 ecn;
 	__u16 l3_offset;
 	__u32 segments;
@@ -41,66 +48,6 @@ struct weir_owner {
 	__u64 cost;
 	__u32 id;
 };
-
-/* Take back a charge, for a packet that does not leave after all. Exact: an idle clock was pulled up before it
- * was charged, and is there again. */
-static __always_inline void weir_refund_line(struct weir_line *line, __u32 bytes)
-{
-	__u64 cost_tk = weir_cost_tk(*(volatile __u64 *)&line->cost, bytes);
-
-	if (cost_tk)
-		__sync_fetch_and_sub(&line->clock_tk, cost_tk);
-}
-
-__noinline int weir_refund(__u32 index, __u32 bytes)
-{
-	for (int level = 0; level < WEIR_LEVELS && index; level++) {
-		struct weir_line *line = weir_line(index), *shared;
-
-		if (!line)
-			break;
-		weir_refund_line(line, bytes);
-		shared = line->shared ? weir_line(line->shared) : NULL;
-		if (shared)
-			weir_refund_line(shared, bytes);
-		index = line->parent;
-	}
-	return 0;
-}
-
-/* As weir_enter, for classes with sub-queues. */
-__noinline int weir_enter_called(__u32 index, struct weir_pace *pace)
-{
-	struct weir_line *line = weir_line(index);
-
-	return pace && line ? weir_enter(line, pace) : WEIR_OVER_LIMIT;
-}
-
-static __always_inline void weir_charge_level(struct weir_line *line, __u32 index, int level,
-					      struct weir_pace *pace)
-{
-	if (level)
-		weir_enter_ancestor(line, index, pace, false);
-	else
-		weir_charge_line(line, pace);
-}
-
-/* Charge a line and all above it whatever their limits: for a packet that passes over them. */
-__noinline int weir_charge(__u32 index, struct weir_pace *pace)
-{
-	for (int level = 0; level < WEIR_LEVELS && index && pace; level++) {
-		struct weir_line *line = weir_line(index), *shared;
-
-		if (!line)
-			break;
-		weir_charge_level(line, index, level, pace);
-		shared = line->shared ? weir_line(line->shared) : NULL;
-		if (shared)
-			weir_charge_level(shared, line->shared, level, pace);
-		index = line->parent;
-	}
-	return 0;
-}
 
 /* Ticks per byte of the line or, if it has no limit of its own, of the nearest above that has one. */
 __noinline __u64 weir_limiting_cost(__u32 index)
@@ -119,9 +66,9 @@ __noinline __u64 weir_limiting_cost(__u32 index)
 
 static __always_inline void weir_owner_of(const struct weir_waiting *wait, struct weir_owner *owner)
 {
-	const struct weir_subqueue *subqueue = wait->subqueue;
+	const struct weir_subqueue *subqueue = wait->payer.subqueue;
 
-	owner->id = wait->index;
+	owner->id = wait->payer.index;
 	owner->backlog = NULL;
 	owner->cost = 0;
 	if (subqueue && subqueue->host) {
@@ -130,9 +77,9 @@ static __always_inline void weir_owner_of(const struct weir_waiting *wait, struc
 		owner->cost = subqueue->row->cost;
 	}
 	if (!owner->backlog)
-		owner->backlog = bpf_map_lookup_elem(&weir_waits, &wait->index);
+		owner->backlog = bpf_map_lookup_elem(&weir_waits, &wait->payer.index);
 	if (!owner->cost)
-		owner->cost = weir_limiting_cost(wait->index);
+		owner->cost = weir_limiting_cost(wait->payer.index);
 }
 
 /* Whether a line, or one above it, is more than twice its limit ahead: not even sparse flows pass there. */
@@ -151,16 +98,31 @@ __noinline int weir_far_over(__u32 index, __u64 now_tk)
 	return false;
 }
 
-static __always_inline void weir_set_departure(struct __sk_buff *skb, struct weir_line *line,
+static __always_inline void weir_set_departure(struct __sk_buff *skb, const struct weir_waiting *wait,
 					       __u64 departure_ns)
 {
-	weir_hold(line, departure_ns);
+	struct weir_line *other = weir_line_of(wait->other);
+
+	if (wait->payer.line)
+		weir_hold(wait->payer.line, departure_ns);
+	if (other)
+		weir_hold(other, departure_ns);
 	/* A local TCP sender paces by itself: the later of both. */
 	if (skb->tstamp_type == BPF_SKB_TSTAMP_DELIVERY_MONO && skb->tstamp >= departure_ns)
 		return;
 	/* The helper knows IP alone; what is inside a PPPoE session or behind a tag in the packet has its time in the same place. */
 	if (bpf_skb_set_tstamp(skb, departure_ns, BPF_SKB_TSTAMP_DELIVERY_MONO))
 		skb->tstamp = departure_ns;
+}
+
+static __always_inline void weir_count_both(const struct weir_waiting *wait)
+{
+	struct weir_line *other = weir_line_of(wait->other);
+
+	if (wait->payer.line)
+		weir_count_sent(wait->payer.line, wait->segments, wait->ip_bytes);
+	if (other)
+		weir_count_sent(other, wait->segments, wait->ip_bytes);
 }
 
 /* Not before the flow's own packet before it. */
@@ -171,23 +133,44 @@ static __always_inline void weir_send_sparse(struct __sk_buff *skb, struct weir_
 
 	if (weir_after(flow->departure_tk, wait->pace->now_tk)) {
 		delay_ns = (flow->departure_tk - wait->pace->now_tk) >> WEIR_TICK_SHIFT;
-		weir_set_departure(skb, wait->line, flow->departure_tk >> WEIR_TICK_SHIFT);
+		weir_set_departure(skb, wait, flow->departure_tk >> WEIR_TICK_SHIFT);
 	}
-	weir_count_sent(wait->line, wait->segments, wait->ip_bytes);
-	weir_count_delay(&wait->index, delay_ns / 1000);
+	weir_count_both(wait);
+	weir_count_delay(&wait->payer.index, delay_ns / 1000);
+}
+
+/* Take back what the other end was charged, its sub-queue included. */
+static __noinline int weir_refund_other(__u32 index, __u32 host_index, __u32 bytes)
+{
+	struct weir_line *line = weir_line_of(index);
+	struct weir_subqueue subqueue = {};
+	__u32 row = line ? line->flags >> WEIR_LINE_ROW_SHIFT : 0;
+
+	weir_refund(index, bytes);
+	subqueue.row = row ? bpf_map_lookup_elem(&weir_subqueues, &row) : NULL;
+	if (!subqueue.row)
+		return 0;
+	subqueue.host = bpf_map_lookup_elem(&weir_hosts, &host_index);
+	if (subqueue.host && subqueue.host->key >> 32 != index)
+		subqueue.host = NULL;
+	subqueue.full_tk = subqueue.host ? &subqueue.host->full_tk : &subqueue.row->shared_tk;
+	weir_subqueue_refund(&subqueue, bytes);
+	return 0;
 }
 
 /* Counted at the class, also where it is a sub-queue's law that dropped: that is where readers look. */
 static __always_inline bool weir_drop_early(struct weir_waiting *wait)
 {
-	struct weir_backlog *of_class = bpf_map_lookup_elem(&weir_waits, &wait->index);
+	struct weir_backlog *of_class = bpf_map_lookup_elem(&weir_waits, &wait->payer.index);
 
-	weir_refund(wait->index, wait->pace->bytes);
-	if (wait->subqueue)
-		weir_subqueue_refund(wait->subqueue, wait->pace->bytes);
+	weir_refund(wait->payer.index, wait->pace->bytes);
+	if (wait->payer.subqueue)
+		weir_subqueue_refund(wait->payer.subqueue, wait->pace->bytes);
+	if (wait->other)
+		weir_refund_other(wait->other, wait->other_host, wait->pace->bytes);
 	if (of_class)
 		__sync_fetch_and_add(&of_class->early_packets, wait->segments);
-	weir_count_drop(&wait->index, wait->segments, wait->ip_bytes, false);
+	weir_count_drop(&wait->payer.index, wait->segments, wait->ip_bytes, false);
 	return false;
 }
 
@@ -221,27 +204,27 @@ static __noinline bool weir_wait(struct __sk_buff *skb, struct weir_waiting *wai
 	target_ns = weir_target_ns(owner.cost);
 	weir_note_delay(owner.backlog, now_tk >> WEIR_TICK_SHIFT, delay_ns, target_ns);
 	if (owner.id & WEIR_OWNER_HOST)
-		weir_note_at_class(wait->index, now_tk >> WEIR_TICK_SHIFT, delay_ns);
+		weir_note_at_class(wait->payer.index, now_tk >> WEIR_TICK_SHIFT, delay_ns);
 	fate = weir_fate(owner.backlog, wait->ecn, delay_ns, target_ns);
 	if (fate == WEIR_EARLY_DROP)
 		return weir_drop_early(wait);
 	if (flow)
 		flow->departure_tk = wait->pace->departure_tk;
-	weir_set_departure(skb, wait->line, wait->pace->departure_tk >> WEIR_TICK_SHIFT);
+	weir_set_departure(skb, wait, wait->pace->departure_tk >> WEIR_TICK_SHIFT);
 	if (fate == WEIR_MARK && bpf_skb_ecn_set_ce(skb) == 1)
-		weir_count_mark(&wait->index, wait->segments);
-	weir_count_sent(wait->line, wait->segments, wait->ip_bytes);
-	weir_count_delay(&wait->index, delay_ns / 1000);
+		weir_count_mark(&wait->payer.index, wait->segments);
+	weir_count_both(wait);
+	weir_count_delay(&wait->payer.index, delay_ns / 1000);
 	return true;
 }
 
-/* A packet of a class over its limit, not charged yet. Returns whether it is sparse: then it is charged and leaves. */
+/* A packet of a class over its limit, which is not charged yet. Returns whether it is sparse: then it is charged and leaves. */
 static __noinline bool weir_pass_over(struct __sk_buff *skb, struct weir_waiting *wait)
 {
 	struct weir_owner owner;
 	struct weir_flow_clock *flow;
 
-	if (weir_far_over(wait->index, wait->pace->now_tk))
+	if (weir_far_over(wait->payer.index, wait->pace->now_tk))
 		return false;
 	weir_owner_of(wait, &owner);
 	if (!owner.backlog)
@@ -250,9 +233,9 @@ static __noinline bool weir_pass_over(struct __sk_buff *skb, struct weir_waiting
 	if (!flow ||
 	    !weir_flow_is_sparse(flow, owner.backlog, wait->pace->now_tk, owner.cost, wait->pace->bytes))
 		return false;
-	weir_charge(wait->index, wait->pace);
-	if (wait->subqueue)
-		weir_subqueue_charge(wait->subqueue, wait->pace);
+	weir_charge(wait->payer.index, wait->pace);
+	if (wait->payer.subqueue)
+		weir_subqueue_charge(wait->payer.subqueue, wait->pace);
 	weir_send_sparse(skb, flow, wait);
 	return true;
 }

@@ -2,12 +2,13 @@
 /*
  * The paced path. Two programs on every routed port, by tcx links (clsact where there is no tcx):
  *
- *   weir_ingress  classifies upload by source address, before NAT rewrites it, and leaves the class in
- *                 the reserved bits of skb->mark (WEIR_MARK_MASK), which survive forwarding and NAT.
+ *   weir_ingress  drops what may not come in by the port (checks.h), classifies upload by source address, before
+ *                 NAT rewrites it, and leaves the class in the reserved bits of skb->mark (WEIR_MARK_MASK),
+ *                 which survive forwarding and NAT.
  *   weir_egress   finds the class: download by destination, which NAT has restored by then; else the
  *                 port's interface target, or that of the bridge whose member it is, if that yields to
  *                 its members; else the upload class in the mark. Then it charges the
- *                 class and everything above it and, by the port's mode, paces (departure time for
+ *                 class and everything above it, the sender's class as well where both ends have one (pace.h), and, by the port's mode, paces (departure time for
  *                 fq), polices (drops), or hands the packet to its HTB class.
  *
  * Maps: all pinned and owned by the loader; struct comments in weir/abi.h say who writes what.
@@ -26,190 +27,15 @@
 
 #include "weir/abi.h"
 
-#include "clock.h"
-#include "counters.h"
+#include "admit.h"
+#include "checks.h"
 #include "far.h"
 #include "hosts.h"
 #include "lookup.h"
-#include "parse.h"
+#include "pace.h"
 #include "ports.h"
-#include "round_trip.h"
+#include "read.h"
 #include "tagged.h"
-#include "totals.h"
-#include "wait.h"
-
-#define WEIR_NEXT (-1) /* TCX_NEXT and TC_ACT_UNSPEC */
-
-/* What a packet weighs. A GSO packet leaves as `segments` packets with headers of their own. */
-struct weir_weight {
-	__u32 segments;
-	__u32 ip_bytes;
-	__u32 l3_offset;
-};
-
-static __always_inline int weir_parse_once(struct __sk_buff *skb, const struct weir_port *port,
-					   enum weir_end which, struct weir_packet *packet)
-{
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-
-	if (!(port->roles & WEIR_ROLE_L3))
-		return weir_parse_ethernet(data, end, which, packet);
-	packet->l3_offset = 0;
-	return weir_parse_ip(data, end, skb->protocol, which, packet);
-}
-
-/* Headers may lie in fragments: then make them linear and look again. */
-static __always_inline int weir_parse(struct __sk_buff *skb, const struct weir_port *port,
-				      enum weir_end which, struct weir_packet *packet)
-{
-	int reason = weir_parse_once(skb, port, which, packet);
-	__u32 linear = skb->data_end - skb->data, wanted = skb->len;
-
-	if (reason != WEIR_SHORT || linear >= wanted)
-		return reason;
-	if (wanted > WEIR_HEADERS_MAX)
-		wanted = WEIR_HEADERS_MAX;
-	if (bpf_skb_pull_data(skb, wanted))
-		return WEIR_SHORT;
-	return weir_parse_once(skb, port, which, packet);
-}
-
-/* The qdisc layer sets wire_len to the length of all segments with their headers before this hook. */
-static __always_inline struct weir_weight weir_weigh(struct __sk_buff *skb, __u32 l3_offset)
-{
-	struct weir_weight weight = { .segments = 1, .l3_offset = l3_offset };
-	__u32 wire = skb->wire_len > skb->len ? skb->wire_len : skb->len;
-
-	if (skb->gso_segs > 1)
-		weight.segments = skb->gso_segs;
-	weight.ip_bytes = wire - weight.segments * l3_offset;
-	return weight;
-}
-
-static __always_inline __u32 weir_charged_bytes(const struct weir_weight *weight, __s32 overhead_bytes)
-{
-	__s64 bytes = weight->ip_bytes + (__s64)weight->segments * overhead_bytes;
-
-	if (bytes < 0)
-		return 0;
-	return bytes > WEIR_MAX_BYTES ? WEIR_MAX_BYTES : bytes;
-}
-
-static __noinline int weir_see_round_trip(struct __sk_buff *skb, __u32 index, __u32 l3_offset)
-{
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-
-	if (l3_offset <= WEIR_HEADERS_MAX)
-		weir_trip_see(index, data + l3_offset, end);
-	return 0;
-}
-
-/* What the functions of wait.h need, gathered only when one is called. */
-#define WEIR_WAITING                                                                                         \
-	((struct weir_waiting){ .pace = &pace,                                                               \
-				.line = line,                                                                \
-				.subqueue = subqueue,                                                        \
-				.index = index,                                                              \
-				.ecn = ecn,                                                                  \
-				.l3_offset = weight->l3_offset,                                              \
-				.segments = weight->segments,                                                \
-				.ip_bytes = weight->ip_bytes })
-
-/* `subqueue` is NULL at compile time for classes that have none. */
-static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-				     struct weir_line *line, __u32 ecn, const struct weir_weight *weight,
-				     struct weir_subqueue *subqueue, __u64 now_ns)
-{
-	bool paced = port->mode != WEIR_POLICE;
-	struct weir_pace pace = {
-		.now_tk = now_ns << WEIR_TICK_SHIFT,
-		.limit_mask = paced ? ~0ULL : 0,
-		.burst_min = port->burst_min,
-		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
-	};
-	enum weir_conformance conformance = WEIR_OVER_LIMIT;
-
-	if (weir_is_looked_at(index, pace.now_tk))
-		weir_see_round_trip(skb, index, weight->l3_offset);
-	if (!subqueue)
-		conformance = weir_enter(line, &pace);
-	else if (!weir_subqueue_over(subqueue, &pace))
-		conformance = weir_enter_called(index, &pace);
-	if (conformance != WEIR_CONFORMS) {
-		if (paced && weir_pass_over(skb, &WEIR_WAITING))
-			return WEIR_NEXT;
-		if (subqueue && subqueue->host)
-			__sync_fetch_and_add(&subqueue->host->drops, 1);
-		weir_count_drop(&index, weight->segments, weight->ip_bytes,
-				conformance == WEIR_ANCESTOR_OVER_LIMIT);
-		return TC_ACT_SHOT;
-	}
-	if (subqueue)
-		weir_depart_after(&pace, weir_subqueue_charge(subqueue, &pace));
-	if (paced && weir_after(pace.departure_tk, pace.now_tk))
-		return weir_wait(skb, &WEIR_WAITING) ? WEIR_NEXT : TC_ACT_SHOT;
-	weir_count_sent(line, weight->segments, weight->ip_bytes);
-	return WEIR_NEXT;
-}
-
-/* HTB holds the packet; only what both directions share is judged here. */
-static __always_inline int weir_hand_to_tree(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-					     struct weir_line *line, const struct weir_weight *weight)
-{
-	struct weir_pace pace = { .burst_min = port->burst_min };
-	struct weir_detail *detail;
-
-	if (weir_is_looked_at(index, bpf_ktime_get_coarse_ns() << WEIR_TICK_SHIFT))
-		weir_see_round_trip(skb, index, weight->l3_offset);
-	if (weir_has_totals()) {
-		pace.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT;
-		pace.bytes = weir_charged_bytes(weight, port->overhead_bytes);
-		if (!weir_charge_totals(index, &pace)) {
-			weir_count_drop(&index, weight->segments, weight->ip_bytes, true);
-			return TC_ACT_SHOT;
-		}
-	}
-	detail = bpf_map_lookup_elem(&weir_details, &index);
-	if (detail)
-		skb->priority = detail->htb_classid;
-	weir_count_sent(line, weight->segments, weight->ip_bytes);
-	return WEIR_NEXT;
-}
-
-/* In a function of its own for its stack. */
-static __noinline __u64 weir_host_mix_source(struct __sk_buff *skb, const struct weir_port *port,
-					     const struct weir_subqueues *subqueues)
-{
-	struct weir_packet source = {};
-
-	if (!port || !subqueues || weir_parse(skb, port, WEIR_SOURCE, &source) != WEIR_OK)
-		return 0;
-	return weir_host_mix(subqueues, &source) * WEIR_BY_SOURCE_FACTOR;
-}
-
-/* A class with sub-queues: the packet's host first. */
-static __noinline int weir_pace_host(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-				     const struct weir_packet *destination, const struct weir_weight *weight)
-{
-	struct weir_line *line = weir_line(index);
-	__u32 row = line ? line->flags >> WEIR_LINE_ROW_SHIFT : 0;
-	struct weir_subqueues *subqueues = bpf_map_lookup_elem(&weir_subqueues, &row);
-	struct weir_subqueue subqueue = {};
-	__u32 host = skb->tc_index;
-	__u64 mixed = 0;
-
-	if (!line || !subqueues)
-		return WEIR_NEXT;
-	if (!weir_host_is_of(host, index)) {
-		if (subqueues->key & WEIR_BY_DESTINATION)
-			mixed = weir_host_mix(subqueues, destination);
-		if (subqueues->key & WEIR_BY_SOURCE)
-			mixed ^= weir_host_mix_source(skb, port, subqueues);
-		host = weir_host_find(index, mixed, row);
-	}
-	weir_subqueue_at(&subqueue, subqueues, index, host, port->burst_min);
-	return weir_pace(skb, port, index, line, destination->ecn, weight, &subqueue, bpf_ktime_get_ns());
-}
 
 /* An upload's sub-queue by its source, which NAT is about to rewrite. */
 static __noinline __u32 weir_host_before_nat(__u32 index, const struct weir_packet *source)
@@ -230,11 +56,17 @@ static __noinline __u32 weir_classify_above(struct __sk_buff *skb, const struct 
 	return member ? weir_slot_above(weir_port_find(skb->ingress_ifindex, &place), member) : 0;
 }
 
-/* The line a leaving packet belongs to; 0 = none. */
+/* What the stack may route although it is not understood here: never to be let through without a class. */
+static __always_inline bool weir_is_unread(int reason)
+{
+	return reason == WEIR_DEEP_TAGS || reason == WEIR_UNREADABLE;
+}
+
+/* The line a leaving packet belongs to; 0 = none. `packet`: NULL at compile time if it could not be read. */
 static __always_inline __u32 weir_classify_egress(struct __sk_buff *skb, const struct weir_port *port,
 						  const struct weir_packet *packet)
 {
-	__u32 slot = weir_lookup(port, packet);
+	__u32 slot = packet ? weir_lookup(port, packet) : 0;
 
 	if (!slot)
 		slot = port->target_slot;
@@ -246,20 +78,46 @@ static __always_inline __u32 weir_classify_egress(struct __sk_buff *skb, const s
 	return slot ? slot * 2 + WEIR_UPLOAD : 0;
 }
 
-/* The class that the packet came to is a fork: look at both of its ends. Returns a line, 0 = none. */
-static __always_inline __u32 weir_classify_far(struct __sk_buff *skb, const struct weir_port *port,
-					       const struct weir_packet *packet)
+/* The class that the packet came to is a fork: look at both of its ends. Returns a line, 0 = none. In a function of its
+ * own for its stack: two packets, which clang 19 would keep beside all that pacing takes. Global, so that the verifier
+ * looks at it once. */
+__noinline __u32 weir_classify_far(struct __sk_buff *skb, const struct weir_port *port,
+				   const struct weir_packet *packet)
 {
-	struct weir_ends ends = { .destination = *packet };
+	struct weir_ends ends = {};
 	struct weir_port *from;
 	__u32 place;
 
-	if (weir_parse(skb, port, WEIR_SOURCE, &ends.source) != WEIR_OK)
+	if (!port || !packet || weir_parse(skb, port, WEIR_SOURCE, &ends.source) != WEIR_OK)
 		return 0;
+	ends.destination = *packet;
 	ends.destination_slot = weir_lookup(port, packet);
 	ends.mark_slot = (skb->mark & WEIR_MARK_SLOT) >> WEIR_MARK_SHIFT;
 	from = weir_port_find(skb->ingress_ifindex, &place);
 	return weir_choose(from, port, &ends);
+}
+
+/* A packet to a customer that has an upload class, or was unreadable. */
+static __always_inline bool weir_has_sender(struct __sk_buff *skb, __u32 index)
+{
+	return index & WEIR_DOWNLOAD && skb->mark & WEIR_MARK_SLOT;
+}
+
+/* The sender's line; 0 = there is none any more. */
+static __noinline __u32 weir_sender(struct __sk_buff *skb, const struct weir_port *port,
+				    const struct weir_packet *destination)
+{
+	__u32 slot = (skb->mark & WEIR_MARK_SLOT) >> WEIR_MARK_SHIFT, place;
+	struct weir_line *line = weir_line(slot * 2);
+
+	if (!port || !destination)
+		return 0;
+	if (line && line->flags & WEIR_LINE_FORK) {
+		slot = weir_choose_sender(weir_port_find(skb->ingress_ifindex, &place), port, slot,
+					  destination);
+		line = weir_line(slot * 2);
+	}
+	return slot && line && line->flags & WEIR_LINE_LIVE ? slot * 2 + WEIR_UPLOAD : 0;
 }
 
 /* Whether the packet has the tag of a VLAN interface whose program has dealt with it. */
@@ -292,28 +150,93 @@ static __noinline bool weir_is_shaped_above(struct __sk_buff *skb, const struct 
 	return above;
 }
 
+/* What the member found; what it could not read has been read here. */
+static __always_inline __u32 weir_slot_of_member(struct __sk_buff *skb)
+{
+	__u32 slot = (skb->mark & WEIR_MARK_SLOT) >> WEIR_MARK_SHIFT;
+
+	return slot == WEIR_SLOT_UNREAD ? 0 : slot;
+}
+
+/* Whether the stack would forward the packet. */
+static __noinline bool weir_is_forwarded(struct __sk_buff *skb, const struct weir_port *port)
+{
+	struct weir_packet destination = {};
+
+	return port && weir_parse(skb, port, WEIR_DESTINATION, &destination) == WEIR_OK &&
+	       weir_way_to(skb, &destination, port->ifindex) != WEIR_NO_WAY;
+}
+
+/* Of a port that does not take every source: the check that the packet fails, WEIR_CHECKS = none. `slot`: the source's. */
+static __noinline __u32 weir_failed_check(struct __sk_buff *skb, const struct weir_port *port,
+					  const struct weir_packet *source, __u32 slot)
+{
+	__u32 failed = WEIR_CHECKS;
+	enum weir_frame frame;
+
+	if (!port || !source || skb->pkt_type == WEIR_OTHERHOST)
+		return failed;
+	frame = weir_frame_is(skb, port);
+	if (frame == WEIR_OF_VLAN)
+		return failed;
+	if (weir_has_check(port, WEIR_ROLE_KNOWN) && !slot)
+		failed = WEIR_REFUSED;
+	else if (weir_has_check(port, WEIR_ROLE_STRICT | WEIR_ROLE_LOOSE) &&
+		 weir_comes_wrong(skb, port, source, frame == WEIR_OF_PORT))
+		failed = WEIR_WRONG_WAY;
+	return failed == WEIR_CHECKS || weir_is_forwarded(skb, port) ? failed : WEIR_CHECKS;
+}
+
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
 	struct weir_packet packet = {};
 	struct weir_port *port;
-	__u32 place, slot;
+	__u32 place, slot, failed;
+	int reason;
 
 	port = weir_port_find(skb->ifindex, &place);
 	if (!port || !(port->roles & WEIR_ROLE_CLASSIFY))
 		return WEIR_NEXT;
 	slot = 0;
-	if (weir_parse(skb, port, WEIR_SOURCE, &packet) == WEIR_OK) {
+	reason = weir_parse(skb, port, WEIR_SOURCE, &packet);
+	if (reason == WEIR_OK) {
 		slot = weir_lookup(port, &packet);
 		if (!slot && port->more_roles & WEIR_ROLE_YIELDS >> WEIR_MORE_ROLES_SHIFT)
-			slot = (skb->mark & WEIR_MARK_SLOT) >> WEIR_MARK_SHIFT; /* the member's */
+			slot = weir_slot_of_member(skb);
 		if (!slot)
 			slot = port->target_slot;
+		if (weir_is_impossible(&packet) && skb->pkt_type != WEIR_OTHERHOST)
+			return weir_refuse(skb, place, WEIR_IMPOSSIBLE_SOURCE);
+		failed =
+			weir_may_fail(port, slot) ? weir_failed_check(skb, port, &packet, slot) : WEIR_CHECKS;
+		if (failed != WEIR_CHECKS)
+			return weir_refuse(skb, place, failed);
+	} else if (weir_is_unread(reason)) {
+		slot = port->target_slot ?: WEIR_SLOT_UNREAD;
 	}
 	skb->mark = (skb->mark & ~WEIR_MARK_MASK) | slot << WEIR_MARK_SHIFT;
 	if (slot && port->roles & WEIR_ROLE_HOSTS)
 		skb->tc_index = weir_host_before_nat(slot * 2 + WEIR_UPLOAD, &packet);
 	return WEIR_NEXT;
+}
+
+/* `index`: of the line that is not there, or nobody's; `reason`: of weir_parse. */
+static __noinline int weir_has_no_class(struct __sk_buff *skb, const struct weir_port *port, __u32 place,
+					__u32 index, int reason)
+{
+	bool unread = weir_is_unread(reason);
+
+	if (reason == WEIR_OK)
+		reason = index ? WEIR_STALE_CLASS : WEIR_NO_CLASS;
+	if (index == WEIR_SLOT_UNREAD * 2 && !unread) {
+		reason = WEIR_UNREADABLE;
+		unread = true;
+	}
+	if (reason == WEIR_NO_CLASS && !weir_admit_unknown(skb, port, place))
+		return TC_ACT_SHOT;
+	weir_port_count(place, reason, skb->len);
+	return unread ? TC_ACT_SHOT : WEIR_NEXT;
 }
 
 SEC("tc")
@@ -323,7 +246,7 @@ int weir_egress(struct __sk_buff *skb)
 	struct weir_weight weight;
 	struct weir_port *port;
 	struct weir_line *line;
-	__u32 place, index;
+	__u32 place, index, sender = 0;
 	__u64 now_ns;
 	int reason;
 
@@ -334,11 +257,14 @@ int weir_egress(struct __sk_buff *skb)
 	    (!(port->roles & WEIR_ROLE_SHAPE) || weir_is_shaped_above(skb, port)))
 		return WEIR_NEXT;
 	reason = weir_parse(skb, port, WEIR_DESTINATION, &packet);
-	if (reason != WEIR_OK) {
+	if (reason == WEIR_OK) {
+		index = weir_classify_egress(skb, port, &packet);
+	} else if (weir_is_unread(reason)) {
+		index = weir_classify_egress(skb, port, NULL);
+	} else {
 		weir_port_count(place, reason, skb->len);
 		return WEIR_NEXT;
 	}
-	index = weir_classify_egress(skb, port, &packet);
 	line = weir_line_of(index);
 	if (line)
 		weir_fetch(line);
@@ -348,16 +274,30 @@ int weir_egress(struct __sk_buff *skb)
 		index = weir_classify_far(skb, port, &packet);
 		line = weir_line_of(index);
 	}
-	if (!line || !(line->flags & WEIR_LINE_LIVE)) {
-		weir_port_count(place, index ? WEIR_STALE_CLASS : WEIR_NO_CLASS, skb->len);
-		return WEIR_NEXT;
+	if (weir_has_sender(skb, index)) {
+		if (reason == WEIR_OK && (skb->mark & WEIR_MARK_SLOT) == WEIR_SLOT_UNREAD << WEIR_MARK_SHIFT)
+			return weir_has_no_class(skb, port, place, WEIR_SLOT_UNREAD * 2, reason);
+		sender = weir_sender(skb, port, &packet);
 	}
+	if (sender && (!line || !(line->flags & WEIR_LINE_LIVE))) {
+		index = sender;
+		line = weir_line(sender);
+		sender = 0;
+	}
+	if (!line || !(line->flags & WEIR_LINE_LIVE))
+		return weir_has_no_class(skb, port, place, index, reason);
 	weight = weir_weigh(skb, packet.l3_offset);
+	weight.now_ns = now_ns;
+	weight.sender = sender;
+	if (sender && port->mode == WEIR_HTB)
+		weight.now_ns = bpf_ktime_get_ns();
+	if (sender && !weir_enter_sender(skb, port, &packet, &weight))
+		return TC_ACT_SHOT;
 	if (port->mode == WEIR_HTB)
 		return weir_hand_to_tree(skb, port, index, line, &weight);
-	if (line->flags & WEIR_LINE_SUBQUEUES)
-		return weir_pace_host(skb, port, index, &packet, &weight);
-	return weir_pace(skb, port, index, line, packet.ecn, &weight, NULL, now_ns);
+	if (sender || line->flags & WEIR_LINE_SUBQUEUES)
+		return weir_pace_payers(skb, port, index, &packet, &weight);
+	return weir_pace(skb, port, index, line, packet.ecn, &weight);
 }
 
 char LICENSE[] SEC("license")

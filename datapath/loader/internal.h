@@ -3,6 +3,7 @@
 #ifndef WEIR_INTERNAL_H
 #define WEIR_INTERNAL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,9 @@ enum weir_map {
 	WEIR_MAP_FAR,
 	WEIR_MAP_TRIPS,
 	WEIR_MAP_HOST_NAMES,
+	WEIR_MAP_SOURCES,
+	WEIR_MAP_USED,
+	WEIR_MAP_CHECKS,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };
@@ -68,13 +72,26 @@ struct weir {
 	size_t map_bytes[WEIR_MAPS];
 	bool lookups_resting, lookups_used; /* tables and tree are not mapped; were used since weir_rest */
 	int program_fd[WEIR_PROGRAMS];
-	int (*link_fd)[WEIR_PROGRAMS]; /* by port place; held only without pins */
+	uint32_t program_id[WEIR_PROGRAMS];
+	int (*link_fd)[WEIR_PROGRAMS]; /* by port place; -1 = none */
+	/* Of ports, links and pins: the guard looks after them while another thread uses the handle. */
+	pthread_mutex_t hooks;
+	struct weir_port *meant; /* the port table as this process left it (guard.c) */
+	uint32_t records_mended; /* since the guard told of it */
+	pthread_mutex_t classes; /* held while classes are written */
+	uint64_t *digests; /* by line: of what was written to it, 0 = nobody's */
+	uint32_t digests_end; /* no line from here on was ever written */
+	uint32_t next_digest; /* where the guard's next look begins */
+	const struct weir_controller *controller; /* who lends rates, if anybody */
+	uint32_t *devices; /* by port place: the index in the device map, 0 = none */
 	bool no_tcx, no_flow;
 	char flow_reason[160]; /* why the fast path cannot ask the flow table; empty when it can */
 	struct weir_table table[2]; /* v4, v6 */
 	struct weir_tree tree;
 	uint32_t length_count[129]; /* v6 prefixes by length */
+	uint32_t classes_generation; /* counts changes of classes, for the share controller */
 	uint32_t subqueues_used, subqueues_next; /* rows; where to look for a free one */
+	struct weir_refused *refused; /* NULL: not watched */
 	bool lengths_retired; /* the inactive list may still be read */
 };
 
@@ -117,6 +134,7 @@ void weir_list_free(struct weir_list *list);
 extern const char *const weir_map_names[WEIR_MAPS];
 int weir_maps_open(struct weir *weir, const struct weir_options *options, bool *reused);
 void weir_maps_close(struct weir *weir);
+int weir_pins_mend(struct weir *weir, uint32_t *mended); /* of the maps, and the folder itself */
 int weir_pin_path(const struct weir *weir, const char *name, char *path, size_t size);
 void weir_unpin(const struct weir *weir, const char *name);
 
@@ -132,6 +150,11 @@ static inline uint64_t weir_cost_of(uint64_t rate_bps)
 #define WEIR_TIME_TO_NS(time) ((uint64_t)(time) << WEIR_TIME_SHIFT >> WEIR_TICK_SHIFT)
 #define WEIR_TIME_MAX_NS WEIR_TIME_TO_NS(UINT32_MAX)
 
+/* refused.c */
+void weir_refused_close(struct weir *weir);
+int weir_refused_fd(struct weir *weir); /* of the program; the caller closes it */
+uint64_t weir_refused_at(struct weir *weir, uint32_t place);
+
 /* subqueues.c */
 void weir_subqueues_open(struct weir *weir);
 void weir_round_trips_clear(struct weir *weir, uint32_t line);
@@ -144,8 +167,17 @@ void weir_host_name(struct weir *weir, uint64_t key, uint32_t index, struct weir
 
 uint32_t weir_hosts_busy(struct weir *weir); /* sub-queues without their whole credit */
 
+/* ports.c */
+bool weir_is_program_of(enum weir_program program, uint32_t roles);
+
+/* guard.c; the caller holds `hooks` */
+void weir_records_mend(struct weir *weir); /* those that are not as this process left them */
+void weir_records_keep(struct weir *weir); /* they are as they are meant to be now */
+
 /* programs.c */
+extern const char *const weir_program_names[WEIR_PROGRAMS];
 int weir_programs_open(struct weir *weir, bool reused, bool *replaced);
+int weir_program_pins_mend(struct weir *weir, uint32_t *mended);
 
 static inline uint32_t weir_port_place(struct weir *weir, const struct weir_port *port)
 {
@@ -154,9 +186,21 @@ static inline uint32_t weir_port_place(struct weir *weir, const struct weir_port
 
 /* links.c */
 uint32_t weir_role_of(enum weir_program program);
-bool weir_link_alive(struct weir *weir, const struct weir_port *port, enum weir_program program);
+enum weir_link_state {
+	WEIR_LINK_RIGHT,
+	WEIR_LINK_BEHIND, /* another program runs first, and may end the chain */
+	WEIR_LINK_OTHER_PROGRAM,
+	WEIR_LINK_DETACHED,
+	WEIR_LINK_NO_DEVICE,
+};
+
+void weir_links_take(struct weir *weir);
+enum weir_link_state weir_link_state(struct weir *weir, const struct weir_port *port,
+				     enum weir_program program);
+bool weir_link_is_pinned(struct weir *weir, const struct weir_port *port, enum weir_program program);
+int weir_link_pin(struct weir *weir, const struct weir_port *port, enum weir_program program);
 int weir_link_attach(struct weir *weir, struct weir_port *port, enum weir_program program);
-void weir_link_detach(struct weir *weir, struct weir_port *port, enum weir_program program);
+void weir_link_detach(struct weir *weir, const struct weir_port *port, enum weir_program program);
 /* Whether packets of the fast path may go there. */
 int weir_device_set(struct weir *weir, const struct weir_port *port, bool present);
 int weir_links_update(struct weir *weir); /* make every link run program_fd[] */
@@ -201,6 +245,13 @@ static inline uint32_t weir_leaf(uint32_t slot, uint32_t length)
 }
 
 /* classes.c */
+int weir_classes_open(struct weir *weir);
+struct weir_guard;
+void weir_classes_guard(struct weir *weir, struct weir_guard *out); /* a part of them at a time */
+
+/* guard.c */
+void weir_guard_tell(struct weir_guard *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 void weir_totals_count(struct weir *weir);
 
 /* prefixes.c */

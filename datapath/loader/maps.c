@@ -39,6 +39,9 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_FAR] = "weir_far",
 	[WEIR_MAP_TRIPS] = "weir_trips",
 	[WEIR_MAP_HOST_NAMES] = "weir_host_names",
+	[WEIR_MAP_SOURCES] = "weir_sources",
+	[WEIR_MAP_USED] = "weir_used",
+	[WEIR_MAP_CHECKS] = "weir_checks",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -94,6 +97,12 @@ static uint32_t value_size(enum weir_map map)
 		return sizeof(struct weir_round_trips);
 	case WEIR_MAP_HOST_NAMES:
 		return sizeof(struct weir_host_name);
+	case WEIR_MAP_SOURCES:
+		return sizeof(struct weir_sources);
+	case WEIR_MAP_USED:
+		return sizeof(struct weir_used);
+	case WEIR_MAP_CHECKS:
+		return sizeof(struct weir_check_counters);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -120,6 +129,7 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 		return meta->v4_units;
 	case WEIR_MAP_PORTS:
 	case WEIR_MAP_PORT_COUNTERS:
+	case WEIR_MAP_CHECKS:
 	case WEIR_MAP_DEVICES:
 		return WEIR_PORTS;
 	case WEIR_MAP_UP:
@@ -139,6 +149,8 @@ static enum bpf_map_type map_type(enum weir_map map)
 {
 	if (map == WEIR_MAP_PORT_COUNTERS || map == WEIR_MAP_QUANTA)
 		return BPF_MAP_TYPE_PERCPU_ARRAY;
+	if (map == WEIR_MAP_CHECKS)
+		return BPF_MAP_TYPE_PERCPU_HASH;
 	if (map == WEIR_MAP_FAR)
 		return BPF_MAP_TYPE_LPM_TRIE;
 	return map == WEIR_MAP_DEVICES ? BPF_MAP_TYPE_DEVMAP : BPF_MAP_TYPE_ARRAY;
@@ -185,7 +197,7 @@ static int create_map(enum weir_map map, const struct weir_meta *meta)
 	uint32_t key_size = map == WEIR_MAP_FAR ? sizeof(struct weir_far_key) : sizeof(uint32_t);
 	int fd;
 
-	if (map == WEIR_MAP_FAR)
+	if (map == WEIR_MAP_FAR || map == WEIR_MAP_CHECKS)
 		options.map_flags = BPF_F_NO_PREALLOC;
 	fd = bpf_map_create(map_type(map), weir_map_names[map], key_size, value_size(map),
 			    entry_count(map, meta), &options);
@@ -217,6 +229,17 @@ static int map_memory(struct weir *weir, enum weir_map map, const struct weir_me
 	return 0;
 }
 
+static int make_map(struct weir *weir, enum weir_map map, const struct weir_meta *meta)
+{
+	int error;
+
+	weir->map_fd[map] = create_map(map, meta);
+	error = weir->map_fd[map] < 0 ? weir->map_fd[map] : map_memory(weir, map, meta);
+	if (map == WEIR_MAP_SOURCES && !error) /* any may be the router's until somebody tells */
+		memset(weir->map[map], 0xff, sizeof(struct weir_sources));
+	return error;
+}
+
 static int pin_map(struct weir *weir, enum weir_map map)
 {
 	char path[512];
@@ -235,8 +258,7 @@ static int create_maps(struct weir *weir, const struct weir_options *options)
 	int error = plan_meta(options, &meta);
 
 	for (enum weir_map map = 0; map < WEIR_MAPS && !error; map++) {
-		weir->map_fd[map] = create_map(map, &meta);
-		error = weir->map_fd[map] < 0 ? weir->map_fd[map] : map_memory(weir, map, &meta);
+		error = make_map(weir, map, &meta);
 		if (map == WEIR_MAP_META && !error)
 			*weir_meta(weir) = meta;
 		if (weir->pin_dir && !error)
@@ -278,17 +300,8 @@ static bool is_missing(const struct weir *weir, enum weir_map map)
 {
 	char path[512];
 
-	return (map == WEIR_MAP_TRIPS || map == WEIR_MAP_HOST_NAMES) &&
+	return map >= WEIR_MAP_TRIPS && map < WEIR_MAP_META &&
 	       !weir_pin_path(weir, weir_map_names[map], path, sizeof(path)) && access(path, F_OK);
-}
-
-static int add_map(struct weir *weir, enum weir_map map, const struct weir_meta *meta)
-{
-	int error;
-
-	weir->map_fd[map] = create_map(map, meta);
-	error = weir->map_fd[map] < 0 ? weir->map_fd[map] : map_memory(weir, map, meta);
-	return error ?: pin_map(weir, map);
 }
 
 static int take_maps(struct weir *weir)
@@ -303,7 +316,8 @@ static int take_maps(struct weir *weir)
 		return weir_fail(EPROTO, "the maps pinned in %s are of ABI %u, this build needs %u",
 				 weir->pin_dir, meta->abi, WEIR_ABI);
 	for (enum weir_map map = 0; map < WEIR_MAP_META && !error; map++)
-		error = is_missing(weir, map) ? add_map(weir, map, meta) : take_map(weir, map, meta);
+		error = is_missing(weir, map) ? make_map(weir, map, meta) ?: pin_map(weir, map) :
+						take_map(weir, map, meta);
 	return error;
 }
 
@@ -316,11 +330,29 @@ static int lock_pins(struct weir *weir)
 		return weir_fail(errno, "%s cannot be made: %s", weir->pin_dir, strerror(errno));
 	if (statfs(weir->pin_dir, &where) || where.f_type != BPF_FS_MAGIC)
 		return weir_fail(EINVAL, "%s is not on a BPF file system", weir->pin_dir);
+	if (weir->lock_fd >= 0) /* of the folder that was here before */
+		close(weir->lock_fd);
 	weir->lock_fd = open(weir->pin_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (weir->lock_fd < 0 || flock(weir->lock_fd, LOCK_EX | LOCK_NB))
 		return weir_fail(errno == EWOULDBLOCK ? EBUSY : errno, "%s is in use by another process",
 				 weir->pin_dir);
 	return 0;
+}
+
+int weir_pins_mend(struct weir *weir, uint32_t *mended)
+{
+	int error = access(weir->pin_dir, F_OK) ? lock_pins(weir) : 0;
+
+	for (enum weir_map map = 0; map < WEIR_MAPS && !error; map++) {
+		char path[512];
+
+		error = weir_pin_path(weir, weir_map_names[map], path, sizeof(path));
+		if (error || !access(path, F_OK))
+			continue;
+		error = pin_map(weir, map);
+		*mended += !error;
+	}
+	return error;
 }
 
 int weir_maps_open(struct weir *weir, const struct weir_options *options, bool *reused)

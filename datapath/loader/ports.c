@@ -16,7 +16,11 @@
 
 #include "internal.h"
 
-#define POLICE_BURST_NS 20000000ULL /* TCP at 20 ms round-trip time fills a policer with no less */
+/*
+ * Least bucket where the programs drop what does not conform. A TCP that lost its last packets is silent for its
+ * retransmission timeout, 200 ms at least and a round trip; what is less is lost to it each time (docs/adr/0012).
+ */
+#define POLICE_BURST_NS 300000000ULL
 
 static struct weir_port *port_by_index(struct weir *weir, uint32_t ifindex)
 {
@@ -52,7 +56,7 @@ static struct weir_port *port_free(struct weir *weir, uint32_t ifindex)
 }
 
 /* Frames of a VLAN interface come through the XDP program of the port below. */
-static bool is_program_of(enum weir_program program, uint32_t roles)
+bool weir_is_program_of(enum weir_program program, uint32_t roles)
 {
 	return roles & weir_role_of(program) && !(program == WEIR_FAST && roles & WEIR_ROLE_TAGGED);
 }
@@ -62,7 +66,7 @@ static int links_attach(struct weir *weir, struct weir_port *port, uint32_t role
 	int error = 0;
 
 	for (enum weir_program program = 0; program < WEIR_PROGRAMS && !error; program++) {
-		if (is_program_of(program, roles))
+		if (weir_is_program_of(program, roles))
 			error = weir_link_attach(weir, port, program);
 		else
 			weir_link_detach(weir, port, program);
@@ -107,6 +111,7 @@ static int tag_store(struct weir *weir, struct weir_port *port, const struct wei
 static void port_remove(struct weir *weir, struct weir_port *port)
 {
 	struct weir_port empty = {};
+	uint32_t place = weir_port_place(weir, port);
 
 	tag_remove(weir, port);
 	empty.tagged_place = port->tagged_place; /* another's */
@@ -115,6 +120,7 @@ static void port_remove(struct weir *weir, struct weir_port *port)
 		weir_link_detach(weir, port, program);
 	weir_publish(&port->ifindex, 0);
 	*port = empty;
+	bpf_map_delete_elem(weir->map_fd[WEIR_MAP_CHECKS], &place);
 }
 
 /* Whether frames have an Ethernet header; and the device's own address. */
@@ -151,6 +157,8 @@ static int check_spec(struct weir *weir, const struct weir_port_spec *spec)
 	if (spec->roles & WEIR_ROLE_TAGGED && (!spec->lower || !spec->tag || spec->tag > 4094))
 		return weir_fail(EINVAL, "%s: tag %u on interface index %u is not possible", spec->name,
 				 spec->tag, spec->lower);
+	if (spec->largest > UINT16_MAX)
+		return weir_fail(EINVAL, "%s: packets of %u bytes do not exist", spec->name, spec->largest);
 	if (spec->domain >= meta->domains)
 		return weir_fail(EINVAL, "%s: domain %u is above the capacity of %u", spec->name,
 				 spec->domain, meta->domains);
@@ -169,13 +177,26 @@ static void port_store(struct weir *weir, struct weir_port *port, const struct w
 	port->overhead_bytes = spec->overhead_bytes;
 	port->domain = spec->domain;
 	weir_publish(&port->target_slot, spec->target_slot);
-	weir_publish(&port->burst_min, spec->mode == WEIR_POLICE ? burst : 0);
+	/* Below HTB the totals are policed. */
+	weir_publish(&port->burst_min, spec->mode == WEIR_POLICE || spec->mode == WEIR_HTB ? burst : 0);
+	weir_publish(&port->largest, (uint16_t)spec->largest);
 	weir_publish(&port->above, spec->above);
 	weir_publish(&port->above_slot, spec->above_slot);
 	weir_publish(&port->more_roles, (uint8_t)(spec->roles >> WEIR_MORE_ROLES_SHIFT));
 	weir_publish(&port->mode, (uint8_t)spec->mode);
 	weir_publish(&port->roles, (uint8_t)(spec->roles | (l3 ? WEIR_ROLE_L3 : 0) | hosts));
 	weir_publish(&port->ifindex, ifindex);
+}
+
+/* The entry of the port's checks; one that is there stays. */
+static void checks_make(struct weir *weir, uint32_t place)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct weir_check_counters *zero = cpus > 0 ? calloc(cpus, sizeof(*zero)) : NULL;
+
+	if (zero)
+		bpf_map_update_elem(weir->map_fd[WEIR_MAP_CHECKS], &place, zero, BPF_NOEXIST);
+	free(zero);
 }
 
 static void port_clear_counters(struct weir *weir, uint32_t place)
@@ -188,7 +209,7 @@ static void port_clear_counters(struct weir *weir, uint32_t place)
 	free(zero);
 }
 
-int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
+static int attach(struct weir *weir, const struct weir_port_spec *spec)
 {
 	uint32_t ifindex = if_nametoindex(spec->name);
 	struct weir_port *port, *named;
@@ -210,6 +231,7 @@ int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
 				 ifindex);
 	if (is_new)
 		port_clear_counters(weir, weir_port_place(weir, port));
+	checks_make(weir, weir_port_place(weir, port));
 	port_store(weir, port, spec, ifindex);
 	error = tag_store(weir, port, spec) ?: links_attach(weir, port, spec->roles);
 	if (!error &&
@@ -222,14 +244,39 @@ int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
 	return error;
 }
 
+/* A change starts from what was meant, also when somebody else has written the table meanwhile. */
+static void begin(struct weir *weir)
+{
+	pthread_mutex_lock(&weir->hooks);
+	weir_records_mend(weir);
+}
+
+static void end(struct weir *weir)
+{
+	weir_records_keep(weir);
+	pthread_mutex_unlock(&weir->hooks);
+}
+
+int weir_attach(struct weir *weir, const struct weir_port_spec *spec)
+{
+	int error;
+
+	begin(weir);
+	error = attach(weir, spec);
+	end(weir);
+	return error;
+}
+
 int weir_detach(struct weir *weir, const char *ifname)
 {
-	struct weir_port *port = port_by_name(weir, ifname);
+	struct weir_port *port;
 
-	if (!port)
-		return weir_fail(ENOENT, "interface %s is not attached", ifname);
-	port_remove(weir, port);
-	return 0;
+	begin(weir);
+	port = port_by_name(weir, ifname);
+	if (port)
+		port_remove(weir, port);
+	end(weir);
+	return port ? 0 : weir_fail(ENOENT, "interface %s is not attached", ifname);
 }
 
 static void read_counters(struct weir *weir, uint32_t place, struct weir_port_spec *out)
@@ -250,7 +297,23 @@ static void read_counters(struct weir *weir, uint32_t place, struct weir_port_sp
 	free(counters);
 }
 
-int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
+static void read_checks(struct weir *weir, uint32_t place, struct weir_port_spec *out)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct weir_check_counters *counters = cpus > 0 ? calloc(cpus, sizeof(*counters)) : NULL;
+
+	if (counters && !bpf_map_lookup_elem(weir->map_fd[WEIR_MAP_CHECKS], &place, counters)) {
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			for (int check = 0; check < WEIR_CHECKS; check++) {
+				out->checked_packets[check] += counters[cpu].packets[check];
+				out->checked_bytes[check] += counters[cpu].bytes[check];
+			}
+		}
+	}
+	free(counters);
+}
+
+static uint32_t read_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 {
 	uint32_t count = 0;
 
@@ -269,32 +332,52 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 			.overhead_bytes = port->overhead_bytes,
 			.alive = 1,
 			.hook = port->hook,
-			.xdp = is_program_of(WEIR_FAST, port->roles),
+			.xdp = weir_is_program_of(WEIR_FAST, port->roles),
 			.tag = port->tag,
 			.tag_protocol = ntohs(port->tag_protocol),
 			.lower = port->lower,
 			.above = port->above,
 			.above_slot = port->above_slot,
+			.largest = port->largest,
 		};
 		memcpy(spec->name, port->name, sizeof(spec->name));
 		memcpy(spec->mac, port->mac, sizeof(spec->mac));
 		for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
-			if (is_program_of(program, port->roles) && !weir_link_alive(weir, port, program))
+			if (weir_is_program_of(program, port->roles) &&
+			    weir_link_state(weir, port, program) != WEIR_LINK_RIGHT)
 				spec->alive = 0;
+		spec->refused = weir_refused_at(weir, place);
 		read_counters(weir, place, spec);
+		read_checks(weir, place, spec);
 		count++;
 	}
 	return count;
 }
 
-int weir_destroy(struct weir *weir)
+int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 {
+	uint32_t count;
+
+	pthread_mutex_lock(&weir->hooks);
+	count = read_ports(weir, out, capacity);
+	pthread_mutex_unlock(&weir->hooks);
+	return (int)count;
+}
+
+static void remove_ports(struct weir *weir)
+{
+	begin(weir);
 	for (uint32_t place = 0; place < WEIR_PORTS; place++)
 		if (weir_port_table(weir)[place].ifindex)
 			port_remove(weir, &weir_port_table(weir)[place]);
-	weir_unpin(weir, "weir_ingress");
-	weir_unpin(weir, "weir_egress");
-	weir_unpin(weir, "weir_fast");
+	end(weir);
+}
+
+int weir_destroy(struct weir *weir)
+{
+	remove_ports(weir);
+	for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
+		weir_unpin(weir, weir_program_names[program]);
 	for (int map = WEIR_MAPS - 1; map >= 0; map--)
 		weir_unpin(weir, weir_map_names[map]);
 	if (weir->pin_dir && rmdir(weir->pin_dir) && errno != EBUSY && errno != ENOTEMPTY)

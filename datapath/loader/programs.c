@@ -21,7 +21,7 @@
 #include "weir_tc.skel.h"
 #include "weir_xdp.skel.h"
 
-static const char *const program_names[WEIR_PROGRAMS] = { "weir_ingress", "weir_egress", "weir_fast" };
+const char *const weir_program_names[WEIR_PROGRAMS] = { "weir_ingress", "weir_egress", "weir_fast" };
 
 static _Thread_local char verifier_words[160];
 
@@ -70,9 +70,9 @@ static int pin_program(struct weir *weir, enum weir_program program)
 	char fresh[512], path[512], name[64];
 	int error;
 
-	snprintf(name, sizeof(name), "%s-fresh", program_names[program]);
+	snprintf(name, sizeof(name), "%s-fresh", weir_program_names[program]);
 	error = weir_pin_path(weir, name, fresh, sizeof(fresh));
-	error = error ?: weir_pin_path(weir, program_names[program], path, sizeof(path));
+	error = error ?: weir_pin_path(weir, weir_program_names[program], path, sizeof(path));
 	if (error)
 		return error;
 	unlink(fresh);
@@ -89,13 +89,13 @@ static int load_object(struct weir *weir, struct bpf_object *object)
 		return weir_fail(-error, "the kernel refuses the programs: %s (%s)", strerror(-error),
 				 verifier_words);
 	for (enum weir_program i = 0; i < WEIR_PROGRAMS && !error; i++) {
-		struct bpf_program *program = bpf_object__find_program_by_name(object, program_names[i]);
+		struct bpf_program *program = bpf_object__find_program_by_name(object, weir_program_names[i]);
 
 		if (!program)
 			continue;
 		weir->program_fd[i] = fcntl(bpf_program__fd(program), F_DUPFD_CLOEXEC, 0);
 		if (weir->program_fd[i] < 0)
-			error = weir_fail(errno, "no descriptor for %s", program_names[i]);
+			error = weir_fail(errno, "no descriptor for %s", weir_program_names[i]);
 		else if (weir->pin_dir)
 			error = pin_program(weir, i);
 	}
@@ -181,13 +181,43 @@ static bool take_programs(struct weir *weir)
 	char path[512];
 
 	for (enum weir_program i = 0; i < WEIR_PROGRAMS; i++) {
-		if (weir_pin_path(weir, program_names[i], path, sizeof(path)))
+		if (weir_pin_path(weir, weir_program_names[i], path, sizeof(path)))
 			return false;
 		weir->program_fd[i] = bpf_obj_get(path);
 		if (weir->program_fd[i] < 0)
 			return false;
 	}
 	return true;
+}
+
+static int note_ids(struct weir *weir)
+{
+	for (enum weir_program i = 0; i < WEIR_PROGRAMS; i++) {
+		struct bpf_prog_info info = {};
+		uint32_t size = sizeof(info);
+
+		if (bpf_obj_get_info_by_fd(weir->program_fd[i], &info, &size))
+			return weir_fail(errno, "no information on %s: %s", weir_program_names[i],
+					 strerror(errno));
+		weir->program_id[i] = info.id;
+	}
+	return 0;
+}
+
+int weir_program_pins_mend(struct weir *weir, uint32_t *mended)
+{
+	int error = 0;
+
+	for (enum weir_program i = 0; i < WEIR_PROGRAMS && !error; i++) {
+		char path[512];
+
+		error = weir_pin_path(weir, weir_program_names[i], path, sizeof(path));
+		if (error || !access(path, F_OK))
+			continue;
+		error = pin_program(weir, i);
+		*mended += !error;
+	}
+	return error;
 }
 
 int weir_programs_open(struct weir *weir, bool reused, bool *replaced)
@@ -197,8 +227,8 @@ int weir_programs_open(struct weir *weir, bool reused, bool *replaced)
 
 	*replaced = false;
 	if (reused && weir_meta(weir)->program == id && !flow_came(weir) && take_programs(weir))
-		return 0;
-	error = load_programs(weir);
+		return note_ids(weir);
+	error = load_programs(weir) ?: note_ids(weir);
 	if (!error && reused)
 		error = weir_links_update(weir);
 	if (error)
@@ -211,8 +241,10 @@ int weir_programs_open(struct weir *weir, bool reused, bool *replaced)
 int weir_program_fd(struct weir *weir, const char *name)
 {
 	for (enum weir_program i = 0; i < WEIR_PROGRAMS; i++)
-		if (!strcmp(name, program_names[i]))
+		if (!strcmp(name, weir_program_names[i]))
 			return fcntl(weir->program_fd[i], F_DUPFD_CLOEXEC, 0);
+	if (!strcmp(name, "weir_refused"))
+		return weir_refused_fd(weir);
 	return weir_fail(ENOENT, "there is no program %s", name);
 }
 

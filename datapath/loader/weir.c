@@ -7,21 +7,35 @@
 
 #include "internal.h"
 
+static void weir_free(struct weir *weir)
+{
+	pthread_mutex_destroy(&weir->hooks);
+	pthread_mutex_destroy(&weir->classes);
+	free(weir->digests);
+	free(weir->link_fd);
+	free(weir->meant);
+	free(weir->devices);
+	free(weir->pin_dir);
+	free(weir);
+}
+
 static struct weir *weir_new(const char *pin_dir)
 {
 	struct weir *weir = calloc(1, sizeof(*weir));
 
 	if (!weir)
 		return NULL;
+	pthread_mutex_init(&weir->hooks, NULL);
+	pthread_mutex_init(&weir->classes, NULL);
 	weir->link_fd = calloc(WEIR_PORTS, sizeof(*weir->link_fd));
+	weir->meant = calloc(WEIR_PORTS, sizeof(*weir->meant));
+	weir->devices = calloc(WEIR_PORTS, sizeof(*weir->devices));
 	weir->pin_dir = pin_dir ? strdup(pin_dir) : NULL;
 	weir->lock_fd = -1;
 	memset(weir->map_fd, -1, sizeof(weir->map_fd));
 	memset(weir->program_fd, -1, sizeof(weir->program_fd));
-	if (!weir->link_fd || (pin_dir && !weir->pin_dir)) {
-		free(weir->link_fd);
-		free(weir->pin_dir);
-		free(weir);
+	if (!weir->link_fd || !weir->meant || !weir->devices || (pin_dir && !weir->pin_dir)) {
+		weir_free(weir);
 		return NULL;
 	}
 	memset(weir->link_fd, -1, WEIR_PORTS * sizeof(*weir->link_fd));
@@ -46,13 +60,19 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 	if (maps_reused)
 		weir_grace(weir);
 	weir_totals_count(weir);
+	error = weir_classes_open(weir);
+	if (error)
+		goto cleanup;
 	error = weir_prefixes_open(weir);
 	if (error)
 		goto cleanup;
 	weir_subqueues_open(weir);
+	if (maps_reused)
+		weir_links_take(weir);
 	error = weir_programs_open(weir, maps_reused, &replaced);
 	if (error)
 		goto cleanup;
+	weir_records_keep(weir);
 	*reused = replaced ? 2 : maps_reused;
 	*out = weir;
 	weir = NULL;
@@ -73,8 +93,7 @@ void weir_close(struct weir *weir)
 		if (weir->program_fd[program] >= 0)
 			close(weir->program_fd[program]);
 	weir_prefixes_close(weir);
+	weir_refused_close(weir);
 	weir_maps_close(weir);
-	free(weir->link_fd);
-	free(weir->pin_dir);
-	free(weir);
+	weir_free(weir);
 }

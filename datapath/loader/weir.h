@@ -3,7 +3,8 @@
  * libweir: load, pin and attach the datapath; read and write its tables.
  *
  * Every function returns 0 (or a count) or a negative errno; weir_error() then has a sentence for
- * people, per thread. A handle is used by one thread at a time; one process writes, any may read.
+ * people, per thread. A handle is used by one thread at a time (and weir_guard by
+ * another); one process writes, any may read.
  */
 #ifndef WEIR_H
 #define WEIR_H
@@ -112,10 +113,19 @@ struct weir_port_spec {
 	uint32_t lower; /* and the index of the interface below */
 	uint32_t above; /* of a member: index of the outermost interface above that yields, 0 = none, */
 	uint32_t above_slot; /* and the class of what leaves by it and is in none of the member's */
-	uint32_t reserved;
+	uint32_t largest; /* larger packets that leave by it are routed by the stack; 0 = all, 65535 = none */
 	uint64_t packets[8]; /* read only, by enum weir_reason */
 	uint64_t bytes[8];
 	uint64_t up[8]; /* read only, packets by enum weir_up_reason */
+	uint64_t
+		refused; /* read only, packets that XDP gave its device and it did not take, since weir_refused_watch */
+	uint64_t checked_packets[5]; /* read only, by enum weir_check */
+	uint64_t checked_bytes[5];
+};
+
+struct weir_guard {
+	uint32_t mended; /* so many things were not as they should be */
+	char words[500]; /* which, in sentences; those that there is room for */
 };
 
 struct weir_usage {
@@ -140,6 +150,26 @@ int weir_destroy(struct weir *weir); /* detach and unpin everything; the handle 
 int weir_attach(struct weir *weir, const struct weir_port_spec *spec);
 int weir_detach(struct weir *weir, const char *ifname);
 int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity);
+
+/*
+ * What decides whether packets meet their classes, compared with what this process made, and made so again:
+ * programs at their hooks, port records, pins. To be called several times a second, beside other calls of
+ * another thread. 0 or the first fault that could not be mended; `out` has what was.
+ */
+int weir_guard(struct weir *weir, struct weir_guard *out);
+/* From now on the fast path forwards nothing, on any port, until weir_attach gives it back. Beside other calls. */
+void weir_fast_hold(struct weir *weir);
+/*
+ * The IPv4 addresses, in host byte order, from which the stack takes no packets: its own and those of broadcasts. NULL:
+ * they are not known, and each packet's source is looked up, as it is until the first call.
+ */
+int weir_sources_write(struct weir *weir, const uint32_t *addresses, uint32_t count);
+/* Which neighbours XDP sent to since the last call: a byte for each end (14 of the last 16 bits) of a
+ * hardware address. Returns how many are set. */
+int weir_used_take(struct weir *weir, uint8_t *out, uint32_t size);
+
+/* Count packets that XDP redirects to a port and its device does not take. -ENOENT and others: the kernel cannot tell. */
+int weir_refused_watch(struct weir *weir);
 
 int weir_classes_write(struct weir *weir, const struct weir_class_spec *specs, uint32_t count);
 int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t capacity);

@@ -22,20 +22,34 @@ struct weir_share {
 	struct weir_controller *controller;
 	struct weir_host_shares *hosts;
 	const uint32_t *classes_with_hosts;
-	uint64_t last_ns;
+	uint64_t last_ns, hosts_ns; /* of the last tick, and of the sub-queues' */
+	uint64_t moved_ns; /* when a class sent something last */
 };
+
+/* Rates of sub-queues are averages over about a second, and are small after ten. */
+#define HOSTS_REST_NS 10000000000ULL
 
 static uint64_t in_ns(const struct timespec *time)
 {
 	return (uint64_t)time->tv_sec * 1000000000ULL + (uint64_t)time->tv_nsec;
 }
 
-/* Sub-queues share what their class was just lent. */
+/* Sub-queues share what their class was just lent. They are left alone when nothing at all has moved for a while. */
 static void tick(struct weir_share *share, uint64_t now_ns)
 {
+	struct weir_share_stats stats;
+
 	share->error = weir_controller_tick(share->controller, now_ns);
-	if (share->last_ns && __atomic_load_n(share->classes_with_hosts, __ATOMIC_RELAXED))
-		weir_host_shares_tick(share->hosts, now_ns, (double)(now_ns - share->last_ns) / 1e9);
+	weir_controller_stats(share->controller, &stats);
+	if (stats.active)
+		share->moved_ns = now_ns;
+	if (share->last_ns && now_ns - share->moved_ns < HOSTS_REST_NS &&
+	    __atomic_load_n(share->classes_with_hosts, __ATOMIC_RELAXED)) {
+		weir_host_shares_tick(share->hosts, now_ns, (double)(now_ns - share->hosts_ns) / 1e9);
+		share->hosts_ns = now_ns;
+	} else if (!share->hosts_ns) {
+		share->hosts_ns = now_ns;
+	}
 	share->last_ns = now_ns;
 }
 
@@ -107,10 +121,13 @@ int weir_share_start(struct weir *weir, uint32_t interval_ms, struct weir_share 
 		goto cleanup;
 	err = weir_controller_new(weir_lines(weir), weir_details(weir), lines, &share->controller);
 	if (!err)
+		weir_controller_follow(share->controller, &weir->classes_generation);
+	if (!err)
 		err = weir_host_shares_new(&tables, &share->hosts);
 	if (!err)
 		err = -pthread_create(&share->thread, NULL, run, share);
 	if (!err) {
+		weir->controller = share->controller;
 		*out = share;
 		return 0;
 	}
@@ -133,6 +150,7 @@ void weir_share_stop(struct weir_share *share)
 	pthread_cond_signal(&share->wake);
 	pthread_mutex_unlock(&share->lock);
 	pthread_join(share->thread, NULL);
+	share->weir->controller = NULL;
 	weir_controller_release(share->controller);
 	weir_host_shares_free(share->hosts);
 	weir_controller_free(share->controller);
@@ -153,6 +171,18 @@ int weir_share_burst(struct weir_share *share, uint32_t slot, uint32_t direction
 	err = weir_controller_burst(share->controller, slot * 2 + direction, &spec);
 	pthread_mutex_unlock(&share->lock);
 	return err;
+}
+
+int weir_share_lent(struct weir_share *share, uint32_t slot, uint32_t direction)
+{
+	int lent;
+
+	if (slot >= weir_meta(share->weir)->slots || direction > WEIR_DOWNLOAD)
+		return -EINVAL;
+	pthread_mutex_lock(&share->lock);
+	lent = weir_controller_lent(share->controller, slot * 2 + direction);
+	pthread_mutex_unlock(&share->lock);
+	return lent;
 }
 
 int weir_share_hosts(struct weir_share *share, uint32_t slot, uint32_t direction, struct weir_host_rate *out,

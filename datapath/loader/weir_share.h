@@ -39,6 +39,9 @@ void weir_share_stop(struct weir_share *share);
 int weir_share_burst(struct weir_share *share, uint32_t slot, uint32_t direction, uint64_t limit_bps,
 		     uint64_t threshold_bps, uint64_t time_ns);
 
+/* 1: this slot and direction hold a lent rate, or one of a burst; 0: their own. -EINVAL. */
+int weir_share_lent(struct weir_share *share, uint32_t slot, uint32_t direction);
+
 /* Those of one line that send most, the most first, WEIR_HOST_RATES at most; returns how many. -EINVAL. */
 int weir_share_hosts(struct weir_share *share, uint32_t slot, uint32_t direction, struct weir_host_rate *out,
 		     uint32_t capacity);

@@ -10,6 +10,11 @@ static double average_bps(const struct weir_burst *burst)
 	return bytes * 8e9 / (double)burst->spec.time_ns;
 }
 
+int weir_burst_is_idle(const struct weir_burst *burst)
+{
+	return burst->allowed && average_bps(burst) == 0;
+}
+
 void weir_burst_advance(struct weir_burst *burst, uint64_t sent_bytes, uint64_t now_ns)
 {
 	uint64_t slot_ns = burst->spec.time_ns / WEIR_BURST_SLOTS;

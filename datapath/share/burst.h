@@ -24,9 +24,13 @@ struct weir_burst {
 	uint64_t slot_ends_ns; /* 0: not begun */
 	uint64_t slot_bytes[WEIR_BURST_SLOTS];
 	int allowed;
+	int resting; /* nothing was sent for a whole burst time: left alone until something is */
 };
 
 /* Add what was sent since the last call and close the slots that have ended. */
 void weir_burst_advance(struct weir_burst *burst, uint64_t sent_bytes, uint64_t now_ns);
+
+/* Whether it would stay as it is until something is sent. */
+int weir_burst_is_idle(const struct weir_burst *burst);
 
 #endif

@@ -2,6 +2,7 @@
 #include "controller_state.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -34,7 +35,8 @@ static void take_over(struct weir_controller *c, uint32_t line)
 {
 	if (load(&c->details[line].key) && load(&c->lines[line].cost) != configured_cost(c, line)) {
 		c->lent[c->lent_count++] = line;
-		c->is_lent[line] = 1;
+		c->is_lent[line] = LENT_BEFORE;
+		weir_heat(c, line);
 	}
 }
 
@@ -62,8 +64,13 @@ int weir_controller_new(struct weir_line *lines, const struct weir_detail *detai
 	c->lent = calloc(count, sizeof(*c->lent));
 	c->burst_of = calloc(count, sizeof(*c->burst_of));
 	c->live = calloc(count, sizeof(*c->live));
+	c->hot = calloc(count, sizeof(*c->hot));
+	c->is_hot = calloc(count, sizeof(*c->is_hot));
+	c->awake = calloc(count, sizeof(*c->awake));
+	c->is_awake = calloc(count, sizeof(*c->is_awake));
 	if (!c->seen || !c->member_of || !c->is_lent || !c->short_until_ns || !c->members || !c->ordered ||
-	    !c->nodes || !c->node_line || !c->node_of || !c->lent || !c->burst_of || !c->live)
+	    !c->nodes || !c->node_line || !c->node_of || !c->lent || !c->burst_of || !c->live || !c->hot ||
+	    !c->is_hot || !c->awake || !c->is_awake)
 		goto cleanup;
 	for (uint32_t line = 0; line < count; line++) {
 		c->seen[line].sent_bytes = lines[line].bytes + lines[line].fast_bytes;
@@ -95,8 +102,34 @@ void weir_controller_free(struct weir_controller *c)
 	free(c->lent);
 	free(c->burst_of);
 	free(c->live);
+	free(c->hot);
+	free(c->is_hot);
+	free(c->awake);
+	free(c->is_awake);
 	free(c->bursts);
 	free(c);
+}
+
+void weir_controller_follow(struct weir_controller *c, const uint32_t *generation)
+{
+	c->generation = generation;
+}
+
+void weir_wake(struct weir_controller *c, uint32_t line)
+{
+	struct weir_burst *burst = &c->bursts[c->burst_of[line] - 1];
+
+	if (burst->resting) {
+		burst->resting = 0;
+		c->resting--;
+		weir_burst_advance(burst, 0, c->now_ns); /* the slots of the rest are empty */
+		c->is_lent[line] = LENT_BEFORE;
+		c->lent[c->lent_count++] = line;
+	}
+	if (c->is_awake[line])
+		return;
+	c->is_awake[line] = 1;
+	c->awake[c->awake_count++] = line;
 }
 
 int weir_controller_burst(struct weir_controller *c, uint32_t line, const struct weir_burst_spec *spec)
@@ -110,6 +143,7 @@ int weir_controller_burst(struct weir_controller *c, uint32_t line, const struct
 	if (!spec || !spec->limit_bps) {
 		if (!at)
 			return 0;
+		weir_wake(c, line); /* what it was lent is given back by the next tick */
 		c->bursts[at - 1] = c->bursts[--c->burst_count];
 		c->burst_of[c->bursts[at - 1].line] = at;
 		c->burst_of[line] = 0;
@@ -129,6 +163,7 @@ int weir_controller_burst(struct weir_controller *c, uint32_t line, const struct
 		bursts[at - 1] = (struct weir_burst){ .line = line };
 	}
 	bursts[at - 1].spec = *spec;
+	weir_wake(c, line);
 	return 0;
 }
 
@@ -139,16 +174,39 @@ static double limit_now_bps(const struct weir_controller *c, uint32_t line)
 	return (double)(burst && burst->allowed ? burst->spec.limit_bps : c->details[line].rate_bps);
 }
 
+/* Nothing moves, and the cost is the burst's: nothing changes until something is sent. */
+static bool may_rest(const struct weir_controller *c, const struct weir_burst *burst)
+{
+	return weir_burst_is_idle(burst) && !c->member_of[burst->line] &&
+	       c->is_lent[burst->line] == LENT_BEFORE &&
+	       load(&c->lines[burst->line].cost) == cost_of((double)burst->spec.limit_bps);
+}
+
 static void advance_bursts(struct weir_controller *c, uint64_t now_ns)
 {
-	c->stats.bursting = 0;
-	for (uint32_t i = 0; i < c->burst_count; i++) {
-		struct weir_burst *burst = &c->bursts[i];
-		uint32_t at = c->member_of[burst->line];
+	uint32_t kept = 0;
 
-		weir_burst_advance(burst, at ? c->members[at - 1].sent_bytes : 0, now_ns);
-		c->stats.bursting += burst->allowed != 0;
+	c->stats.bursting = 0;
+	for (uint32_t i = 0; i < c->awake_count; i++) {
+		uint32_t line = c->awake[i], at = c->member_of[line];
+		struct weir_burst *burst = c->burst_of[line] ? &c->bursts[c->burst_of[line] - 1] : NULL;
+
+		if (burst)
+			weir_burst_advance(burst, at ? c->members[at - 1].sent_bytes : 0, now_ns);
+		if (burst && may_rest(c, burst)) {
+			burst->resting = 1;
+			c->resting++;
+			c->is_lent[line] = LENT_RESTING;
+		}
+		if (burst && !burst->resting) {
+			c->awake[kept++] = line;
+			c->stats.bursting += burst->allowed != 0;
+		} else {
+			c->is_awake[line] = 0;
+		}
 	}
+	c->awake_count = kept;
+	c->stats.bursting += c->resting;
 }
 
 static void find_short_trees(struct weir_controller *c, uint64_t now_ns)
@@ -228,10 +286,10 @@ static uint32_t build_nodes(struct weir_controller *c, uint32_t kept)
 
 static void lend(struct weir_controller *c, uint32_t line, double rate_bps)
 {
-	if (!c->is_lent[line])
+	if (c->is_lent[line] == NOT_LENT)
 		c->lent[c->lent_count++] = line;
-	__atomic_store_n(&c->lines[line].cost, cost_of(rate_bps), __ATOMIC_RELAXED);
-	c->is_lent[line] = 2;
+	__atomic_store_n(&c->is_lent[line], LENT_NOW, __ATOMIC_RELEASE); /* first: the guard looks at both */
+	__atomic_store_n(&c->lines[line].cost, cost_of(rate_bps), __ATOMIC_RELEASE);
 }
 
 /* Whoever changes the rate stores it before the cost: if that came in between, the new one is looked at again. */
@@ -243,7 +301,7 @@ static void give_back(struct weir_controller *c, uint32_t line)
 		cost = configured_cost(c, line);
 		__atomic_store_n(&c->lines[line].cost, cost, __ATOMIC_SEQ_CST);
 	} while (configured_cost(c, line) != cost);
-	c->is_lent[line] = 0;
+	__atomic_store_n(&c->is_lent[line], NOT_LENT, __ATOMIC_RELEASE);
 }
 
 static void lend_shares(struct weir_controller *c, uint32_t nodes)
@@ -260,12 +318,14 @@ static void lend_shares(struct weir_controller *c, uint32_t nodes)
 
 static void lend_bursts(struct weir_controller *c)
 {
-	for (uint32_t i = 0; i < c->burst_count; i++)
-		if (c->bursts[i].allowed && c->is_lent[c->bursts[i].line] != 2)
-			lend(c, c->bursts[i].line, (double)c->bursts[i].spec.limit_bps);
+	for (uint32_t i = 0; i < c->awake_count; i++) {
+		const struct weir_burst *burst = &c->bursts[c->burst_of[c->awake[i]] - 1];
+
+		if (burst->allowed && c->is_lent[burst->line] != LENT_NOW)
+			lend(c, burst->line, (double)burst->spec.limit_bps);
+	}
 }
 
-/* is_lent: 2 = lent in this tick, 1 = in an earlier one only. */
 static void take_back_the_rest(struct weir_controller *c)
 {
 	uint32_t kept = 0;
@@ -273,15 +333,15 @@ static void take_back_the_rest(struct weir_controller *c)
 	for (uint32_t i = 0; i < c->lent_count; i++) {
 		uint32_t line = c->lent[i];
 
-		if (c->is_lent[line] == 2) {
-			c->is_lent[line] = 1;
+		if (c->is_lent[line] == LENT_NOW) {
+			c->is_lent[line] = LENT_BEFORE;
 			c->lent[kept++] = line;
-		} else {
+		} else if (c->is_lent[line] == LENT_BEFORE) {
 			give_back(c, line);
 		}
 	}
 	c->lent_count = kept;
-	c->stats.lent = kept;
+	c->stats.lent = kept + c->resting;
 }
 
 static uint64_t monotonic_ns(void)
@@ -307,6 +367,7 @@ int weir_controller_tick(struct weir_controller *c, uint64_t now_ns)
 	int err;
 
 	c->stats.trees = 0;
+	c->now_ns = now_ns;
 	weir_observe(c, now_ns, elapsed_s);
 	c->stats.ticks++;
 	c->last_ns = now_ns;
@@ -334,8 +395,16 @@ void weir_controller_release(struct weir_controller *c)
 {
 	for (uint32_t i = 0; i < c->lent_count; i++)
 		give_back(c, c->lent[i]);
+	for (uint32_t i = 0; i < c->burst_count; i++)
+		if (c->bursts[i].resting)
+			give_back(c, c->bursts[i].line);
 	c->lent_count = 0;
 	c->stats.lent = 0;
+}
+
+int weir_controller_lent(const struct weir_controller *c, uint32_t line)
+{
+	return __atomic_load_n(&c->is_lent[line], __ATOMIC_ACQUIRE) != NOT_LENT;
 }
 
 void weir_controller_stats(const struct weir_controller *c, struct weir_share_stats *out)

@@ -5,7 +5,7 @@
  *
  * A lent rate is one aligned store into weir_line.cost, the one field of a line that is not
  * configuration; rate_bps keeps what the operator asked for. A tree in which nothing is short is left
- * alone, so the cost of a tick is that of the classes in use. If the controller is killed, limits hold and
+ * alone, and classes at rest are looked at in turn (observe.c), so the cost of a tick is that of the classes in use. If the controller is killed, limits hold and
  * what was lent last stays until the next one starts, which takes it over.
  */
 #ifndef WEIR_CONTROLLER_H
@@ -21,6 +21,7 @@ struct weir_burst_spec;
 
 struct weir_share_stats {
 	uint64_t ticks;
+	uint32_t looked; /* lines that the last tick looked at */
 	uint32_t active; /* lines that sent or lost something in the last tick */
 	uint32_t trees; /* of them: trees that were short */
 	uint32_t lent; /* lines that hold a lent rate */
@@ -43,6 +44,9 @@ void weir_controller_free(struct weir_controller *controller);
 int weir_controller_burst(struct weir_controller *controller, uint32_t line,
 			  const struct weir_burst_spec *spec);
 
+/* From now on classes are looked for only when *generation is another value; before, twice a second. */
+void weir_controller_follow(struct weir_controller *controller, const uint32_t *generation);
+
 /**
  * weir_controller_tick() - measure, solve, lend
  * @now_ns: CLOCK_MONOTONIC, as the programs read it
@@ -53,6 +57,9 @@ int weir_controller_tick(struct weir_controller *controller, uint64_t now_ns);
 
 /* Give every line its configured rate back. */
 void weir_controller_release(struct weir_controller *controller);
+
+/* Whether a line holds a lent rate. */
+int weir_controller_lent(const struct weir_controller *controller, uint32_t line);
 
 void weir_controller_stats(const struct weir_controller *controller, struct weir_share_stats *out);
 

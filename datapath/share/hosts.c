@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <weir/abi.h>
@@ -10,6 +11,11 @@
 #define HUNGRY_NS 300000000ULL
 #define ACTIVE_NS 1000000000ULL
 #define BACKLOG_TK (2000000ULL << WEIR_TICK_SHIFT)
+/* Packets of it waited this lately: the law's interval, and a tick that came late (`weir_backlog.updated`). */
+#define WAITED_NS 150000000ULL
+#define PACKET_BYTES 1514
+/* Who has less than this part of an equal share over a second is not short, whatever he lost in between. */
+#define USED 0.7
 /* A class this far ahead has a backlog that shares adding up to its whole rate would never drain. */
 #define CLASS_BACKLOG_TK (5000000ULL << WEIR_TICK_SHIFT)
 #define DRAIN 0.99
@@ -30,12 +36,14 @@ struct seen {
 /* A sub-queue that moved lately. */
 struct wish {
 	uint32_t row;
-	double rate_bps;
+	double offered_bps; /* what it sent and, as full packets, what it lost */
+	double mean_bps;
 	int hungry;
 };
 
 /* What is found for one class. */
 struct level {
+	double all_bps; /* the class's rate */
 	double level_bps;
 	double satisfied_bps;
 	uint32_t hungry;
@@ -109,7 +117,8 @@ static int reset_levels(struct weir_host_shares *s)
 		if (!line)
 			continue;
 		any = 1;
-		level->level_bps = rate_of(load64(&s->tables.lines[line].cost));
+		level->all_bps = rate_of(load64(&s->tables.lines[line].cost));
+		level->level_bps = level->all_bps;
 		level->active = 0;
 	}
 	return any;
@@ -123,12 +132,28 @@ static uint32_t row_of(const struct weir_host_shares *s, uint64_t key)
 	return row < s->tables.row_count && s->tables.rows[row].line == line ? row : 0;
 }
 
+/*
+ * Whether more than one packet of it waits by its own clock. Where nothing waits (policing) the clock is ahead by what
+ * was used of the bucket, which says nothing: only packets that waited have a date in the backlog.
+ */
+static bool has_backlog(const struct weir_host_shares *s, const struct weir_host *host, uint32_t row_index,
+			uint64_t now_ns)
+{
+	const struct weir_subqueues *row = &s->tables.rows[row_index];
+	uint64_t start_tk = load64(&host->full_tk) - ((uint64_t)row->burst << WEIR_TIME_SHIFT);
+	uint64_t packet_tk = (load64(&row->cost) * PACKET_BYTES) >> WEIR_COST_SHIFT;
+	uint32_t since = (uint32_t)(now_ns >> WEIR_UPDATED_SHIFT) - load32(&host->backlog.updated);
+
+	return since <= WAITED_NS >> WEIR_UPDATED_SHIFT &&
+	       (int64_t)(start_tk - (now_ns << WEIR_TICK_SHIFT)) > (int64_t)(BACKLOG_TK + packet_tk);
+}
+
 static void observe_host(struct weir_host_shares *s, uint32_t index, uint64_t now_ns, double elapsed_s)
 {
 	const struct weir_host *host = &s->tables.hosts[index];
 	struct seen *seen = &s->seen[index];
-	uint64_t key = load64(&host->key), now_tk = now_ns << WEIR_TICK_SHIFT;
-	uint32_t bytes = load32(&host->bytes), drops = load32(&host->drops), moved, row;
+	uint64_t key = load64(&host->key);
+	uint32_t bytes = load32(&host->bytes), drops = load32(&host->drops), moved, lost, row;
 
 	if (!key)
 		return;
@@ -143,12 +168,10 @@ static void observe_host(struct weir_host_shares *s, uint32_t index, uint64_t no
 		seen->rate_bps += (moved * 8.0 / elapsed_s - seen->rate_bps) * -expm1(-elapsed_s);
 	if (seen->rate_bps < 1)
 		seen->rate_bps = 0;
-	if (drops != seen->drops ||
-	    (moved &&
-	     (int64_t)(load64(&host->full_tk) - ((uint64_t)s->tables.rows[row].burst << WEIR_TIME_SHIFT) -
-		       now_tk) > (int64_t)BACKLOG_TK))
+	lost = drops - seen->drops;
+	if (lost || (moved && has_backlog(s, host, row, now_ns)))
 		seen->hungry_until_ns = now_ns + HUNGRY_NS;
-	if (moved || drops != seen->drops)
+	if (moved || lost)
 		seen->active_until_ns = now_ns + ACTIVE_NS;
 	seen->bytes = bytes;
 	seen->drops = drops;
@@ -156,9 +179,24 @@ static void observe_host(struct weir_host_shares *s, uint32_t index, uint64_t no
 	if (moved || now_ns < seen->hungry_until_ns)
 		s->wishes[s->wish_count++] = (struct wish){
 			.row = row,
-			.rate_bps = moved * 8.0 / elapsed_s,
+			.offered_bps = (moved + (double)lost * PACKET_BYTES) * 8.0 / elapsed_s,
+			.mean_bps = seen->rate_bps,
 			.hungry = now_ns < seen->hungry_until_ns,
 		};
+}
+
+static double used_bps(const struct wish *wish)
+{
+	return wish->hungry ? fmax(wish->offered_bps, wish->mean_bps) : wish->offered_bps;
+}
+
+/* One that lost or waited is short if it has most of an equal share. With less, its bursts are what was cut. */
+static bool is_short(const struct wish *wish, const struct level *level)
+{
+	double used = used_bps(wish);
+
+	return used * GROWTH > level->level_bps ||
+	       (wish->hungry && used * level->active >= USED * level->all_bps);
 }
 
 /* One round: who would send more than the level is hungry too. Returns whether a level changed. */
@@ -175,22 +213,21 @@ static int settle(struct weir_host_shares *s)
 		const struct wish *wish = &s->wishes[i];
 		struct level *level = &s->levels[wish->row];
 
-		if (wish->hungry || wish->rate_bps * GROWTH > level->level_bps) {
+		if (is_short(wish, level)) {
 			level->hungry++;
 		} else {
 			level->satisfied++;
-			level->satisfied_bps += wish->rate_bps * GROWTH;
+			level->satisfied_bps += used_bps(wish) * GROWTH;
 		}
 	}
 	for (uint32_t row = 1; row < s->tables.row_count; row++) {
 		struct level *level = &s->levels[row];
-		double all_bps, found_bps;
+		double found_bps;
 
 		if (!level->in_use || !level->hungry)
 			continue;
-		all_bps = rate_of(load64(&s->tables.lines[s->tables.rows[row].line].cost));
-		found_bps = fmax((all_bps - level->satisfied_bps) / level->hungry,
-				 all_bps / (level->hungry + level->satisfied));
+		found_bps = fmax((level->all_bps - level->satisfied_bps) / level->hungry,
+				 level->all_bps / (level->hungry + level->satisfied));
 		changed |= found_bps != level->level_bps;
 		level->level_bps = found_bps;
 	}

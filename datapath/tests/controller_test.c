@@ -285,6 +285,87 @@ static void burst_lasts(double time_s, double wanted_s)
 	weir_controller_free(controller);
 }
 
+/* A crowd at rest takes turns, also with a burst each; who moves is seen within ten ticks, and his burst ends. */
+#define CROWD 20000U
+
+static uint32_t ticks_until(struct weir_controller *controller, int (*is_so)(const struct weir_share_stats *),
+			    uint32_t most)
+{
+	struct weir_share_stats stats;
+	uint32_t ticks = 0;
+
+	do {
+		now_ns += TICK_NS;
+		weir_controller_tick(controller, now_ns);
+		weir_controller_stats(controller, &stats);
+	} while (++ticks < most && !is_so(&stats));
+	return ticks;
+}
+
+static int takes_turns(const struct weir_share_stats *stats)
+{
+	return stats->looked <= CROWD / 10 && stats->bursting == CROWD;
+}
+
+static int somebody_moves(const struct weir_share_stats *stats)
+{
+	return stats->active != 0;
+}
+
+static int never(const struct weir_share_stats *stats)
+{
+	(void)stats;
+	return 0;
+}
+
+static void a_crowd_rests(void)
+{
+	static struct weir_line many[CROWD + 4];
+	static struct weir_detail their[CROWD + 4];
+	struct weir_burst_spec spec = { 4 * M, 1500000, 8000000000ULL };
+	struct weir_controller *controller = NULL;
+	struct weir_share_stats stats;
+	uint32_t generation = 1, mover = CROWD / 2;
+	uint64_t own = (uint64_t)(8e9 * 16 / 2e6 * (1 << WEIR_COST_SHIFT) + 0.5);
+
+	now_ns = 1000000000000ULL;
+	for (uint32_t line = 2; line < CROWD + 2; line++) {
+		their[line].key = line;
+		their[line].rate_bps = 2 * M;
+		many[line].cost = own;
+	}
+	if (weir_controller_new(many, their, CROWD + 4, &controller))
+		return (void)check(0, "out of memory");
+	weir_controller_follow(controller, &generation);
+	for (uint32_t line = 2; line < CROWD + 2; line++)
+		weir_controller_burst(controller, line, &spec);
+	check(ticks_until(controller, takes_turns, 200) < 200, "a crowd at rest takes turns");
+	weir_controller_stats(controller, &stats);
+	check(stats.bursting == CROWD && many[mover].cost == own / 2, "at rest every burst is allowed");
+	many[mover].bytes += 1000000;
+	check(ticks_until(controller, somebody_moves, 20) <= 10, "who moves is seen within ten ticks");
+	for (int tick = 0; tick < 60; tick++) {
+		many[mover].bytes += 50000; /* 4 Mbit/s */
+		ticks_until(controller, never, 1);
+	}
+	check(many[mover].cost == own, "his burst ends");
+	check(many[mover + 1].cost == own / 2, "his neighbour's does not");
+	check(ticks_until(controller, takes_turns, 300) < 300, "after a while he rests again");
+	check(many[mover].cost == own / 2, "and may burst again");
+	their[CROWD + 2].key = 1;
+	many[CROWD + 2].bytes = 0;
+	ticks_until(controller, never, 20);
+	many[CROWD + 2].bytes = 1000000;
+	check(ticks_until(controller, somebody_moves, 20) == 20, "nobody looks for classes that nobody made");
+	generation++;
+	ticks_until(controller, never, 1);
+	many[CROWD + 2].bytes += 1000000;
+	check(ticks_until(controller, somebody_moves, 20) <= 10, "a class that was made is found");
+	weir_controller_release(controller);
+	check(many[2].cost == own && many[CROWD].cost == own, "all is given back");
+	weir_controller_free(controller);
+}
+
 int main(void)
 {
 	burst_lasts(16, 6);
@@ -300,5 +381,6 @@ int main(void)
 	demand_comes_and_goes();
 	a_controller_is_killed();
 	totals_share();
+	a_crowd_rests();
 	return checked();
 }

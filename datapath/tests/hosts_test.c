@@ -97,6 +97,67 @@ static void test_the_modest_leave_the_rest(struct weir_host_shares *shares)
 	check_rate(fabs(got_bps[1] - 5e6) < 1e5, "who comes back gets its share", got_bps[1], 5e6);
 }
 
+/* One that sends in bursts loses some of each: over a second it has less than its share all the same. */
+static void test_bursts_of_the_modest_take_nothing(struct weir_host_shares *shares)
+{
+	double sum_bps = 0;
+
+	reset(CLASS_BPS);
+	host(2, 50e6);
+	host(3, 50e6);
+	for (int tick = 0; tick < 200; tick++) {
+		host(1, tick % 10 ? 0 : 6e6);
+		run(shares, 1);
+		if (tick >= 100)
+			sum_bps += (got_bps[1] + got_bps[2] + got_bps[3]) / 100;
+	}
+	check_rate(sum_bps > 0.95 * CLASS_BPS && sum_bps < 1.01 * CLASS_BPS,
+		   "all that is there is used beside bursts", sum_bps, CLASS_BPS);
+}
+
+/* Loud hosts that came first fill the class: what a modest one loses to them counts as wanted, and it gets it. */
+static void test_a_modest_host_gets_in(struct weir_host_shares *shares)
+{
+	double left_bps, sent_bps;
+
+	reset(6e6);
+	host(1, 1e6);
+	host(2, 9e6);
+	host(3, 9e6);
+	for (int tick = 0; tick < 40; tick++) {
+		run(shares, 1);
+		/* The class drops what is too much, by arrival. */
+		left_bps = 6e6 - got_bps[2] - got_bps[3];
+		sent_bps = fmin(fmax(left_bps, 0.4e6), got_bps[1]);
+		hosts[1].drops += (uint32_t)((got_bps[1] - sent_bps) * TICK_NS / 8e9 / 1228 + 0.5);
+		hosts[1].bytes -= (uint32_t)((got_bps[1] - sent_bps) * TICK_NS / 8e9);
+	}
+	check_rate(sent_bps > 0.99e6, "a modest host beside two loud ones", sent_bps, 1e6);
+	check_rate(got_bps[2] > 2.4e6, "which have the rest", got_bps[2], 2.45e6);
+}
+
+/* Where nothing waits a clock is ahead by what was used of the bucket; where packets wait, by the one that just left. */
+static void test_a_clock_ahead_is_no_hunger_by_itself(struct weir_host_shares *shares)
+{
+	reset(6e6);
+	host(1, 1e6);
+	host(2, 20e6);
+	host(3, 20e6);
+	for (int tick = 0; tick < 40; tick++) {
+		hosts[1].full_tk = (now_ns + TICK_NS + 100000000ULL) << WEIR_TICK_SHIFT;
+		run(shares, 1);
+	}
+	check_rate(got_bps[2] > 2.4e6, "a used bucket leaves the rest to others", got_bps[2], 2.45e6);
+	for (int tick = 0; tick < 40; tick++) {
+		uint64_t packet_tk = (rows[ROW].cost * 1228) >> WEIR_COST_SHIFT;
+
+		hosts[1].backlog.updated = (uint32_t)((now_ns + TICK_NS) >> WEIR_UPDATED_SHIFT);
+		hosts[1].full_tk = ((now_ns + TICK_NS) << WEIR_TICK_SHIFT) + packet_tk;
+		run(shares, 1);
+	}
+	check_rate(got_bps[2] > 2.4e6, "a packet that just left is no backlog", got_bps[2], 2.45e6);
+}
+
 static void test_a_sweep_takes_what_it_sends(struct weir_host_shares *shares)
 {
 	reset(CLASS_BPS);
@@ -162,6 +223,9 @@ int main(void)
 		return 2;
 	test_equal_shares(shares);
 	test_the_modest_leave_the_rest(shares);
+	test_bursts_of_the_modest_take_nothing(shares);
+	test_a_modest_host_gets_in(shares);
+	test_a_clock_ahead_is_no_hunger_by_itself(shares);
 	test_a_sweep_takes_what_it_sends(shares);
 	test_rates_of_their_own(shares);
 	test_who_sends_most(shares);

@@ -3,6 +3,8 @@
 
 "The list is ordered and the first match wins"; a parent captures its children's traffic, so a packet that
 a queue matches is tried on that queue's children, in their order, and stays with the deepest that matches.
+A queue that is disabled, or outside its hours, matches nothing: the next one in the list is tried. In
+RouterOS a parent's target holds its children's; in Weir it may have none, and takes what such a child leaves.
 A queue with a `dst` matches only packets whose far end it names. Weir cannot say "through this interface and
 with that prefix" in one: such a queue matches nothing.
 """
@@ -46,9 +48,40 @@ def _walk(
             below = _walk(queues, queue.id, dst, packet, now)
             if below is not None:
                 return below
+            if any(_leaves(queues, child, dst, packet, now) for child in queues if child.parent == queue.id):
+                return queue.id
         elif any(_is_of(text, packet) for text in queue.target):
             return _walk(queues, queue.id, dst, packet, now) or queue.id
     return None
+
+
+def _leaves(
+    queues: list[Queue],
+    queue: Queue,
+    dst: tuple[str, ...],
+    packet: Packet,
+    now: datetime,
+    is_above_idle: bool = False,
+) -> bool:
+    """Whether the packet would be this queue's, or one's below it, if it were in force.
+
+    Not if that hangs on a far end that the one which would take it does not name (`dst`: what it names).
+    """
+    if not is_above_idle and not queue.disabled and _open(queue, now):
+        return False
+    if queue.dst is not None and not any(_is_within(text, queue.dst) for text in dst):
+        return False
+    if not queue.target:
+        children = [child for child in queues if child.parent == queue.id]
+        return any(_leaves(queues, child, dst, packet, now, True) for child in children)
+    return any(_is_of(text, packet) for text in queue.target)
+
+
+def _is_within(inner: str, outer: str) -> bool:
+    if "/" not in inner or "/" not in outer:
+        return inner == outer
+    one, other = ipaddress.ip_network(inner), ipaddress.ip_network(outer)
+    return one.version == other.version and one.subnet_of(other)  # type: ignore[arg-type]
 
 
 def _is_there(dst: tuple[str, ...], packet: Packet) -> bool:

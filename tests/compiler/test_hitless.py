@@ -45,7 +45,7 @@ CUSTOMER = Queue("c500", "c500", ("10.0.1.244/32",), parent="tower0", max_limit_
         pytest.param(replace(CUSTOMER, target=("10.9.9.9/32",)), (1, 0, 1), id="another address"),
         pytest.param(replace(CUSTOMER, total=Total(max_limit_bps=9)), (1, 1, 0), id="a total"),
         pytest.param(replace(CUSTOMER, dst="198.51.100.0/24"), (1, 1, 0), id="a dst"),
-        pytest.param(replace(CUSTOMER, disabled=True), (0, 0, 2), id="off"),
+        pytest.param(replace(CUSTOMER, disabled=True), (0, 1, 1), id="off: its tower takes its packets"),
         pytest.param(None, (0, 0, 2), id="gone"),
         pytest.param(replace(CUSTOMER, comment="moved house"), (0, 0, 0), id="a comment"),
     ],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -265,6 +266,43 @@ def test_explain_says_why_a_queue_takes_nothing(queue: Queue, why: str) -> None:
     assert (explanation.inactive_because or "").startswith(why)
 
 
+@pytest.mark.parametrize(
+    ("others", "target", "meanwhile"),
+    [
+        pytest.param([], "10.0.0.1/32", "its packets are in no queue, so no queue limits them", id="nobody"),
+        pytest.param(
+            [Queue("p", "site A")],
+            "10.0.0.1/32",
+            "its packets go to 'site A'",
+            id="its parent without target",
+        ),
+        pytest.param(
+            [Queue("p", "site A"), Queue("net", "the next match", ("10.0.0.0/24",), parent="p")],
+            "10.0.0.1/32",
+            "its packets go to 'the next match'",
+            id="the next in the list",
+        ),
+        pytest.param([Queue("p", "site A")], "eth1", "its packets go to 'site A'", id="an interface"),
+        pytest.param(
+            [Queue("top", "everything"), Queue("p", "site A", parent="top", disabled=True)],
+            "10.0.0.1/32",
+            "its packets go to 'everything'",
+            id="the nearest above that is in force",
+        ),
+    ],
+)
+@pytest.mark.parametrize("closed", [{"disabled": True}, {"time": TimeWindow(0, 60, ("sun",))}])
+def test_a_queue_that_is_not_in_force_leaves_its_packets_to_the_next_match_or_its_parent(
+    others: list[Queue], target: str, meanwhile: str, closed: dict[str, Any]
+) -> None:
+    parent = "p" if any(other.id == "p" for other in others) else None
+    queue = Queue("q", "q", (target,), parent=parent, **closed)
+    document = Document([Interface("eth1"), *others, queue])
+    explanation = explain(compile_document(document, SlotAllocation(), NOW), document, "q")
+    assert explanation.meanwhile == meanwhile
+    assert explanation.to_json()["meanwhile"] == meanwhile
+
+
 def test_explain_names_an_unknown_queue() -> None:
     with pytest.raises(NotFound, match="'gone'"):
         explain(compiled_of(), Document(), "gone")
@@ -289,3 +327,11 @@ def test_a_long_plan_is_described_in_part() -> None:
     lines = describe(recompiled(nothing_compiled(SlotAllocation(), NOW), document, NOW), limit=5)
     assert len(lines) == 6
     assert lines[-1] == "... in all 40 added 0 changed 0 removed"
+
+
+def test_a_dst_wider_than_its_parents_counts_as_the_parents() -> None:
+    compiled = compiled_of(
+        Queue("q1", "far", ("10.0.0.0/24",), dst="192.0.2.0/24"),
+        Queue("q2", "kid", ("10.0.0.1/32",), parent="q1", dst="192.0.0.0/16"),
+    )
+    assert compiled.tables.dst["q2"] == "192.0.2.0/24"

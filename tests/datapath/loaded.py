@@ -18,6 +18,8 @@ from weir.adapters.subqueue_records import SubqueuesRecord
 
 UPLOAD, DOWNLOAD = 0, 1
 SECOND_NS = 1_000_000_000
+POLICE_BURST_NS = 300_000_000
+"""The least bucket of a class where a port polices (datapath/loader/ports.c)."""
 UP_STAMPS = 32768
 QUANTA = 1024
 QUANTUM = struct.Struct("=IIIIQQ")  # line, left_tk, age, reserved, start_tk, taken_tk

@@ -7,7 +7,7 @@ import socket
 import struct
 
 IPV4, IPV6, ARP, VLAN, QINQ, PPPOE = 0x0800, 0x86DD, 0x0806, 0x8100, 0x88A8, 0x8864
-PPP_IPV4, PPP_IPV6, PPP_LCP = 0x0021, 0x0057, 0xC021
+PPP_IPV4, PPP_IPV6, PPP_COMPRESSED, PPP_LCP = 0x0021, 0x0057, 0x00FD, 0xC021
 
 
 def ethernet(ethertype: int, inner: bytes) -> bytes:
@@ -16,6 +16,18 @@ def ethernet(ethertype: int, inner: bytes) -> bytes:
 
 def vlan(tag: int, ethertype: int, inner: bytes) -> bytes:
     return struct.pack("!HH", tag, ethertype) + inner
+
+
+def tags(vids: list[int], ethertype: int, inner: bytes, kind: int = VLAN) -> bytes:
+    """Several tags of one kind, the outermost first."""
+    for number, vid in enumerate(reversed(vids)):
+        inner = vlan(vid, kind if number else ethertype, inner)
+    return inner
+
+
+def pppoe_short(protocol: int, inner: bytes) -> bytes:
+    """A session's data with a protocol field of one byte (RFC 1661, 6.5)."""
+    return struct.pack("!BBHHB", 0x11, 0, 1, len(inner) + 1, protocol) + inner
 
 
 def pppoe(protocol: int, inner: bytes, *, version_type: int = 0x11, code: int = 0) -> bytes:
@@ -31,12 +43,24 @@ def ipv4(
     ihl: int = 5,
     fragment: int = 0,
     protocol: int = 17,
+    damage: int = 0,
 ) -> bytes:
+    """`damage` is added to the header's checksum."""
     options = bytes(4 * (ihl - 5)) if ihl > 5 else b""
     total = 20 + len(options) + len(payload)
     addresses = socket.inet_aton(source) + socket.inet_aton(destination)
     head = struct.pack("!BBHHHBBH", version << 4 | ihl, 0, total, 1, fragment, 64, protocol, 0)
-    return head + addresses + options + payload
+    header = bytearray(head + addresses + options)
+    header[10:12] = ((checksum(header) + damage) & 0xFFFF).to_bytes(2, "big")
+    return bytes(header) + payload
+
+
+def checksum(data: bytes) -> int:
+    """The Internet checksum (RFC 1071) of so many 16-bit words."""
+    total = sum(word for (word,) in struct.iter_unpack("!H", data))
+    while total > 0xFFFF:
+        total = (total >> 16) + (total & 0xFFFF)
+    return 0xFFFF - total
 
 
 def ipv6(

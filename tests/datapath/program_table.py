@@ -22,6 +22,7 @@ TC = {
     "weir_ingress": "tc ingress: upload class by source into the mark",
     "weir_egress": "tc egress: class, clocks of all levels, pace, police or HTB",
 }
+WATCH = {"weir_refused": "tracepoint: packets that XDP redirected and a device refused"}
 READ = {"weir_read": "iterator: the counters of 64 lines a step, for the API"}
 FAST = {
     "weir_fast": "XDP: route, class, clocks; drop, redirect or pass up",
@@ -61,7 +62,7 @@ class Section(NamedTuple):
         return ".".join(self.kernel.split(".")[:2])
 
     def text(self) -> str:
-        what = TC | FAST | READ
+        what = TC | FAST | READ | WATCH
         rows = [
             f"| `{name}` | {what[name]} | {f.instructions:,} | {f.code_bytes:,} | {f.walked:,} |"
             for name, f in self.figures.items()
@@ -92,6 +93,8 @@ def measured() -> Section:
         link = datapath.reader_fd()
         figures["weir_read"] = _figures_of(bpf_run.program_of_link(link))
         os.close(link)
+        datapath.watch_refused()
+        figures["weir_refused"] = _figures(datapath, "weir_refused")
     return Section(platform.release(), compiler(), figures)
 
 

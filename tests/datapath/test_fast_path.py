@@ -12,6 +12,7 @@ import pytest
 from tests.datapath import packets as p
 from tests.datapath.fast_router import (
     FAST,
+    PEER_MAC,
     SLOT,
     XDP_DROP,
     XDP_PASS,
@@ -24,7 +25,7 @@ from tests.datapath.fast_router import (
 from tests.datapath.loaded import DOWNLOAD, SECOND_NS, UPLOAD
 from tests.datapath.topology import CLIENT, CLIENT6, SERVER, SERVER6, Topology, fullest_rate_bps, run
 from weir.adapters.datapath import Datapath
-from weir.adapters.datapath_records import Role
+from weir.adapters.datapath_records import Role, used_mark
 from weir.model.problem import Unsupported
 
 
@@ -41,7 +42,8 @@ def with_ttl(frame: bytes, ttl: int) -> bytes:
 
 
 def with_length(frame: bytes, length: int) -> bytes:
-    return frame[:16] + length.to_bytes(2, "big") + frame[18:]
+    """An IPv4 frame with another length and a right checksum."""
+    return with_ttl(frame[:16] + length.to_bytes(2, "big") + frame[18:], frame[22])
 
 
 def test_ipv4_is_routed_rewritten_and_charged(fast: Fast) -> None:
@@ -83,13 +85,17 @@ UNUSUAL = {
     "for another host of this vendor": bytes.fromhex("0200ff000001") + p.frame4(SERVER, CLIENT)[6:],
     "short ipv4 header": p.frame4(SERVER, CLIENT)[:33],
     "ip version 5": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, version=5)),
+    "damaged checksum": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, damage=1)),
+    "damaged checksum's high byte": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, damage=0x8000)),
+    "its own address as source": p.frame4("198.51.100.1", CLIENT),
+    "its other address as source": p.frame4("10.64.0.1", CLIENT),
+    "a broadcast address as source": p.frame4("198.51.100.255", CLIENT),
+    "its udp header is padding": with_length(p.frame4(SERVER, CLIENT, 46), 27),
     "ttl 1": with_ttl(p.frame4(SERVER, CLIENT), 1),
     "options": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, ihl=6)),
     "first fragment": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, fragment=0x2000)),
     "later fragment": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, fragment=185)),
     "multicast": p.frame4(SERVER, "224.0.0.5"),
-    "loopback source": p.frame4("127.0.0.1", CLIENT),
-    "source in net 0": p.frame4("0.0.0.1", CLIENT),
     "longer than the frame": p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(100))[:60]),
     "longer than its packet": p.frame4(SERVER, CLIENT, 100) + bytes(400),
     "longer than its ipv6 packet": p.frame6(SERVER6, CLIENT6, 100) + bytes(400),
@@ -115,11 +121,11 @@ UNUSUAL = {
     "ipv6 esp": p.ethernet(p.IPV6, p.ipv6(SERVER6, CLIENT6, next_header=50)),
     "half a udp header over ipv6": p.ethernet(p.IPV6, p.ipv6(SERVER6, CLIENT6, bytes(7))),
     "ipv6 link-local": p.frame6("fe80::1", CLIENT6),
-    "ipv6 loopback": p.frame6("::1", CLIENT6),
     "ipv6 multicast": p.frame6(SERVER6, "ff02::5"),
     "ipv6 hop limit 1": p.frame6(SERVER6, CLIENT6)[:21] + b"\x01" + p.frame6(SERVER6, CLIENT6)[22:],
 }
 NO_WAY = {
+    "back by the port it came by": p.frame4(CLIENT, SERVER),
     "to the router": p.frame4(SERVER, "10.64.0.1"),
     "no route": p.frame4(SERVER, "203.0.113.77"),
     "no neighbour": p.frame4(SERVER, "10.64.0.77"),
@@ -156,6 +162,41 @@ def test_a_padded_frame_is_forwarded(fast: Fast, trailer: int) -> None:
 def test_any_transport_protocol_is_forwarded(fast: Fast, protocol: int) -> None:
     frame = p.ethernet(p.IPV4, p.ipv4(SERVER, CLIENT, bytes(60), protocol=protocol))
     assert fast.from_wan(frame)[0] == XDP_REDIRECT
+
+
+def test_padding_is_cut_off_and_never_forwarded(fast: Fast) -> None:
+    _, after = fast.from_wan(p.frame4(SERVER, CLIENT, 28) + b"secret" * 3)
+    assert len(after) == 14 + 28
+
+
+def test_sources_are_asked_for_only_where_they_may_be_the_routers(fast: Fast) -> None:
+    own, broadcast = p.frame4("198.51.100.1", CLIENT), p.frame4("198.51.100.255", CLIENT)
+    fast.loaded.datapath.refuse_sources([])  # wrong on purpose: nobody is asked for
+    assert fast.from_wan(own)[0] == XDP_REDIRECT
+    fast.loaded.datapath.refuse_sources(map(p.value4, ("198.51.100.1", "198.51.100.255")))
+    assert [fast.from_wan(frame)[0] for frame in (own, broadcast, download(1000))] == [
+        *(XDP_PASS, XDP_PASS, XDP_REDIRECT)
+    ]
+    fast.loaded.datapath.refuse_sources(None)
+
+
+def test_packets_that_a_route_may_treat_otherwise_go_up(fast: Fast) -> None:
+    fast.loaded.datapath.attach("lan0", FAST, "edt", largest_bytes=500)
+    assert fast.from_wan(download(1000, 500))[0] == XDP_REDIRECT
+    assert fast.from_wan(download(1001, 501))[0] == XDP_PASS
+    fast.loaded.datapath.attach("lan0", FAST, "edt", largest_bytes=0)
+    assert fast.from_wan(download(1002, 100))[0] == XDP_PASS
+    assert fast.sent_up_of_ours("wan0") == {"route": 2}
+
+
+def test_neighbours_that_are_sent_to_are_marked_until_they_are_taken(fast: Fast) -> None:
+    datapath, mark = fast.loaded.datapath, used_mark(bytes.fromhex(PEER_MAC.replace(":", "")))
+    datapath.take_used()
+    assert datapath.take_used() == b""
+    assert fast.from_wan(download(1000))[0] == XDP_REDIRECT
+    marks = datapath.take_used()
+    assert [place for place, is_used in enumerate(marks) if is_used] == [mark]
+    assert datapath.take_used() == b""
 
 
 def test_a_packet_that_would_wait_goes_up_uncharged(fast: Fast) -> None:

@@ -80,7 +80,7 @@ def test_an_interface_that_does_not_yield_classifies_by_itself(bridged: Bridged)
 
 
 def test_a_member_takes_what_leaves_by_it_and_leaves_the_rest_to_the_bridge(bridged: Bridged) -> None:
-    """Also what is somebody's upload: it is the receiver's download."""
+    """Also what is somebody's upload, who is charged for it as well."""
     for target, taken in ((MEMBER, {MEMBER: 1}), (0, {MEMBER: 1, BRIDGE: 1})):
         bridged.member(target)
         bridged.loaded.egress(DOWN, mark=SENDER << 8)
@@ -89,7 +89,7 @@ def test_a_member_takes_what_leaves_by_it_and_leaves_the_rest_to_the_bridge(brid
     assert bridged.counted(DOWNLOAD) == {MEMBER: 1, BRIDGE: 1, ADDRESS: 1}
     bridged.member(above_slot=0)
     bridged.loaded.egress(DOWN, mark=SENDER << 8)
-    assert bridged.counted(UPLOAD) == {SENDER: 1}
+    assert bridged.counted(UPLOAD) == {SENDER: 3}
     assert bridged.loaded.unshaped() == {}
 
 

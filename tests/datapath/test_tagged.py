@@ -118,7 +118,14 @@ def test_a_tag_is_put_on_where_the_way_out_has_one(trunk: Trunk) -> None:
     assert trunk.fast_bytes() == {(CUSTOMER, DOWNLOAD): 1000}
 
 
+def test_between_two_customers_tagged_frames_are_the_stacks(trunk: Trunk) -> None:
+    frame = tagged(p.frame4(CLIENT, OTHER, 1000), 100)
+    assert trunk.receive(frame) == (XDP_PASS, frame)
+    assert trunk.sent_up() == {"lan0": {"waits": 1}}
+
+
 def test_a_tag_becomes_another(trunk: Trunk) -> None:
+    trunk.loaded.datapath.change_prefixes(remove=[(2, 4, p.value4(CLIENT), 32)])
     frame = p.frame4(CLIENT, OTHER, 1000)
     assert trunk.receive(tagged(frame, 100)) == (XDP_REDIRECT, tagged(forwarded(frame), 200, S_TAG))
     assert trunk.fast_bytes() == {(NEIGHBOUR, DOWNLOAD): 1000}

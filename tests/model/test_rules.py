@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -175,6 +176,17 @@ SAID = [
     ),
     (
         [
+            Queue("q1", "far", ("10.0.0.1/32",), dst="192.0.2.0/24"),
+            Queue("q2", "kid", ("10.0.0.1/32",), parent="q1", dst="192.0.0.0/16"),
+            Queue("q3", "narrow", ("10.0.0.1/32",), parent="q1", dst="192.0.2.7/32"),
+        ],
+        (
+            "warning queue/q2/dst queue 'kid' takes packets with 192.0.2.0/24 only: its dst 192.0.0.0/16 is "
+            "wider than that of 'far' above it",
+        ),
+    ),
+    (
+        [
             *(WAN, Interface("eth9")),
             *(Queue(name, name, ("10.0.0.1/32",), dst=dst) for name, dst in (("q1", "wan0"), ("q2", "eth9"))),
         ],
@@ -186,7 +198,11 @@ SAID = [
     ),
     (
         [replace(TOWER, disabled=True), Queue("q1", "acme", ("10.0.0.1/32",), parent="t")],
-        ("warning queue/q1/parent queue 'acme' limits nothing while 'tower' above it is disabled",),
+        (
+            "warning queue/q1/parent queue 'acme' limits nothing while 'tower' above it is disabled",
+            "warning queue/t/disabled 10.0.0.0/16 of queue 'tower' is in no queue while it is disabled: "
+            "nothing limits it then; a parent, or a queue for the whole network after it, would",
+        ),
     ),
     (
         [Interface("lan0", "lan", ("10.0.0.0/24", "10.1.0.255/24", "224.0.0.1/24"))],
@@ -248,6 +264,9 @@ SAID = [
 ]
 
 
+REST = Queue("rest", "everybody else", ("10.0.0.0/8",), position=99)
+
+
 def said(items: list[ConfigObject]) -> list[str]:
     return [f"{item.severity} {item.path} {item.message}" for item in validate_all(Document(items))]
 
@@ -262,10 +281,11 @@ def test_findings_name_object_field_and_numbers(items: list[ConfigObject], expec
     [
         [TOWER, Queue("q1", "acme", ("10.0.0.1/32",), parent="t", position=9)],
         [TOWER, Queue("q1", "acme", ("10.0.0.1/32",), position=0)],
-        [replace(TOWER, disabled=True), Queue("q1", "acme", ("10.0.0.1/32",), position=2)],
+        [replace(TOWER, disabled=True), Queue("q1", "acme", ("10.0.0.1/32",), position=2), REST],
         [
             replace(TOWER, time=TimeWindow(0, 600, ("mon",))),
             Queue("q1", "acme", ("10.0.0.1/32",), position=2),
+            REST,
         ],
         [Queue("a", "all"), Queue("q1", "acme", ("10.0.0.1/32",), parent="a")],
         [LAN, Queue("b", "behind", ("lan0",)), Queue("q1", "acme", ("192.0.2.1/32",), parent="b")],
@@ -278,6 +298,69 @@ def test_findings_name_object_field_and_numbers(items: list[ConfigObject], expec
 )
 def test_sensible_documents_have_no_findings(items: list[ConfigObject]) -> None:
     assert said(items) == []
+
+
+CLOSED = (
+    {"disabled": True},
+    {"time": TimeWindow(0, 600, ("mon",))},
+)
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+@pytest.mark.parametrize(
+    ("others", "is_said"),
+    [
+        pytest.param([], True, id="nobody else"),
+        pytest.param([REST], False, id="a queue for everybody else"),
+        pytest.param([replace(REST, disabled=True)], True, id="one that is disabled as well"),
+        pytest.param([replace(REST, dst="192.0.2.0/24")], True, id="one for a certain far end"),
+        pytest.param([Queue("up", "site")], False, id="a parent without target"),
+        pytest.param([Queue("up", "site", disabled=True)], True, id="a parent that is disabled"),
+    ],
+)
+def test_what_is_in_no_queue_while_its_own_is_not_in_force_is_said(
+    closed: dict[str, Any], others: list[Queue], is_said: bool
+) -> None:
+    parent = "up" if any(other.id == "up" for other in others) else None
+    queue = replace(TOWER, parent=parent, **closed)
+    found = [
+        finding
+        for finding in validate_all(Document([queue, *others]))
+        if finding.code == "unlimited-meanwhile" and finding.id == "t"
+    ]
+    assert [item.severity for item in found] == (
+        ["warning" if queue.disabled else "notice"] if is_said else []
+    )
+
+
+OWN = Queue("own", "everybody else", ("lan0",))
+
+
+@pytest.mark.parametrize(
+    ("items", "code"),
+    [
+        ([replace(WAN, unknown="drop")], "unknown-on-wan"),
+        ([replace(WAN, unknown="drop", disabled=True)], None),
+        ([replace(LAN, unknown="queue")], "no-queue-for-unknown"),
+        ([replace(LAN, unknown="queue"), replace(OWN, disabled=True)], "no-queue-for-unknown"),
+        ([replace(LAN, unknown="queue"), OWN], None),
+        ([replace(LAN, unknown="drop")], None),
+        ([replace(LAN, unknown="drop"), OWN], "unknown-dropped"),
+    ],
+    ids=lambda value: None,
+)
+def test_unknown_that_means_something_else_is_said(items: list[ConfigObject], code: str | None) -> None:
+    codes = {item.code for item in validate_all(Document(items)) if item.kind == "interface"}
+    assert codes == ({code} if code else set())
+
+
+@pytest.mark.parametrize("reverse_path", ["strict", "loose"])
+def test_a_strict_reverse_path_and_equal_routes_are_said(reverse_path: Any) -> None:
+    routes = [StaticRoute(f"r{n}", "0.0.0.0/0", f"203.0.113.{n + 5}", distance=n // 2 + 1) for n in range(3)]
+    for count, equal in ((1, False), (2, True)):
+        found = validate_all(Document([replace(WAN, reverse_path=reverse_path), *routes[:count]]))
+        said = any(item.code == "strict-and-equal-routes" for item in found)
+        assert said is (equal and reverse_path == "strict")
 
 
 def test_nine_levels_are_one_too_many() -> None:

@@ -26,6 +26,8 @@ _FORMATS = {4: "I", 8: "Q"}
 _PRIORITY_MASK = 0xF
 _FORK = 0x20
 _LOWEST_PRIORITY = 8
+COST_OF_ONE_BPS = 8_000_000_000 << 4 << 16
+"""Of a byte, in the unit of `weir_line.cost` (abi.h): its time at 1 bit/s."""
 
 
 class Source(Protocol):
@@ -44,6 +46,7 @@ class ClassLines:
         self._lines, self._stride = int(layout["lines"]), int(layout["stride"])
         self._line_of = _reader_of(layout["class"]["fields"], _LINE_FIELDS)
         self._detail_of = _reader_of(layout["details"]["fields"], _DETAIL_FIELDS)
+        self._cost, self._cost_at = struct.Struct("=Q"), int(layout["class"]["fields"]["cost"][0])
         self._key, self._key_at = struct.Struct("=Q"), int(layout["details"]["fields"]["key"][0])
         self._lines_memory = _mapped(source, layout["class"])
         self._details_memory = _mapped(source, layout["details"])
@@ -69,6 +72,15 @@ class ClassLines:
             return None
         *_, download = self._line(slot * 2 + 1)
         return ClassRecord(key, parent // 2, upload, download, shared // 2, bool(flags & _FORK))
+
+    def in_force_bps(self, slot: int, direction: int) -> tuple[int, bool]:
+        """The rate at which packets of one direction (0 upload, 1 download) are charged now, 0 = none; and
+        whether it is the class's configured one: the share controller lends a class more or less."""
+        at = (slot * 2 + direction) * self._stride
+        (cost,) = self._cost.unpack_from(self._lines_memory, at + self._cost_at)
+        rate, *_ = self._detail_of(self._details_memory, at)[1:]
+        asked = (COST_OF_ONE_BPS + rate // 2) // rate if rate else 0
+        return (round(COST_OF_ONE_BPS / cost) if cost else 0), abs(cost - asked) <= 1
 
     def in_use(self) -> Iterator[tuple[int, int]]:
         """(slot, key) of every slot in use, ascending."""

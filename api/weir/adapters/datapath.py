@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Literal
 
 from weir.adapters.datapath_lib import (
+    GuardSpec,
     Options,
     PortSpec,
     RoundTripsBelowSpec,
@@ -27,12 +28,14 @@ from weir.adapters.datapath_lib import (
     problem_of,
 )
 from weir.adapters.datapath_records import (
+    ANY_SIZE,
     CLASS,
     FAR,
     MODES,
     NO_ABOVE,
     NO_TAG,
     PREFIX,
+    USED_MARKS,
     Above,
     ClassRecord,
     FarEntry,
@@ -61,7 +64,8 @@ from weir.adapters.subqueue_records import (
     unpack_subqueues,
 )
 
-REASONS = ("no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class")
+REASONS = ("no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class", "unreadable")
+CHECKS = ("impossible-source", "wrong-way", "refused", "unknown-rx", "unknown-tx")
 UP_REASONS = ("unusual", "route", "port", "no-flow", "waits", "order")
 HOOKS = ("none", "tcx", "clsact")
 XDP_MODES = ("none", "native", "generic")
@@ -152,9 +156,11 @@ class Datapath:
         domain: int = 0,
         tag: Tag = NO_TAG,
         above: Above = NO_ABOVE,
+        largest_bytes: int = ANY_SIZE,
     ) -> None:
         """Attach to an interface of the calling thread's network namespace, or change how (no packet is
-        missed). Raises `NotFound` for an unknown interface, `ApplyFailed` when the kernel refuses."""
+        missed). Packets of more than `largest_bytes` that leave by it are not the fast path's. Raises
+        `NotFound` for an unknown interface, `ApplyFailed` when the kernel refuses."""
         spec = PortSpec(
             name=os.fsencode(ifname),
             mode=MODES.index(mode),
@@ -167,6 +173,7 @@ class Datapath:
             tag_protocol=tag.protocol,
             above=above.ifindex,
             above_slot=above.slot,
+            largest=largest_bytes,
         )
         self._call("weir_attach", ctypes.byref(spec))
 
@@ -178,6 +185,20 @@ class Datapath:
         """The ports by interface name, from the kernel's records and links."""
         return {_text(spec): _port(spec) for spec in self._ports()}
 
+    def guard(self) -> tuple[str, str]:
+        """Compare programs at their hooks, port records and pins with what this handle made, and mend them:
+        (what was mended, what could not be), in words. May be called beside any other method."""
+        library, handle = self.native()
+        spec = GuardSpec()
+        result = library.weir_guard(handle, ctypes.byref(spec))
+        fault = problem_of(library, result).message if result < 0 else ""
+        return bytes(spec.words).decode(errors="replace"), fault
+
+    def hold_fast_path(self) -> None:
+        """From now on XDP forwards nothing, until `attach` gives ports the role again. Beside any method."""
+        library, handle = self.native()
+        library.weir_fast_hold(handle)
+
     def port_counters(self) -> dict[str, PortCounters]:
         """What left shaping ports unshaped, and what the fast path left to the stack, by reason and port."""
         return {
@@ -185,6 +206,9 @@ class Datapath:
                 dict(zip(REASONS, spec.packets, strict=False)),
                 dict(zip(REASONS, spec.bytes, strict=False)),
                 dict(zip(UP_REASONS, spec.up, strict=False)),
+                dict(zip(CHECKS, spec.checked_packets, strict=False)),
+                dict(zip(CHECKS, spec.checked_bytes, strict=False)),
+                spec.refused,
             )
             for spec in self._ports()
         }
@@ -193,6 +217,28 @@ class Datapath:
         found = (PortSpec * MAX_PORTS)()
         count = self._call("weir_ports", found, MAX_PORTS)
         return list(found[:count])
+
+    # -- routing -------------------------------------------------------------------------------------
+
+    def refuse_sources(self, addresses: Iterable[int] | None) -> None:
+        """IPv4 addresses from which the stack takes no packets: of those the fast path asks the kernel. None:
+        they are not known and it asks for every source, as it does until the first call."""
+        if addresses is None:
+            self._call("weir_sources_write", None, 0)
+            return
+        held = list(addresses)
+        self._call("weir_sources_write", (ctypes.c_uint32 * max(len(held), 1))(*held), len(held))
+
+    def watch_refused(self) -> None:
+        """From now on count packets that XDP sends by a port and its device does not take, as long as this
+        process runs. Raises `ApplyFailed` or `NotFound` where the kernel does not tell."""
+        self._call("weir_refused_watch")
+
+    def take_used(self) -> bytes:
+        """One byte for each `used_mark`: whether XDP sent to such a neighbour since the last call. b"": to
+        none."""
+        marks = ctypes.create_string_buffer(USED_MARKS)
+        return marks.raw if self._call("weir_used_take", marks, USED_MARKS) else b""
 
     # -- classes -------------------------------------------------------------------------------------
 
@@ -380,4 +426,5 @@ def _port(spec: PortSpec) -> Port:
         mac=":".join(f"{byte:02x}" for byte in spec.mac),
         tag=Tag(spec.lower, spec.tag, spec.tag_protocol),
         above=Above(spec.above, spec.above_slot),
+        largest_bytes=spec.largest,
     )

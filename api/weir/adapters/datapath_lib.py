@@ -54,11 +54,18 @@ class PortSpec(Structure):
         ("lower", c_uint32),
         ("above", c_uint32),
         ("above_slot", c_uint32),
-        ("reserved", c_uint32),
+        ("largest", c_uint32),
         ("packets", c_uint64 * 8),
         ("bytes", c_uint64 * 8),
         ("up", c_uint64 * 8),
+        ("refused", c_uint64),
+        ("checked_packets", c_uint64 * 5),
+        ("checked_bytes", c_uint64 * 5),
     ]
+
+
+class GuardSpec(Structure):
+    _fields_ = [("mended", c_uint32), ("words", c_char * 500)]
 
 
 class UsageSpec(Structure):
@@ -110,6 +117,10 @@ _PROTOTYPES = {
     "weir_attach": [c_void_p, POINTER(PortSpec)],
     "weir_detach": [c_void_p, c_char_p],
     "weir_ports": [c_void_p, c_void_p, c_uint32],
+    "weir_guard": [c_void_p, POINTER(GuardSpec)],
+    "weir_sources_write": [c_void_p, c_void_p, c_uint32],
+    "weir_refused_watch": [c_void_p],
+    "weir_used_take": [c_void_p, c_void_p, c_uint32],
     "weir_classes_write": [c_void_p, c_void_p, c_uint32],
     "weir_classes_read": [c_void_p, c_void_p, c_uint32],
     "weir_class_clear": [c_void_p, c_uint32],
@@ -159,6 +170,8 @@ def load_library(path: Path) -> ctypes.CDLL:
         function.restype = c_int
     library.weir_close.argtypes = [c_void_p]
     library.weir_close.restype = None
+    library.weir_fast_hold.argtypes = [c_void_p]
+    library.weir_fast_hold.restype = None
     library.weir_error.argtypes = []
     library.weir_error.restype = c_char_p
     library.weir_flow_reason.argtypes = [c_void_p]

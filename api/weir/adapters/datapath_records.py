@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -20,7 +21,7 @@ Mode = Literal["edt", "police", "htb", "none"]
 MODES: tuple[Mode, ...] = ("none", "edt", "police", "htb")
 
 MIN_RATE_BPS = 100
-MAX_SLOT = (1 << 20) - 1
+MAX_SLOT = (1 << 20) - 2
 
 LINE = struct.Struct("<QQQQII")
 CLASS = struct.Struct("<IIIIQ" + LINE.format[1:] * 2)
@@ -43,6 +44,9 @@ class Role(enum.IntFlag):
     TRUNK = 128  # packets that left by another port leave by it: of such interfaces, tunnels, bridges
     CARRIED = 256  # with TRUNK: its packets leave by another port after it
     YIELDS = 512  # without SHAPE: a bridge or bond whose members shape; what they classified stays theirs
+    LOOSE = 1024  # forwards only sources that there is a way to
+    STRICT = 2048  # forwards only sources whose way back is this port
+    KNOWN = 4096  # forwards only what is in a queue
 
 
 class Tag(NamedTuple):
@@ -64,6 +68,16 @@ class Above(NamedTuple):
 
 
 NO_ABOVE = Above(0, 0)
+
+ANY_SIZE = 65535
+"""Bytes of the largest IP packet: no route keeps packets of a port from the fast path."""
+
+USED_MARKS = 16384
+
+
+def used_mark(mac: bytes) -> int:
+    """Where in `Datapath.take_used` a neighbour with this hardware address is."""
+    return int.from_bytes(mac[4:6], sys.byteorder) % USED_MARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +207,22 @@ class Port:
     mac: str = ""
     tag: Tag = NO_TAG
     above: Above = NO_ABOVE
+    largest_bytes: int = ANY_SIZE
 
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
     """Packets and bytes that the programs saw and did not shape, by reason (see `REASONS`); `up`: packets
-    that came to a fast port and took the stack, by reason (see `UP_REASONS`)."""
+    that came to a fast port and took the stack, by reason (see `UP_REASONS`); `checked_*`: what the port's
+    checks refused and what it forwarded that is in no queue (see `CHECKS`). `refused`: packets that XDP
+    sent by the port and its device did not take, since `watch_refused`."""
 
     packets: dict[str, int]
     bytes: dict[str, int]
     up: dict[str, int]
+    checked_packets: dict[str, int]
+    checked_bytes: dict[str, int]
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,12 @@ class ShareController:
         )
         self._check(result, f"set the burst of class {slot}")
 
+    def is_lent(self, slot: int, direction: Direction) -> bool:
+        """Whether one direction of a class is charged at a lent rate, or a burst's, in place of its own."""
+        result: int = self._library.weir_share_lent(self._share, slot, direction)
+        self._check(result, f"look at class {slot}")
+        return bool(result)
+
     def hosts(self, slot: int, direction: Direction, most: int) -> list[HostRate]:
         """The sub-queues of one direction that send most, the most first; 64 at most."""
         found = (_HostRate * most)()
@@ -112,6 +118,8 @@ class ShareController:
         library.weir_share_start.argtypes = [c_void_p, c_uint32, POINTER(c_void_p)]
         library.weir_share_burst.argtypes = [c_void_p, c_uint32, c_uint32, c_uint64, c_uint64, c_uint64]
         library.weir_share_hosts.argtypes = [c_void_p, c_uint32, c_uint32, POINTER(_HostRate), c_uint32]
+        library.weir_share_lent.argtypes = [c_void_p, c_uint32, c_uint32]
+        library.weir_share_lent.restype = ctypes.c_int
         library.weir_share_stop.argtypes = [c_void_p]
         library.weir_share_state.argtypes = [c_void_p, POINTER(_State)]
         for function in (library.weir_share_start, library.weir_share_burst, library.weir_share_hosts):

@@ -85,6 +85,8 @@ class Explanation:
     interfaces: tuple[str, ...]
     """Interfaces whose packets without a matching prefix belong to this queue."""
     inactive_because: str | None
+    meanwhile: str | None
+    """Where the packets of one that is not in force go; None when it is, or has no target."""
     lines: tuple[Line, ...]
 
     def to_json(self) -> Json:
@@ -102,6 +104,7 @@ class Explanation:
             ],
             "interfaces": list(self.interfaces),
             "inactive_because": self.inactive_because,
+            "meanwhile": self.meanwhile,
         }
 
 
@@ -132,6 +135,7 @@ def explain(compiled: Compiled, document: Document, queue_id: str) -> Explanatio
         prefixes=prefixes,
         interfaces=interfaces,
         inactive_because=inactive,
+        meanwhile=_meanwhile(queue, compiled, document, prefixes) if inactive else None,
         lines=tuple(_lines(queue, compiled, prefixes, interfaces, inactive)),
     )
 
@@ -150,6 +154,28 @@ def inactive_because(document: Document, queue: Queue, now_local: datetime) -> s
         below = document.children_of(queue.id)
         return None if below else "it has no target and no children"
     return None
+
+
+def _meanwhile(
+    queue: Queue, compiled: Compiled, document: Document, prefixes: tuple[PrefixFate, ...]
+) -> str | None:
+    """Whose the packets of a queue are that takes none: named, or that nothing limits them."""
+    takers = {fate.prefix: fate.taken_by for fate in prefixes}
+    for ifname in interface_targets(queue):
+        takers[ifname] = next(iter(compiled.tables.interface_claims.get(ifname, ())), None)
+    if not takers:
+        return None
+    names = {
+        other.name
+        for other in map(document.queue, sorted(filter(None, takers.values())))
+        if other is not None
+    }
+    nobodys = [target for target, taker in takers.items() if taker is None]
+    found = [f"its packets go to {', '.join(map(repr, sorted(names)))}"] if names else []
+    if nobodys:
+        what = "its packets are" if len(nobodys) == len(takers) else f"those of {', '.join(nobodys[:3])} are"
+        found.append(f"{what} in no queue, so no queue limits them")
+    return "; ".join(found)
 
 
 def _contradicts(document: Document, queue: Queue) -> bool:

@@ -10,7 +10,7 @@ from weir.compiler.allocation import SlotAllocation
 from weir.compiler.classes import TOP, Place, classes_of, place_below
 from weir.compiler.compiled import Compiled, Replacement, Tables
 from weir.compiler.forks import NOBODY, Answer, Ranking, answers, fork_of
-from weir.compiler.matching import EVERYTHING, NO_CLAIM, Scope, claim_of, is_matched
+from weir.compiler.matching import EVERYTHING, NO_CLAIM, Scope, claim_of, is_matched, with_what_is_left
 from weir.compiler.plan import Plan, PrefixDelta, ShapingDelta, delta_of
 from weir.compiler.site import Site, ports_of, site_of
 from weir.compiler.types import NO_SLOT
@@ -195,7 +195,7 @@ class _Walk:
             self.tables.by_id[spec.id] = self.tables.by_slot[spec.slot] = spec
         claim = NO_CLAIM
         if within is not None and is_matched(queue, self._now_local):
-            claim = claim_of(queue, within)
+            claim = with_what_is_left(self._document, queue, claim_of(queue, within), self._now_local)
         if claim.dst is not None:
             self.tables.dst[queue.id] = claim.dst
         if queue.id in self._document.children:

@@ -23,7 +23,7 @@ from weir.compiler.plan import Plan, delta_of
 from weir.compiler.site import ports_of, site_of
 from weir.compiler.types import NO_SLOT, ClassSpec, total_id
 from weir.model.claims import last_inside
-from weir.model.document import Change, Document, users_of_type
+from weir.model.document import Change, Document, is_always_in_force, users_of_type
 from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
@@ -93,13 +93,27 @@ class _Update:
                         touched[queue_id] = touched.get(queue_id, False) or moved
                 else:
                     touched.setdefault(change.id, False)
+                for item in (change.old, change.new):
+                    if isinstance(item, Queue):
+                        self._touch_heirs(touched, item)
             elif change.kind == "queue-type":
                 for queue_id in users_of_type(self._document, change.id):
                     touched.setdefault(queue_id, False)
         for switched in self._before.matched_timed ^ self._edits.matched_timed:
             for queue_id in subtree_ids(self._document, switched, walked[False]):
                 touched.setdefault(queue_id, False)
+            queue = self._document.queue(switched)
+            if queue is not None:
+                self._touch_heirs(touched, queue)
         return touched
+
+    def _touch_heirs(self, touched: dict[str, bool], queue: Queue) -> None:
+        """Those above that take what it leaves when it, or one between, is not in force."""
+        may_leave = not is_always_in_force(queue)
+        for above in ancestors(self._document, queue):
+            if may_leave:
+                touched.setdefault(above.id, False)
+            may_leave = may_leave or not is_always_in_force(above)
 
     def _change_classes(self, plan: Plan) -> None:
         for depth, queue_id in sorted((depth, queue_id) for queue_id, depth in self._depths.items()):

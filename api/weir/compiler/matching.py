@@ -10,13 +10,14 @@ the prefix is dropped. So the longest match is the first in the list.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
 from weir.compiler.forks import narrower
 from weir.model.claims import PrefixClaims
 from weir.model.document import Document, interface_targets, packed_targets
+from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.schedule import is_open
 
@@ -94,6 +95,42 @@ def claim_of(queue: Queue, within: Scope) -> Claim:
     return Claim(own_prefixes, own_interfaces, dst, Scope(own_prefixes, own_interfaces, dst=dst))
 
 
+def with_what_is_left(document: Document, queue: Queue, claim: Claim, now_local: datetime) -> Claim:
+    """The claim of a queue in force, and what those below it leave that are not (docs/adr/0102).
+
+    A parent's own prefixes hold its children's anyway; so this is for one without, and for one with an
+    interface. What only packets with a certain far end (`dst`) would have been is not left to it.
+    """
+    if claim.below is None or (queue.target and not claim.below.interfaces):
+        return claim
+    idle = document.idle_children.of(queue.id)
+    left = list(_left(document, idle, claim.below, now_local)) if idle else []
+    if not left:
+        return claim
+    prefixes = [*claim.prefixes, *(packed for item in left for packed in item.prefixes)]
+    interfaces = [*claim.interfaces, *(ifname for item in left for ifname in item.interfaces)]
+    return Claim(
+        tuple(dict.fromkeys(prefixes)), tuple(dict.fromkeys(interfaces)), claim.below.dst, claim.below
+    )
+
+
+def _left(
+    document: Document, ids: Collection[str], within: Scope, now_local: datetime | None, levels: int = 1
+) -> Iterator[Claim]:
+    """What these queues would claim if they were in force; without a time, all of them are not.
+
+    Sorted, so that every compilation gives the same."""
+    for queue in map(document.queue, sorted(ids)):
+        if queue is None or (now_local is not None and is_matched(queue, now_local)):
+            continue
+        claim = claim_of(queue, within)
+        if claim.below is None or claim.below.dst != within.dst:
+            continue
+        yield claim
+        if levels < MAX_QUEUE_LEVELS and (not queue.target or claim.interfaces):
+            yield from _left(document, document.children_of(queue.id), claim.below, None, levels + 1)
+
+
 def is_matched(queue: Queue, now_local: datetime) -> bool:
     """Whether this queue, apart from its ancestors, takes packets now."""
     return not queue.disabled and is_open(queue.time, now_local)
@@ -112,7 +149,7 @@ class Matcher:
         within = self._scope_above(queue)
         if within is None or not is_matched(queue, self._now_local):
             return NO_CLAIM
-        return claim_of(queue, within)
+        return with_what_is_left(self._document, queue, claim_of(queue, within), self._now_local)
 
     def _scope_above(self, queue: Queue) -> Scope | None:
         if queue.parent is None:

@@ -284,6 +284,8 @@ def _clock_change(way: str, before: ClockSpec | None, after: ClockSpec) -> str:
 
 def _port_text(old: PortSpec | None, new: PortSpec) -> str:
     text = f"{new.ifname} role {new.role} shaper {new.shaper} overhead {new.overhead_bytes} B"
+    text += " only what is in a queue" if new.known_only else ""
+    text += f" reverse path {new.reverse_path}" if new.reverse_path != "off" else ""
     text += f" domain {new.domain}" if new.domain else ""
     return text + (f" target slot {new.interface_slot}" if new.interface_slot else "")
 

@@ -52,9 +52,11 @@ def ports_of(document: Document, interface_slots: Mapping[str, int]) -> dict[str
             role=item.role,
             shaper=item.shaper,
             overhead_bytes=item.overhead_bytes,
-            interface_slot=interface_slots.get(item.id, NO_SLOT),
+            interface_slot=NO_SLOT if item.unknown == "drop" else interface_slots.get(item.id, NO_SLOT),
             domain=item.domain,
             fast_path=item.fast_path,
+            known_only=item.unknown != "allow",
+            reverse_path=item.reverse_path,
         )
         for item in sorted(document.interfaces(), key=lambda item: item.id)
         if not item.disabled and item.vrf_table is None

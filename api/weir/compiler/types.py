@@ -157,6 +157,9 @@ class PortSpec:
     interface_slot: int
     domain: int = MAIN_DOMAIN
     fast_path: Literal["auto", "off"] = "auto"
+    known_only: bool = False
+    """Forwards only what is in a queue, perhaps its own (`interface_slot`)."""
+    reverse_path: Literal["off", "loose", "strict"] = "off"
 
 
 @dataclass(frozen=True, slots=True)

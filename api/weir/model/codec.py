@@ -168,6 +168,8 @@ def _read_interface(reader: Reader) -> Interface:
         ),
         shaper=reader.one_of("shaper", "auto", ("auto", "edt", "police", "htb")),
         fast_path=reader.one_of("fast_path", "auto", ("auto", "off")),
+        unknown=reader.one_of("unknown", "allow", ("allow", "queue", "drop")),
+        reverse_path=reader.one_of("reverse_path", "off", ("off", "loose", "strict")),
         domain=reader.integer("domain", 0, 0, limits.MAX_DOMAIN),
         vlan=_read_vlan(reader),
         vrf=reader.optional_matching("vrf", limits.INTERFACE_ID, INTERFACE_WANTED),

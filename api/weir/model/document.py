@@ -62,6 +62,8 @@ class Document:
         self.queue_ids_by_type: IdIndex[str] = IdIndex()
         """Users of each queue type but `default-small`, which nobody can delete."""
         self.timed_queue_ids: set[str] = set()
+        self.idle_children: IdIndex[str | None] = IdIndex()
+        """Of each parent the children that are disabled or have a time window: not always in force."""
         self.far_interface_queue_ids: set[str] = set()
         """Queues whose `dst` is an interface."""
         self._guaranteed_bps: dict[str, Pair[int]] = {}
@@ -121,6 +123,7 @@ class Document:
 
     def _freeze_small(self) -> None:
         self.children.freeze()
+        self.idle_children.freeze()
         self.queue_ids_by_type.freeze()
         self.queue_ids_by_interface.freeze()
         if self._targets is not None:
@@ -139,6 +142,7 @@ class Document:
         twin.queue_ids_by_interface = self.queue_ids_by_interface.copy()
         twin.queue_ids_by_type = self.queue_ids_by_type.copy()
         twin.timed_queue_ids = set(self.timed_queue_ids)
+        twin.idle_children = self.idle_children.copy()
         twin.far_interface_queue_ids = set(self.far_interface_queue_ids)
         twin._guaranteed_bps = dict(self._guaranteed_bps)
         twin._last_position = dict(self._last_position)
@@ -250,6 +254,8 @@ class Document:
             self._last_position[queue.parent] = queue.position
         if queue.time is not None:
             self.timed_queue_ids.add(queue.id)
+        if not is_always_in_force(queue):
+            self.idle_children.add(queue.parent, queue.id)
         if queue.dst is not None and not looks_like_prefix(queue.dst):
             self.far_interface_queue_ids.add(queue.id)
         for type_id in _named_types(queue):
@@ -268,6 +274,7 @@ class Document:
         if after is None or after.name != queue.name:
             self.queue_ids_by_name.discard(queue.name, queue.id)
         self.timed_queue_ids.discard(queue.id)
+        self.idle_children.discard(queue.parent, queue.id)
         self.far_interface_queue_ids.discard(queue.id)
         for type_id in _named_types(queue):
             self.queue_ids_by_type.discard(type_id, queue.id)
@@ -302,6 +309,11 @@ class Document:
 
 _NOTHING = Pair(0, 0)
 _NO_TYPES: set[str] = set()
+
+
+def is_always_in_force(queue: Queue) -> bool:
+    """Apart from its ancestors."""
+    return not queue.disabled and queue.time is None
 
 
 def packed_targets(queue: Queue) -> list[int]:

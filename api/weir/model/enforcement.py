@@ -39,7 +39,7 @@ ENFORCEMENT: tuple[FieldEnforcement, ...] = (
     FieldEnforcement("burst_time_ms", True, _BURST),
     FieldEnforcement("priority", True, _SHARING),
     FieldEnforcement("queue_type", True, "a fifo as time at the queue's rate; others below HTB"),
-    FieldEnforcement("bucket_size_ms", True, "at least 20 ms and four full packets"),
+    FieldEnforcement("bucket_size_ms", True, "at least 20 ms (policing: 300 ms) and four full packets"),
     FieldEnforcement("time", True),
     FieldEnforcement("total", True, "guarantees and priorities count among totals below one total"),
     FieldEnforcement("comment", True),

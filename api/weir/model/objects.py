@@ -112,6 +112,7 @@ class Vlan:
 class Interface:
     """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length.
 
+    `unknown`: what becomes of forwarded packets that are in no queue; `reverse_path`: whose are forwarded.
     `domain`: which targets hold behind it, `10.0.0.0/24@2` only where it is 2. One with a `vlan` or a
     `vrf_table` is made by the router, any other is there or not. `addressing` "dhcp": IPv4 by DHCP, beside
     the `addresses`. `vrf` is the VRF that it belongs to; one with a `vrf_table` is a VRF (0: `weir.model.vrf`
@@ -128,6 +129,8 @@ class Interface:
     overhead_bytes: int = 0
     shaper: Literal["auto", "edt", "police", "htb"] = "auto"
     fast_path: Literal["auto", "off"] = "auto"
+    unknown: Literal["allow", "queue", "drop"] = "allow"
+    reverse_path: Literal["off", "loose", "strict"] = "off"
     domain: int = 0
     vlan: Vlan | None = None
     vrf: str | None = None

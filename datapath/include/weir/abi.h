@@ -8,6 +8,7 @@
  *                        its slot is in no table). All other fields: the loader, aligned stores;
  *                        `cost` also the share controller, which lends a class less or more than its rate.
  *   weir_up              BPF: what XDP sent up the stack lately (bpf/held.h).
+ *   struct weir_used     BPF sets bytes; the loader takes them back to 0.
  *   struct weir_quantum  BPF, each CPU its own.
  *   struct weir_round_trips
  *                        BPF; a row changes hands by compare-and-swap on `line`.
@@ -46,7 +47,8 @@
 #define WEIR_MARK_SLOT 0x0fffff00U
 #define WEIR_MARK_CHARGED 0x10000000U
 #define WEIR_MARK_MASK (WEIR_MARK_SLOT | WEIR_MARK_CHARGED)
-#define WEIR_MAX_SLOTS (1U << 20)
+#define WEIR_MAX_SLOTS ((1U << 20) - 1)
+#define WEIR_SLOT_UNREAD WEIR_MAX_SLOTS /* nobody's: came in unreadable, by a port without a queue */
 
 enum weir_direction { WEIR_UPLOAD = 0, WEIR_DOWNLOAD = 1 };
 
@@ -296,7 +298,12 @@ enum weir_role {
 	WEIR_ROLE_TRUNK = 128, /* packets that left by another port leave by it as well */
 	WEIR_ROLE_CARRIED = 256, /* with TRUNK: its packets leave by another port after it */
 	WEIR_ROLE_YIELDS = 512, /* its members shape, and what they classified stays theirs */
+	WEIR_ROLE_LOOSE = 1024, /* forwards only sources that there is a way to (RFC 3704, 2.4), */
+	WEIR_ROLE_STRICT = 2048, /* or only those whose way is by this port (2.2) */
+	WEIR_ROLE_KNOWN = 4096, /* forwards only what is in a queue */
 };
+
+#define WEIR_ROLE_CHECKS (WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT | WEIR_ROLE_KNOWN)
 
 #define WEIR_MORE_ROLES_SHIFT 8
 
@@ -322,7 +329,7 @@ struct weir_port {
 	__u16 tag; /* TAGGED: VLAN id */
 	__be16 tag_protocol; /* TAGGED: ETH_P_8021Q or ETH_P_8021AD */
 	__u16 tagged_place; /* none of this port's: entry of the index of tags, a port's place + 1, 0 = free */
-	__u16 reserved;
+	__u16 largest; /* larger packets that leave by it are routed by the stack; 0 = all, 65,535 = none */
 	__u32 above; /* of a member: index of the outermost interface above it that yields, 0 = none */
 	__u32 above_slot; /* its class, for what leaves by it and for which the member has none */
 };
@@ -330,14 +337,15 @@ struct weir_port {
 /* Where the search for a VLAN interface begins: `tagged_place` of this entry and the next ones. */
 #define WEIR_TAG_ENTRY(lower, tag) (((lower)*257 + (tag)) % WEIR_PORTS)
 
-/* Why a packet left a shaping port unshaped; counted per port. */
+/* Why a packet left a shaping port unshaped, or not at all; counted per port. */
 enum weir_reason {
 	WEIR_NO_CLASS = 0, /* IP, but in no queue */
 	WEIR_NOT_IP, /* ARP, LLDP, PPP control, ... */
 	WEIR_SHORT, /* truncated header */
 	WEIR_BAD_HEADER, /* version or header length wrong */
-	WEIR_DEEP_TAGS, /* more than two VLAN tags */
+	WEIR_DEEP_TAGS, /* more than eight VLAN tags; dropped unless the port or the sender has a queue */
 	WEIR_STALE_CLASS, /* the slot found holds no class */
+	WEIR_UNREADABLE, /* compressed PPP, or came in so that it could not be read; dropped as well */
 	WEIR_REASONS = 8,
 };
 
@@ -352,6 +360,27 @@ enum weir_up_reason {
 	WEIR_UPS = 8,
 };
 
+/*
+ * IPv4 sources that the stack may refuse: its own addresses and those of broadcasts. One bit for each hash; of packets
+ * whose bit is set the kernel is asked (bpf/source.h).
+ */
+#define WEIR_SOURCE_BITS 65536
+#define WEIR_SOURCE_BIT(address) ((__u32)((address)*0x9e3779b1U) >> 16) /* host byte order */
+
+struct weir_sources {
+	__u64 words[WEIR_SOURCE_BITS / 64];
+};
+
+/*
+ * Neighbours that XDP sent packets to lately, by the end of their hardware address: who is in use has to be asked for
+ * now and then.
+ */
+#define WEIR_USED_MARKS 16384 /* power of two */
+
+struct weir_used {
+	__u8 marks[WEIR_USED_MARKS];
+};
+
 #define WEIR_UP_STAMPS 32768 /* power of two */
 #define WEIR_UP_GROUP 64 /* flows with a common stamp besides their own: stamp `flow / WEIR_UP_GROUP` */
 #define WEIR_UP_GROUPS (WEIR_UP_STAMPS / WEIR_UP_GROUP) /* stamps of flows follow theirs */
@@ -361,6 +390,21 @@ struct weir_port_counters {
 	__u64 packets[WEIR_REASONS];
 	__u64 bytes[WEIR_REASONS];
 	__u64 up[WEIR_UPS];
+};
+
+/* What the checks of a port refused, and what it forwarded that is in no queue; counted per port. */
+enum weir_check {
+	WEIR_IMPOSSIBLE_SOURCE = 0, /* dropped: an address that no host has */
+	WEIR_WRONG_WAY, /* dropped: the way back to its source is another port */
+	WEIR_REFUSED, /* dropped: in no queue, and the port forwards only what is */
+	WEIR_UNKNOWN_RX, /* forwarded: came in by the port, and was in no queue */
+	WEIR_UNKNOWN_TX, /* forwarded: left by the port, and was in no queue */
+	WEIR_CHECKS,
+};
+
+struct weir_check_counters {
+	__u64 packets[WEIR_CHECKS];
+	__u64 bytes[WEIR_CHECKS];
 };
 
 struct weir_lengths {

@@ -14,6 +14,7 @@ from weir.model.objects import KINDS, Kind
 from weir.model.problem import Finding
 from weir.model.rules import hierarchy, network, rates, targets, vlans, vrfs
 from weir.model.rules.base import Rule, View
+from weir.model.rules.naming import naming_findings
 from weir.model.rules.removal import removal_findings
 
 RULES: tuple[Rule, ...] = (
@@ -33,10 +34,11 @@ def validate(
 ) -> list[Finding]:
     """What the rules say about every object that the changes (already applied) can concern.
 
-    With `errors_only` rules that only warn are left out: what the agent needs before it applies.
+    With `errors_only` rules that only warn are left out: what the agent needs before it applies. So are
+    names, which are refused to who asks for them and not to a rollback.
     """
     view = View(document_after)
-    findings = _removals(document_after, changes)
+    findings = _of_changes(document_after, changes, names=not errors_only)
     if is_much(document_after, changes):
         findings += validate_all(document_after, errors_only=errors_only)
         return [item for item in findings if item.severity == "error"] if errors_only else findings
@@ -49,7 +51,7 @@ def validate_many(
     document_after: Document, changes: Sequence[Change]
 ) -> tuple[list[Finding], FlaggedObjects]:
     """As `validate` for changes of much of a document, with what there is to say about all of it."""
-    findings = _removals(document_after, changes)
+    findings = _of_changes(document_after, changes)
     return findings, FlaggedObjects(document_after, findings)
 
 
@@ -98,8 +100,14 @@ def is_much(document: Document, changes: Sequence[Change]) -> bool:
     return len(changes) > max(_FEW_CHANGES, len(document) // 4)
 
 
-def _removals(document: Document, changes: Sequence[Change]) -> list[Finding]:
-    return [found for change in changes for found in removal_findings(document, change)]
+def _of_changes(document: Document, changes: Sequence[Change], *, names: bool = True) -> list[Finding]:
+    """What is said about a change rather than about an object."""
+    findings: list[Finding] = []
+    for change in changes:
+        findings += removal_findings(document, change)
+        if names:
+            findings += naming_findings(change)
+    return findings
 
 
 def _check(view: View, rule: Rule, ids: Iterable[str]) -> Iterable[Finding]:

@@ -184,3 +184,7 @@ def error(code: str, item: ConfigObject, field: str | None, message: str) -> Fin
 
 def warning(code: str, item: ConfigObject, field: str | None, message: str) -> Finding:
     return finding("warning", code, item, field, message)
+
+
+def notice(code: str, item: ConfigObject, field: str | None, message: str) -> Finding:
+    return finding("notice", code, item, field, message)

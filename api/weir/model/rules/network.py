@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from weir.model.address import split_address
 from weir.model.claims import pack
+from weir.model.document import Change, interface_targets
 from weir.model.limits import MIN_IPV6_MTU_BYTES
-from weir.model.objects import Firewall, Interface, StaticRoute
+from weir.model.objects import Firewall, Interface, Queue, StaticRoute
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rules.base import LINK_LOCAL, Rule, View, all_after, error, finding, warning
@@ -230,7 +231,73 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
         )
 
 
+def unknown_traffic(view: View, interface: Interface) -> Iterator[Finding]:
+    """Whether `unknown` says what is meant."""
+    if interface.disabled or interface.unknown == "allow":
+        return
+    if interface.role == "wan":
+        yield error(
+            "unknown-on-wan",
+            interface,
+            "unknown",
+            f"behind {interface.id}, a WAN, everybody is unknown: set `unknown` where your customers are",
+        )
+    ids = sorted(view.document.queue_ids_by_interface.of(interface.id))
+    queues = [q for q in map(view.document.queue, ids) if q is not None and not q.disabled]
+    if interface.unknown == "queue" and not queues:
+        yield warning(
+            "no-queue-for-unknown",
+            interface,
+            "unknown",
+            f"no enabled queue has {interface.id} as target, so what is in no queue is dropped there",
+        )
+    if interface.unknown == "drop" and queues:
+        yield warning(
+            "unknown-dropped",
+            interface,
+            "unknown",
+            f"{interface.id} drops what is in no queue, so queue {queues[0].name!r}, which has it as target, "
+            "takes nothing there",
+        )
+
+
+def _with_their_queues(_view: View, change: Change) -> Iterator[str]:
+    if change.kind == "interface":
+        yield change.id
+    for item in (change.old, change.new):
+        if isinstance(item, Queue):
+            yield from interface_targets(item)
+
+
+def strict_and_equal_routes(view: View, interface: Interface) -> Iterator[Finding]:
+    """The kernel is asked for one way back; of several equal ones it may name another than the packet's."""
+    if interface.disabled or interface.reverse_path != "strict":
+        return
+    seen: set[tuple[str, int, str | None]] = set()
+    for route in view.document.static_routes():
+        key = (route.destination, route.distance, route.vrf)
+        if not route.disabled and key in seen:
+            yield warning(
+                "strict-and-equal-routes",
+                interface,
+                "reverse_path",
+                f"several routes to {route.destination} are equal: the way back may be another one than the "
+                f"packet's, which {interface.id} drops then; `loose` does not",
+            )
+            return
+        if not route.disabled:
+            seen.add(key)
+
+
 RULES = (
+    Rule("unknown-traffic", "interface", unknown_traffic, _with_their_queues, True),
+    Rule(
+        "strict-and-equal-routes",
+        "interface",
+        strict_and_equal_routes,
+        all_after("interface", "static-route"),
+        False,
+    ),
     Rule("interface-addresses", "interface", interface_addresses, all_after("interface"), True),
     Rule(
         "overlapping-networks",

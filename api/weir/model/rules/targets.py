@@ -6,12 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weir.model.claims import pack, pack_text, text_of
-from weir.model.document import Change, Document, interface_targets, packed_targets
+from weir.model.document import (
+    Change,
+    Document,
+    interface_targets,
+    is_always_in_force,
+    packed_targets,
+)
 from weir.model.objects import Interface, Queue, QueueType
 from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix, parse_prefix_in_domain, split_domain
 from weir.model.problem import Finding
 from weir.model.queue_options import faults_of
-from weir.model.rules.base import Rule, View, below_if, differs, error, old_and_new, own, warning
+from weir.model.rules.base import Rule, View, below_if, differs, error, notice, old_and_new, own, warning
 from weir.model.tree import ancestors, is_below, subtree_ids
 
 EVERYTHING = (Prefix(4, 0, 0), Prefix(6, 0, 0))
@@ -102,6 +108,54 @@ def _shadow_reach(view: View, change: Change) -> Iterator[str]:
 
 
 _RANKING = ("dst", "parent", "position", "disabled", "time")
+
+
+def unlimited_meanwhile(view: View, queue: Queue) -> Iterator[Finding]:
+    """A queue that is not in force matches nothing, as in RouterOS; so whose are its packets then?"""
+    if is_always_in_force(queue) or any(is_always_in_force(above) for above in _heirs(view, queue)):
+        return
+    nobodys = [text for text in queue.target if not _has_other_taker(view, queue, text)]
+    if nobodys:
+        more = f" and {len(nobodys) - 1} more" if len(nobodys) > 1 else ""
+        say, field, when = (
+            (warning, "disabled", "while it is disabled")
+            if queue.disabled
+            else (notice, "time", "outside its time window")
+        )
+        yield say(
+            "unlimited-meanwhile",
+            queue,
+            field,
+            f"{nobodys[0]}{more} of queue {queue.name!r} is in no queue {when}: nothing limits it then; "
+            "a parent, or a queue for the whole network after it, would",
+        )
+
+
+def _heirs(view: View, queue: Queue) -> Iterator[Queue]:
+    """Those above that take what the queue leaves: not where it names a far end of its own."""
+    if queue.dst is None:
+        for above in ancestors(view.document, queue):
+            yield above
+            if above.dst is not None:
+                return
+
+
+def _has_other_taker(view: View, queue: Queue, text: str) -> bool:
+    """Whether a queue that is not disabled names this or what covers it, perhaps at other hours."""
+    document = view.document
+    if looks_like_prefix(text):
+        targets, packed = document.targets(), pack_text(text)
+        ids = {other for candidate in [*targets.covering(packed), packed] for other in targets.get(candidate)}
+    else:
+        ids = set(document.queue_ids_by_interface.of(text))
+    others = (document.queue(other) for other in ids - {queue.id})
+    return any(
+        other is not None
+        and other.dst is None
+        and not any(item.disabled for item in (other, *ancestors(document, other)))
+        and not is_below(document, other, queue.id)
+        for other in others
+    )
 
 
 def outside_parent(view: View, queue: Queue) -> Iterator[Finding]:
@@ -294,6 +348,22 @@ def dst_not_enforced(view: View, queue: Queue) -> Iterator[Finding]:
         )
 
 
+def dst_wider(view: View, queue: Queue) -> Iterator[Finding]:
+    """A `dst` around one above it: only what that one holds comes to the queue."""
+    for above in ancestors(view.document, queue):
+        if queue.dst is None or above.dst in (None, queue.dst) or not _have_common(queue.dst, above.dst):
+            continue
+        if parse_prefix(queue.dst).covers(parse_prefix(above.dst)):
+            yield warning(
+                "dst-wider",
+                queue,
+                "dst",
+                f"queue {queue.name!r} takes packets with {above.dst} only: its dst {queue.dst} is wider "
+                f"than that of {above.name!r} above it",
+            )
+            return
+
+
 def _dst_reach(view: View, change: Change) -> Iterator[str]:
     """Those above as well: one without a target matches by its children's, if it has any."""
     yield from below_if("dst", "parent", "name")(view, change)
@@ -313,6 +383,7 @@ def _have_common(one: str, other: str) -> bool:
 
 RULES = (
     Rule("shadowed", "queue", shadowed, _shadow_reach, False),
+    Rule("unlimited-meanwhile", "queue", unlimited_meanwhile, _shadow_reach, False),
     Rule("child-outside-parent", "queue", outside_parent, below_if("target", "parent", "name"), False),
     Rule("interface-target", "queue", interface_target, _users_of_interface, False),
     Rule("unknown-domain", "queue", unknown_domain, _users_of_domain, False),
@@ -321,4 +392,5 @@ RULES = (
     Rule("unknown-queue-type", "queue", unknown_queue_type, _users_of_type, True),
     Rule("queue-type-option", "queue-type", queue_type_option, own("queue-type"), False),
     Rule("dst-not-enforced", "queue", dst_not_enforced, _dst_reach, False),
+    Rule("dst-wider", "queue", dst_wider, below_if("dst", "parent", "name"), False),
 )
