@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import pytest
 from tests.crash.whole import whole_revision
 from tests.crash.writer import COUNT, queue
 from weir.model.document import Change
-from weir.store import ConfigStore, Pending, WriteTransaction
+from weir.store import ConfigStore, Pending, WriteTransaction, database
 from weir.store import transaction as transaction_module
 
 WAL_HEADER_BYTES = 32
@@ -172,11 +173,26 @@ def test_a_cut_during_a_checkpoint_loses_nothing(disk: Disk) -> None:
         assert whole_revision(copy / "weir.db") == 2
 
 
-def test_a_cut_while_the_file_is_made_leaves_something_that_can_be_made_again(tmp_path: Path) -> None:
-    (tmp_path / "copies").mkdir()
-    live = tmp_path / "weir.db"
+def test_a_cut_while_the_file_is_made_leaves_none_or_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever statement it came after: the name is given last, so an emptied file was never ours."""
+    live, seen = tmp_path / "weir.db", set()
+
+    def look(_statement: str) -> None:
+        seen.add(live.exists())
+
+    real = database._connect
+
+    def watched(path: Path) -> sqlite3.Connection:
+        connection = real(path)
+        connection.set_trace_callback(look if path != live else None)
+        return connection
+
+    monkeypatch.setattr(database, "_connect", watched)
     ConfigStore.open(live, create=True).close()
-    live.write_bytes(b"")  # the file was created, nothing in it reached the disk
+    assert seen == {False}
+    assert [path.name for path in tmp_path.iterdir()] == ["weir.db"]
     assert whole_revision(live) == 0
 
 

@@ -19,6 +19,7 @@ from weir.store import ConfigStore, Listing
 
 Content = dict[tuple[str, str], ConfigObject]
 ADDRESSES = ["10.1.2.3", "10.1.9.9", "192.0.2.1", "2001:db8:1::5", "2001:db8:ffff::1", "fe80::1"]
+NETWORKS = ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3/32", "2001:db8::/32", "::/0"]
 
 
 class StoreIsADictPerRevision(RuleBasedStateMachine):
@@ -134,16 +135,21 @@ class StoreIsADictPerRevision(RuleBasedStateMachine):
         listing = Listing("queue", limit, sort=f"{'-' * descending}{sort}", parent=parent, disabled=disabled)
         assert read_all(self.store, listing) == wanted
 
-    @rule(address=st.sampled_from(ADDRESSES))
-    def an_address_finds_the_queues_that_cover_it(self, address: str) -> None:
+    @rule(address=st.sampled_from([*ADDRESSES, *NETWORKS]))
+    def an_address_finds_the_queues_that_cover_it_or_are_inside(self, address: str) -> None:
         wanted = parse_prefix(address)
-        covering = {
+
+        def touches(text: str) -> bool:
+            target = parse_prefix(text)
+            return target.covers(wanted) or wanted.covers(target)
+
+        touching = {
             item.id
             for item in self.now.values()
             if isinstance(item, Queue)
-            and any(looks_like_prefix(text) and parse_prefix(text).covers(wanted) for text in item.target)
+            and any(looks_like_prefix(text) and touches(text) for text in item.target)
         }
-        assert {item.id for item in self.store.page(Listing("queue", text=address)).items} == covering
+        assert {item.id for item in self.store.page(Listing("queue", text=address)).items} == touching
 
     @rule(text=st.sampled_from(["q1", "NAME", "q", "ether", "zzz", "0/16"]))
     def text_finds_what_contains_it(self, text: str) -> None:

@@ -42,9 +42,26 @@ def test_a_missing_file_is_only_made_when_asked(tmp_path: Path) -> None:
     assert not (tmp_path / "weir.db").exists()
 
 
-def test_an_empty_file_is_not_prepared_by_a_reader(tmp_path: Path) -> None:
-    (tmp_path / "weir.db").touch()
-    refused(tmp_path / "weir.db", "store-version", create=False)
+@pytest.mark.parametrize("prepare", [True, False])
+def test_an_emptied_file_is_refused_and_its_log_stays(tmp_path: Path, prepare: bool) -> None:
+    """SQLite takes it for a new database and deletes the log, which may hold all that there is."""
+    commit(new_store(tmp_path), create(queue("q1")))
+    (tmp_path / "copy").mkdir()
+    log = tmp_path / "copy" / "weir.db-wal"
+    shutil.copy(tmp_path / "weir.db-wal", log)
+    (tmp_path / "copy" / "weir.db").touch()
+    before = log.read_bytes()
+    assert "is empty" in refused(tmp_path / "copy" / "weir.db", "store-empty", create=prepare)
+    assert (tmp_path / "copy" / "weir.db").read_bytes() == b"" and log.read_bytes() == before
+
+
+def test_a_database_without_anything_in_it_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "weir.db") as other:
+        other.execute("VACUUM")
+    other.close()
+    before = (tmp_path / "weir.db").read_bytes()
+    refused(tmp_path / "weir.db", "store-not-weir" if before else "store-empty")
+    assert (tmp_path / "weir.db").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +15,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+import weir
 from tests.store.objects import commit, create, new_store, queue
 from weir.model.problem import Unavailable
 from weir.store import ConfigStore
 from weir.store.owner import acting_as
 
 NOBODY = 65534
+CODE = Path(weir.__file__).parent
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as somebody else")
 
@@ -51,6 +56,22 @@ def test_files_that_root_makes_belong_to_the_owner(nobodys: Path) -> None:
     }
     assert store.head() == 2 and file_uid() == 0
     store.close()
+
+
+def test_code_that_the_owner_may_not_read_opens_the_owners_files(nobodys: Path) -> None:
+    """As in a clone below /root: the migrations are root's to read, not the owner's."""
+    with TemporaryDirectory(prefix="weir-store-code-") as closed:
+        shutil.copytree(CODE, Path(closed, "weir"))
+        read_it = "from pathlib import Path; import sys; from weir.store import ConfigStore"
+        read_it += "; ConfigStore.open(Path(sys.argv[1])).close()"
+        done = subprocess.run(
+            [sys.executable, "-c", read_it, str(nobodys / "weir.db")],
+            env={**os.environ, "PYTHONPATH": closed},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_inside_a_transaction_the_thread_is_root_again(nobodys: Path) -> None:

@@ -157,8 +157,8 @@ def test_a_cursor_of_another_order_is_refused(store: ConfigStore) -> None:
     [
         ("10.64.1.7", {"host", "net"}),
         ("10.64.1.7/32", {"host", "net"}),
-        ("10.64.1.0/24", {"net"}),
-        ("10.64.1.9/24", {"net"}),
+        ("10.64.1.0/24", {"host", "net"}),
+        ("10.64.1.9/24", {"host", "net"}),
         ("10.65.0.1", set()),
         ("2001:db8:64:7::1", {"host"}),
         ("10.64.1", {"host"}),
@@ -166,7 +166,7 @@ def test_a_cursor_of_another_order_is_refused(store: ConfigStore) -> None:
         ("NAME OF h", {"host"}),
         ("10.64.1.7/99", set()),
         ("10.64.1.7/00000000099", set()),
-        ("10.64.1.7/0000000024", {"net"}),
+        ("10.64.1.7/0000000024", {"host", "net"}),
     ],
 )
 def test_a_search_takes_addresses_prefixes_and_text(store: ConfigStore, text: str, found: set[str]) -> None:

@@ -3,11 +3,12 @@
 
 from weir.store.configuration import ConfigStore
 from weir.store.listing import Listing, Page
-from weir.store.rows import Event, Pending, Revision, Stored
+from weir.store.rows import Damage, Event, Pending, Revision, Stored
 from weir.store.transaction import WriteTransaction
 
 __all__ = [
     "ConfigStore",
+    "Damage",
     "Event",
     "Listing",
     "Page",

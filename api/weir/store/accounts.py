@@ -128,9 +128,15 @@ class AccountStore:
         return [_to_user(row) for row in rows]
 
     def session(self, secret_hash: bytes) -> tuple[Session, User] | None:
+        return self._session_where("secret_hash = ?", secret_hash)
+
+    def session_by_id(self, public_id: str) -> tuple[Session, User] | None:
+        return self._session_where("public_id = ?", public_id)
+
+    def _session_where(self, condition: str, value: bytes | str) -> tuple[Session, User] | None:
         with self._database.reading() as connection:
             row = connection.execute(
-                f"SELECT {SESSION_COLUMNS} FROM session WHERE secret_hash = ?", (secret_hash,)
+                f"SELECT {SESSION_COLUMNS} FROM session WHERE {condition}", (value,)
             ).fetchone()
             if row is None:
                 return None
@@ -146,9 +152,15 @@ class AccountStore:
         return [Session(*row) for row in rows]
 
     def token(self, secret_hash: bytes) -> tuple[Token, User] | None:
+        return self._token_where("secret_hash = ?", secret_hash)
+
+    def token_by_id(self, public_id: str) -> tuple[Token, User] | None:
+        return self._token_where("public_id = ?", public_id)
+
+    def _token_where(self, condition: str, value: bytes | str) -> tuple[Token, User] | None:
         with self._database.reading() as connection:
             row = connection.execute(
-                f"SELECT {TOKEN_AND_OWNER} FROM token WHERE secret_hash = ?", (secret_hash,)
+                f"SELECT {TOKEN_AND_OWNER} FROM token WHERE {condition}", (value,)
             ).fetchone()
             if row is None:
                 return None
@@ -214,6 +226,8 @@ class AccountWriter:
         return self.user(username)
 
     def set_password(self, user_id: int, password_hash: str, must_change: bool, at_ms: int) -> None:
+        """Devices that knew the old one are strange again."""
+        self.forget_devices(user_id)
         self._connection.execute(
             "UPDATE user SET password_hash = ?, must_change_password = ?, password_changed_at_ms = ? "
             "WHERE id = ?",
@@ -279,6 +293,31 @@ class AccountWriter:
             user_id,
             keep,
         )
+
+    def use_device(self, secret_hash: bytes, user_id: int, at_ms: int, keep: int) -> None:
+        """Remember a device, or that it was used; the user's oldest beyond `keep` are forgotten."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO device (secret_hash, user_id, last_used_at_ms) VALUES (?, ?, ?)",
+            (secret_hash, user_id, at_ms),
+        )
+        self._count(
+            "DELETE FROM device WHERE user_id = ?1 AND secret_hash NOT IN (SELECT secret_hash FROM device "
+            "WHERE user_id = ?1 ORDER BY last_used_at_ms DESC LIMIT ?2)",
+            user_id,
+            keep,
+        )
+
+    def is_device_of(self, secret_hash: bytes, username: str, since_ms: int) -> bool:
+        """Whether this user has signed in with the device since then."""
+        found = self._connection.execute(
+            "SELECT 1 FROM device JOIN user ON user.id = device.user_id "
+            "WHERE secret_hash = ? AND username = ? AND last_used_at_ms >= ?",
+            (secret_hash, username, since_ms),
+        ).fetchone()
+        return found is not None
+
+    def forget_devices(self, user_id: int) -> None:
+        self._count("DELETE FROM device WHERE user_id = ?", user_id)
 
     def add_token(self, token: Token, secret_hash: bytes) -> None:
         self._connection.execute(

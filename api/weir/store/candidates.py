@@ -4,15 +4,36 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
+from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
-from weir.store.rows import decode, encode
+from weir.model.problem import Unavailable
+from weir.store.reading import checked
+from weir.store.rows import ChangeCounts, decode, encode
+from weir.store.sums import row_sum
 
-STAGE = """INSERT INTO candidate_change (owner, kind, id, serial, seen_revision, body) VALUES (?,?,?,?,?,?)
-ON CONFLICT (owner, kind, id) DO UPDATE SET serial = excluded.serial, body = excluded.body"""
+STAGE = """INSERT INTO candidate_change (owner, kind, id, serial, seen_revision, body, sum)
+VALUES (?,?,?,?,?,?,?) ON CONFLICT (owner, kind, id)
+DO UPDATE SET serial = excluded.serial, body = excluded.body, sum = excluded.sum"""
+_STAGED = (
+    "candidate_change AS staged LEFT JOIN object_version AS running ON running.kind = staged.kind "
+    "AND running.id = staged.id AND running.to_revision IS NULL WHERE staged.owner = ?"
+)
+_ROW = (
+    "staged.owner, staged.kind, staged.id, staged.body, staged.sum, staged.serial, staged.seen_revision, "
+    "running.from_revision"
+)
+CHANGES = """
+SELECT staged.owner, staged.kind, staged.id, staged.body, staged.sum, staged.serial,
+    running.from_revision, running.body, running.sum FROM (
+    SELECT * FROM candidate_change WHERE owner = :owner AND serial > :after ORDER BY serial LIMIT :limit
+) AS staged LEFT JOIN object_version AS running ON running.kind = staged.kind AND running.id = staged.id
+    AND running.to_revision IS NULL ORDER BY staged.serial
+"""
+MAX_CONFLICTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +42,20 @@ class Candidate:
     base_revision: int
     created_at_ms: int
     last_serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a candidate holds, counted without reading a body.
+
+    `kinds`: staged changes by kind; `counts` leaves out those that would change nothing; `conflicts` are the
+    first objects that somebody else changed meanwhile, `conflict_count` is all of them.
+    """
+
+    kinds: Mapping[Kind, int]
+    counts: ChangeCounts
+    conflict_count: int
+    conflicts: Sequence[tuple[Kind, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +99,65 @@ def discard(connection: sqlite3.Connection, owner: str) -> bool:
     return connection.execute("DELETE FROM candidate WHERE owner = ?", (owner,)).rowcount == 1
 
 
+def count(connection: sqlite3.Connection, owner: str) -> int:
+    """How many objects are staged."""
+    (found,) = connection.execute(
+        "SELECT count(*) FROM candidate_change WHERE owner = ?", (owner,)
+    ).fetchone()
+    return int(found)
+
+
+def summary(connection: sqlite3.Connection, owner: str) -> Summary:
+    """Bodies are compared as text: equal objects are written alike."""
+    found = connection.execute(
+        "SELECT staged.kind, count(*), "
+        "sum(running.id IS NULL AND staged.body IS NOT NULL), "
+        "sum(running.id IS NOT NULL AND staged.body IS NOT NULL AND staged.body IS NOT running.body), "
+        "sum(running.id IS NOT NULL AND staged.body IS NULL), "
+        f"sum(staged.seen_revision IS NOT running.from_revision) FROM {_STAGED} GROUP BY staged.kind",
+        (owner,),
+    ).fetchall()
+    conflicts = connection.execute(
+        f"SELECT staged.kind, staged.id FROM {_STAGED} AND staged.seen_revision IS NOT running.from_revision "
+        "ORDER BY staged.serial LIMIT ?",
+        (owner, MAX_CONFLICTS),
+    ).fetchall()
+    added, changed, removed, conflict_count = (sum(row[at] for row in found) for at in range(2, 6))
+    kinds = {row[0]: row[1] for row in found}
+    return Summary(kinds, ChangeCounts(added, changed, removed), conflict_count, conflicts)
+
+
+def changes(
+    connection: sqlite3.Connection, owner: str, after: int, limit: int
+) -> tuple[list[Change], int | None]:
+    """Up to `limit` staged changes against what runs, in the order in which they were staged, of those with
+    a higher serial than `after`; and the serial to go on after, or None at the end."""
+    found: list[Change] = []
+    last = after
+    while True:
+        rows = connection.execute(CHANGES, {"owner": owner, "after": after, "limit": limit}).fetchall()
+        for *staged, after, since, old, old_sum in rows:
+            _, kind, object_id, new, _ = staged
+            if old == new:
+                continue
+            if len(found) == limit:
+                return found, last
+            before = None if old is None else checked(kind, object_id, since, old, old_sum)
+            found.append(Change(kind, object_id, before, _decoded(*staged)))
+            last = after
+        if len(rows) < limit:
+            return found, None
+
+
 def rows(connection: sqlite3.Connection, owner: str) -> list[StagedRow]:
     """In the order in which they were staged."""
-    found = connection.execute(
-        "SELECT staged.kind, staged.id, staged.body, staged.serial, staged.seen_revision, "
-        "running.from_revision FROM candidate_change AS staged "
-        "LEFT JOIN object_version AS running ON running.kind = staged.kind AND running.id = staged.id "
-        "AND running.to_revision IS NULL WHERE staged.owner = ? ORDER BY staged.serial",
-        (owner,),
-    )
+    found = connection.execute(f"SELECT {_ROW} FROM {_STAGED} ORDER BY staged.serial", (owner,))
     return [_row(*row) for row in found]
 
 
 def row(connection: sqlite3.Connection, owner: str, kind: Kind, object_id: str) -> StagedRow | None:
     found = connection.execute(
-        "SELECT staged.kind, staged.id, staged.body, staged.serial, staged.seen_revision, "
-        "running.from_revision FROM candidate_change AS staged "
-        "LEFT JOIN object_version AS running ON running.kind = staged.kind AND running.id = staged.id "
-        "AND running.to_revision IS NULL WHERE staged.owner = ? AND staged.kind = ? AND staged.id = ?",
-        (owner, kind, object_id),
+        f"SELECT {_ROW} FROM {_STAGED} AND staged.kind = ? AND staged.id = ?", (owner, kind, object_id)
     ).fetchone()
     return None if found is None else _row(*found)
 
@@ -97,7 +172,9 @@ def stage(
     values = []
     for kind, object_id, new, seen in edits:
         serial += 1
-        values.append((candidate.owner, kind, object_id, serial, seen, None if new is None else encode(new)))
+        body = None if new is None else encode(new)
+        number_sum = row_sum(candidate.owner, kind, object_id, body)
+        values.append((candidate.owner, kind, object_id, serial, seen, body, number_sum))
     connection.executemany(STAGE, values)
     connection.execute("UPDATE candidate SET last_serial = ? WHERE owner = ?", (serial, candidate.owner))
 
@@ -107,6 +184,7 @@ def unstage(connection: sqlite3.Connection, owner: str, kind: Kind, object_id: s
     done = connection.execute(
         "DELETE FROM candidate_change WHERE owner = ? AND kind = ? AND id = ?", (owner, kind, object_id)
     )
+    _next_serial(connection, owner)
     return done.rowcount == 1
 
 
@@ -116,6 +194,12 @@ def see_running(connection: sqlite3.Connection, owner: str, staged: StagedRow) -
         "UPDATE candidate_change SET seen_revision = ? WHERE owner = ? AND kind = ? AND id = ?",
         (staged.running_revision, owner, staged.kind, staged.id),
     )
+    _next_serial(connection, owner)
+
+
+def _next_serial(connection: sqlite3.Connection, owner: str) -> None:
+    """`last_serial` names a state of the candidate: it grows with whatever changes in it."""
+    connection.execute("UPDATE candidate SET last_serial = last_serial + 1 WHERE owner = ?", (owner,))
 
 
 def set_base(connection: sqlite3.Connection, owner: str, base_revision: int) -> None:
@@ -123,7 +207,19 @@ def set_base(connection: sqlite3.Connection, owner: str, base_revision: int) -> 
 
 
 def _row(
-    kind: str, object_id: str, body: str | None, serial: int, seen: int | None, running: int | None
+    owner: str, kind: str, object_id: str, body: str | None, number_sum: int, *revisions: Any
 ) -> StagedRow:
-    new = None if body is None else decode(kind, object_id, body)
-    return StagedRow(cast(Kind, kind), object_id, new, serial, seen, running)
+    """`revisions`: serial, seen and running. Raises as `_decoded`."""
+    return StagedRow(
+        cast(Kind, kind), object_id, _decoded(owner, kind, object_id, body, number_sum), *revisions
+    )
+
+
+def _decoded(owner: str, kind: str, object_id: str, body: str | None, number_sum: int) -> ConfigObject | None:
+    """Raises `Unavailable` (`store-damaged`) unless the row is as it was written."""
+    if row_sum(owner, kind, object_id, body) != number_sum:
+        raise Unavailable(
+            f"what you staged for {kind} {object_id!r} is damaged on the disk; discard your changes",
+            code="store-damaged",
+        )
+    return None if body is None else decode(kind, object_id, body)

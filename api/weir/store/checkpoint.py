@@ -19,8 +19,11 @@ log = logging.getLogger(__name__)
 
 COMMITS = 64
 ROWS = 2000
-LONGEST_LOG_FRAMES = 65_536
-"""256 MiB: beyond this the writer is made to wait, or the log of a writer that never rests would grow."""
+LONG_LOG_FRAMES = 4096
+"""16 MiB: a log beyond this is emptied. A commit of 100,000 changes leaves 350 MB, which SQLite would keep
+until the next commit, and the disk might need before."""
+WAIT_MS = 1000
+"""For readers to end; who would begin to write waits as long. A log that stays is tried again."""
 
 
 class Checkpointer:
@@ -67,8 +70,9 @@ class Checkpointer:
 
 def _checkpoint(connection: sqlite3.Connection) -> None:
     try:
-        _, frames, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        if frames > LONGEST_LOG_FRAMES:
-            connection.execute("PRAGMA wal_checkpoint(RESTART)")
+        _, frames, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if frames > LONG_LOG_FRAMES and moved == frames:
+            connection.execute(f"PRAGMA busy_timeout = {WAIT_MS}")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.OperationalError as error:
         log.warning("checkpoint: %s; trying again after the next commits", error)

@@ -12,11 +12,12 @@ from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Unavailable
 from weir.store import reading
-from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database
+from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database, Series
 from weir.store.listing import Listing, Page, Totals, page
 from weir.store.retention import require_complete
-from weir.store.rows import Event, Pending, Revision, Stored
+from weir.store.rows import ChangeCounts, Damage, Event, Pending, Revision, Stored
 from weir.store.transaction import WriteTransaction
+from weir.store.verifying import verify
 
 
 class ConfigStore:
@@ -27,30 +28,58 @@ class ConfigStore:
         self._totals = Totals()
 
     @classmethod
-    def open(cls, path: Path, *, create: bool = False) -> ConfigStore:
+    def open(cls, path: Path, *, create: bool = False, series: Series = CONFIGURATION) -> ConfigStore:
         """Open `path`; with `create` also make and migrate it. Raises `Unavailable` with one of the
-        codes `store-missing`, `store-not-weir`, `store-version`, `store-corrupt`, `store-io`."""
-        return cls(Database(path, CONFIGURATION, create=create))
+        codes `store-missing`, `store-empty`, `store-not-weir`, `store-version`, `store-corrupt`,
+        `store-io`."""
+        return cls(Database(path, series, create=create))
 
     def close(self) -> None:
         self._database.close()
 
     def check(self) -> None:
-        """Look through the whole file. Raises `Unavailable` (`store-corrupt`) naming what is damaged."""
+        """Look through the file's pages. Raises `Unavailable` (`store-corrupt`) naming what is damaged."""
         with self._database.reading() as connection:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise Unavailable(f"{self._database.path.name} is damaged: {verdict}", code="store-corrupt")
+
+    def look(self) -> tuple[int, bytes]:
+        """The newest revision and its digest."""
+        with self._database.reading() as connection:
+            number = reading.head(connection)
+            return number, reading.digest(connection, number) or b""
 
     def head(self) -> int:
         """The newest revision; 0 is the empty configuration."""
         with self._database.reading() as connection:
             return reading.head(connection)
 
-    def load(self) -> tuple[int, Document]:
-        """The newest revision and its document, packed, from one snapshot."""
+    def load(self, damage: list[Damage] | None = None) -> tuple[int, Document]:
+        """The newest revision and its document, packed, from one snapshot.
+
+        With `damage`, what is damaged is left out and noted there; without, it raises `Unavailable`
+        (`store-damaged`) naming the first.
+        """
         with self._database.reading() as connection:
-            return reading.head(connection), Document.packed(reading.objects(connection, None))
+            number = reading.head(connection)
+            document = Document.packed(reading.objects(connection, None, damage))
+            damaged = reading.damaged_revision(connection, number)
+        if damaged is not None and damage is None:
+            raise Unavailable(damaged.message, code="store-damaged")
+        if damaged is not None and damage is not None:
+            damage.append(damaged)
+        return number, document
+
+    def digest(self, revision: int) -> bytes | None:
+        """What a revision and all before it come down to (`weir.store.sums`); None without the revision."""
+        with self._database.reading() as connection:
+            return reading.digest(connection, revision)
+
+    def verify(self) -> list[Damage]:
+        """Look at all rows of all revisions, at their order and at the file; seconds for a large store."""
+        with self._database.reading() as connection:
+            return verify(connection)
 
     def objects(self, revision: int | None = None) -> Iterator[ConfigObject]:
         """All objects of `revision` (None: the newest), in no particular order."""
@@ -81,6 +110,12 @@ class ConfigStore:
         """What turns revision `a` into revision `b`; either may be the older one."""
         with self._database.reading() as connection:
             return reading.changes_between(connection, a, b)
+
+    def compare(self, a: int, b: int, start: int, limit: int) -> tuple[ChangeCounts, list[Change]]:
+        """How many changes turn `a` into `b`, and a page of them. Raises `NotFound`."""
+        with self._database.reading() as connection:
+            counts = reading.count_between(connection, a, b)
+            return counts, reading.changes_between(connection, a, b, start, limit)
 
     def changes_since(self, revision: int) -> tuple[int, list[Change]]:
         """The head and what happened between `revision` and it, from one snapshot."""

@@ -12,12 +12,14 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from weir.model.problem import Invalid, Unavailable
+from weir.store import sums
 from weir.store.checkpoint import Checkpointer
 from weir.store.owner import acting_as, owner_to_be
 
@@ -36,19 +38,32 @@ CONNECTION_PRAGMAS = (
 )
 
 
+_text = partial(str, encoding="utf-8", errors="replace")
+"""What a damaged byte made of a text is read as well, so that its checksum is what finds it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A kind of Weir database: its migrations are `<name>-0001.sql`, `<name>-0002.sql`, ..."""
+    """A kind of Weir database: its migrations are `<name>-0001.sql`, `<name>-0002.sql`, ...; `after` has what
+    SQL cannot do, by the number of the migration that it belongs to."""
 
     name: str
     application_id: int
+    after: Mapping[int, Callable[[sqlite3.Connection], None]] = field(default_factory=dict)
+    scripts: tuple[str, ...] | None = None
+
+    def read(self) -> Series:
+        """With the migrations in it: who acts as the files' owner later may be kept out of our code then."""
+        return replace(self, scripts=tuple(self.migrations))
 
     @property
-    def migrations(self) -> list[str]:
+    def migrations(self) -> Sequence[str]:
+        if self.scripts is not None:
+            return self.scripts
         return [path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob(f"{self.name}-*.sql"))]
 
 
-CONFIGURATION = Series("configuration", 0x57656972)  # "Weir"
+CONFIGURATION = Series("configuration", 0x57656972, {3: sums.fill})  # "Weir"
 ACCOUNTS = Series("accounts", 0x57656961)  # "Weia"
 
 
@@ -56,12 +71,13 @@ class Database:
     """Thread-safe. Every SQLite error leaves as `Unavailable` with a code that says which kind."""
 
     def __init__(self, path: Path, series: Series, *, create: bool) -> None:
+        series = series.read()
         self.path = path
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         for _ in range(READERS):
             self._idle.put(None)
-        _require_file(path, create)
+        _require_file(path, series, create)
         self._owner = owner_to_be(path)
         self._checkpointer = Checkpointer(self._connect, self._owner)
         with translated(path), acting_as(self._owner):
@@ -170,15 +186,30 @@ def _explain(error: sqlite3.Error) -> tuple[str, str]:
     return known.get(primary, ("store-io", f"the database failed: {error}"))
 
 
-def _require_file(path: Path, create: bool) -> None:
-    """Create an empty file that only we may read, or say clearly why there is none."""
-    if path.exists():
+def _require_file(path: Path, series: Series, create: bool) -> None:
+    """Create a database that only we may read, or say clearly why there is none.
+
+    It gets its name when it is whole: a file of that name that is empty was emptied by somebody else.
+    """
+    if os.path.lexists(path):
+        if path.is_file() and path.stat().st_size == 0:  # SQLite would delete the log beside it
+            raise Unavailable(
+                f"{path.name} is empty; it was left as it is", code="store-empty", path=str(path)
+            )
         return
     if not create:
         raise Unavailable(f"there is no database at {path}", code="store-missing", path=str(path))
+    draft = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        draft.unlink(missing_ok=True)
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        try:
+            _make(draft, series)
+            with suppress(FileExistsError):  # somebody else was faster
+                os.link(draft, path)
+        finally:
+            draft.unlink()
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(directory)
@@ -189,10 +220,18 @@ def _require_file(path: Path, create: bool) -> None:
         raise Unavailable(f"cannot create {path}: {reason}", code="store-io", path=str(path)) from error
 
 
+def _make(path: Path, series: Series) -> None:
+    """Make an empty file a database of Weir's; all of it is in that one file afterwards."""
+    with translated(path), closing(_connect(path)) as connection:
+        connection.execute(f"PRAGMA application_id = {series.application_id}")
+        _migrate(connection, series)
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
     )
+    connection.text_factory = _text
     for pragma in CONNECTION_PRAGMAS:
         connection.execute(pragma)
     return connection
@@ -205,18 +244,22 @@ def _prepare(connection: sqlite3.Connection, path: Path, series: Series, create:
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise Unavailable(f"{path.name}: this filesystem cannot keep a WAL database", code="store-io")
-    migrations = series.migrations
     if not create:
-        if _version(connection) != len(migrations):
+        if _version(connection) != len(series.migrations):
             raise Unavailable(f"{path.name}: not prepared yet; start the API first", code="store-version")
         return
+    _migrate(connection, series)
+
+
+def _migrate(connection: sqlite3.Connection, series: Series) -> None:
+    migrations = series.migrations
     connection.execute("BEGIN IMMEDIATE")
     try:
         for number in range(_version(connection), len(migrations)):
             for statement in _statements(migrations[number]):
                 connection.execute(statement)
+            series.after.get(number + 1, _nothing)(connection)
             connection.execute(f"PRAGMA user_version = {number + 1}")
-        connection.execute(f"PRAGMA application_id = {series.application_id}")
         connection.execute("COMMIT")
     except BaseException:
         _end(connection, "ROLLBACK", None)
@@ -224,16 +267,15 @@ def _prepare(connection: sqlite3.Connection, path: Path, series: Series, create:
 
 
 def _check_identity(connection: sqlite3.Connection, path: Path, series: Series) -> None:
-    # One snapshot: another process may be creating the schema between one look and the next.
+    # One snapshot: another process may be migrating the schema between one look and the next.
     connection.execute("BEGIN")
     try:
         (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         version = _version(connection)
     finally:
         _end(connection, "ROLLBACK", None)
     known = len(series.migrations)
-    if application_id != series.application_id and (application_id, tables, version) != (0, 0, 0):
+    if application_id != series.application_id:
         raise Unavailable(
             f"{path.name} is not a Weir {series.name} database; it was left as it is",
             code="store-not-weir",
@@ -267,3 +309,7 @@ def _end(connection: sqlite3.Connection, how: str, owner: tuple[int, int] | None
     if connection.in_transaction:
         with suppress(sqlite3.Error), acting_as(owner):
             connection.execute(how)
+
+
+def _nothing(_connection: sqlite3.Connection) -> None:
+    """Most migrations are SQL alone."""

@@ -11,14 +11,15 @@ import base64
 import json
 import sqlite3
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from weir.model.objects import Kind
 from weir.model.prefix import Prefix, parse_prefix
-from weir.model.problem import Invalid
-from weir.store.prefixes import covering_keys
+from weir.model.problem import Invalid, Unavailable
+from weir.store.prefixes import covering_keys, inside_ranges
 from weir.store.reading import head, to_stored
 from weir.store.rows import Stored
 
@@ -45,7 +46,8 @@ class Listing:
     not these. `warned` is for the service, which turns it into ids.
 
     `text` is a piece of a name, comment, id or target, or a whole address or prefix: then the
-    queues whose target covers it. `offset` is the alternative to `cursor` for tables that jump.
+    queues with a target that covers it or lies inside it. `offset` is the alternative to `cursor` for
+    tables that jump.
     """
 
     kind: Kind
@@ -81,17 +83,24 @@ def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Pa
     direction = "DESC" if descending else "ASC"
     order = f"id {direction}" if column == "id" else f"{column} {direction}, id {direction}"
     rows = connection.execute(
-        f"SELECT kind, id, body, from_revision, {column} FROM {source} WHERE {where} "
+        f"SELECT kind, id, from_revision, body, sum, {column} FROM {source} WHERE {where} "
         f"ORDER BY {order} LIMIT ? OFFSET ?",
         [*values, listing.limit + 1, min(max(listing.offset or 0, 0), 1 << 62)],
     ).fetchall()
     shown = rows[: listing.limit]
     more = len(rows) > listing.limit
     return Page(
-        items=[to_stored(*row[:4]) for row in shown],
-        next_cursor=_cursor(listing.sort, shown[-1][4], shown[-1][1]) if more else None,
+        items=list(_readable(shown)),
+        next_cursor=_cursor(listing.sort, shown[-1][5], shown[-1][1]) if more else None,
         total=total,
     )
+
+
+def _readable(rows: list[tuple[Any, ...]]) -> Iterator[Stored]:
+    """Without what is damaged, which the health of the store names."""
+    for row in rows:
+        with suppress(Unavailable):
+            yield to_stored(*row[:5])
 
 
 class Totals:
@@ -165,10 +174,10 @@ def _conditions(
         values.append(json.dumps(list(listing.ids)))
     if address is not None:
         source = "object_version INDEXED BY object_now"
-        keys = covering_keys(address)
-        marks = ",".join("?" * len(keys))
-        parts.append(f"id IN (SELECT id FROM target_now WHERE prefix IN ({marks}))")
-        values.extend(keys)
+        keys, ranges = covering_keys(address), inside_ranges(address)
+        wanted = [f"prefix IN ({','.join('?' * len(keys))})", *["prefix BETWEEN ? AND ?"] * len(ranges)]
+        parts.append(f"id IN (SELECT id FROM target_now WHERE {' OR '.join(wanted)})")
+        values += [*keys, *(key for pair in ranges for key in pair)]
     elif text:
         few = totals.serials(connection, listing.kind, text.casefold())
         if few is None:

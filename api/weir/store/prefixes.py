@@ -24,6 +24,19 @@ def covering_keys(prefix: Prefix) -> list[bytes]:
     ]
 
 
+def inside_ranges(prefix: Prefix) -> list[tuple[bytes, bytes]]:
+    """The first and last key of what lies inside `prefix`, itself excluded, for each longer length."""
+    width = WIDTH[prefix.family]
+    last = prefix.value | ((1 << (width - prefix.length)) - 1)
+    return [
+        (
+            key_of(Prefix(prefix.family, prefix.value, length)),
+            key_of(Prefix(prefix.family, last >> (width - length) << (width - length), length)),
+        )
+        for length in range(prefix.length + 1, width + 1)
+    ]
+
+
 def target_keys(item: ConfigObject | None) -> set[bytes]:
     if not isinstance(item, Queue):
         return set()

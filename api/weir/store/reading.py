@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import astuple
 from typing import Any, cast
 
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Kind
-from weir.model.problem import NotFound
-from weir.store.retention import require_complete
-from weir.store.rows import Event, Pending, Revision, Stored, decode, etag_of
+from weir.model.objects import KINDS, ConfigObject, Kind
+from weir.model.problem import NotFound, Problem, Unavailable
+from weir.store.retention import complete_from, require_complete
+from weir.store.rows import ChangeCounts, Damage, Event, Pending, Revision, Stored, decode, etag_of
+from weir.store.sums import DIGESTED, revision_digest, row_sum, wrapped
 
 REVISION_COLUMNS = (
     "revision.number, revision.kind, revision.author, revision.source, revision.message, "
@@ -29,7 +32,8 @@ WITH touched AS (
     UNION
     SELECT kind, id FROM object_version WHERE to_revision > :low AND to_revision <= :high
 )
-SELECT touched.kind, touched.id, old.body, new.body
+SELECT touched.kind, touched.id, old.from_revision, old.body AS old, old.sum,
+    new.from_revision, new.body AS new, new.sum
 FROM touched
 LEFT JOIN object_version AS old ON old.kind = touched.kind AND old.id = touched.id
     AND old.from_revision <= :a AND (old.to_revision IS NULL OR old.to_revision > :a)
@@ -39,13 +43,18 @@ WHERE old.body IS NOT new.body
 ORDER BY touched.kind, touched.id
 """
 
+COUNT_BETWEEN = (
+    "SELECT sum(old IS NULL), sum(old IS NOT NULL AND new IS NOT NULL), sum(new IS NULL) "
+    f"FROM ({CHANGES_BETWEEN})"
+)
+
 EVENTS = f"""
 WITH moment AS (
     SELECT from_revision AS at FROM object_version WHERE kind = :kind AND id = :id
     UNION
     SELECT to_revision FROM object_version WHERE kind = :kind AND id = :id AND to_revision IS NOT NULL
 )
-SELECT {REVISION_COLUMNS}, old.body, new.body
+SELECT {REVISION_COLUMNS}, old.from_revision, old.body, old.sum, new.from_revision, new.body, new.sum
 FROM moment
 JOIN revision ON revision.number = moment.at
 LEFT JOIN object_version AS old ON old.kind = :kind AND old.id = :id AND old.to_revision = moment.at
@@ -78,23 +87,112 @@ def revisions(connection: sqlite3.Connection, before: int | None, limit: int) ->
     return [Revision(*row) for row in rows]
 
 
-def objects(connection: sqlite3.Connection, at: int | None) -> Iterator[ConfigObject]:
+def objects(
+    connection: sqlite3.Connection, at: int | None, damage: list[Damage] | None = None
+) -> Iterator[ConfigObject]:
+    """As `bodies`, decoded."""
+    for kind, object_id, since, body, number_sum in bodies(connection, at, damage):
+        try:
+            item = checked(kind, object_id, since, body, number_sum)
+        except Unavailable as problem:  # a body that the model no longer accepts
+            if damage is None:
+                raise
+            damage.append(Damage(kind, object_id, problem.message))
+        else:
+            yield item
+
+
+def bodies(
+    connection: sqlite3.Connection, at: int | None, damage: list[Damage] | None = None
+) -> Iterator[tuple[str, str, int, str, int]]:
+    """What holds at a revision (None: now): kind, id, since when, body and sum of each object.
+
+    With `damage`, what is damaged is left out and noted there; without, it raises `Unavailable`
+    (`store-damaged`).
+    """
+    number = head(connection) if at is None else at
     holds = "to_revision IS NULL" if at is None else HOLDS_AT
-    rows = connection.execute(f"SELECT kind, id, body FROM object_version WHERE {holds}", {"at": at})
-    for kind, object_id, body in rows:
-        yield decode(kind, object_id, body)
+    rows = connection.execute(
+        f"SELECT kind, id, from_revision, body, sum FROM object_version WHERE {holds}", {"at": at}
+    )
+    noted: list[Damage] = []
+    total = 0
+    for kind, object_id, since, body, number_sum in rows:
+        total += number_sum if isinstance(number_sum, int) else 0
+        if row_sum(kind, object_id, since, body) == number_sum:
+            yield kind, object_id, since, body, number_sum
+        else:
+            noted.append(Damage(*named(kind, object_id), damaged(kind, object_id, since).message))
+    if number >= complete_from(connection) and wrapped(total) != content(connection, number):
+        noted.append(Damage("", "", f"revision {number} is not whole: an object is missing, or one too many"))
+    if damage is not None:
+        damage.extend(noted)
+    elif noted:
+        raise Unavailable(noted[0].message, code="store-damaged")
+
+
+def checked(kind: str, object_id: str, since: int, body: str, number_sum: int) -> ConfigObject:
+    """The object of a row. Raises `Unavailable` (`store-damaged`) unless the row is as it was written."""
+    if row_sum(kind, object_id, since, body) == number_sum:
+        with suppress(Problem):
+            return decode(kind, object_id, body)
+    raise damaged(kind, object_id, since)
+
+
+def damaged(kind: object, object_id: object, since: object) -> Unavailable:
+    """What to say of a row that is not as it was written."""
+    name = " ".join(filter(None, named(kind, object_id))) or "an object"
+    return Unavailable(
+        f"{name} is damaged on the disk (revision {since})", code="store-damaged", path=f"{kind}/{object_id}"
+    )
+
+
+def named(kind: object, object_id: object) -> tuple[str, str]:
+    """Kind and id of a damaged row, if that can be what they were."""
+    if kind in KINDS and isinstance(object_id, str) and object_id.isprintable():
+        return str(kind), object_id
+    return "", ""
+
+
+def content(connection: sqlite3.Connection, number: int) -> int:
+    """The sum of the sums of what holds at a revision, as it was written down."""
+    row = connection.execute("SELECT content FROM revision WHERE number = ?", (number,)).fetchone()
+    return 0 if row is None or not isinstance(row[0], int) else row[0]
+
+
+def digest(connection: sqlite3.Connection, number: int) -> bytes | None:
+    """What a revision and all before it come down to, as it was written down; None without the revision."""
+    row = connection.execute(
+        "SELECT digest FROM revision WHERE number = ?", (_sqlite_integer(number),)
+    ).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def damaged_revision(connection: sqlite3.Connection, number: int) -> Damage | None:
+    """What is wrong with the row of a revision."""
+    if computed_digest(connection, number) == digest(connection, number):
+        return None
+    return Damage("", "", f"what is noted of revision {number} is damaged on the disk")
+
+
+def computed_digest(connection: sqlite3.Connection, number: int) -> bytes:
+    """The digest that a revision's row and its predecessor give now."""
+    row = connection.execute(f"SELECT {DIGESTED} FROM revision WHERE number = ?", (number,)).fetchone()
+    return revision_digest(digest(connection, number - 1) or b"", row)
 
 
 def stored(connection: sqlite3.Connection, kind: Kind, object_id: str) -> Stored | None:
     row = connection.execute(
-        "SELECT body, from_revision FROM object_version WHERE kind = ? AND id = ? AND to_revision IS NULL",
+        "SELECT from_revision, body, sum FROM object_version "
+        "WHERE kind = ? AND id = ? AND to_revision IS NULL",
         (kind, object_id),
     ).fetchone()
     return None if row is None else to_stored(kind, object_id, *row)
 
 
-def to_stored(kind: str, object_id: str, body: str, from_revision: int) -> Stored:
-    item = decode(kind, object_id, body)
+def to_stored(kind: str, object_id: str, from_revision: int, body: str, number_sum: int) -> Stored:
+    """Raises as `checked`."""
+    item = checked(kind, object_id, from_revision, body, number_sum)
     return Stored(cast(Kind, kind), object_id, item, etag_of(from_revision), from_revision)
 
 
@@ -107,12 +205,26 @@ def version_now(connection: sqlite3.Connection, kind: Kind, object_id: str) -> i
     return None if row is None else int(row[0])
 
 
-def changes_between(connection: sqlite3.Connection, a: int, b: int) -> list[Change]:
+def changes_between(
+    connection: sqlite3.Connection, a: int, b: int, start: int = 0, limit: int = -1
+) -> list[Change]:
+    """From an index on, `limit` of them (all when it is negative)."""
+    span = _span(connection, a, b) | {"start": start, "limit": limit}
+    rows = connection.execute(f"{CHANGES_BETWEEN} LIMIT :limit OFFSET :start", span)
+    return [_change(*row) for row in rows]
+
+
+def count_between(connection: sqlite3.Connection, a: int, b: int) -> ChangeCounts:
+    """How many objects `changes_between` names, without reading them."""
+    row = connection.execute(COUNT_BETWEEN, _span(connection, a, b)).fetchone()
+    return ChangeCounts(*(number or 0 for number in row))
+
+
+def _span(connection: sqlite3.Connection, a: int, b: int) -> dict[str, int]:
     for number in (a, b):
         revision(connection, number)
         require_complete(connection, number)
-    rows = connection.execute(CHANGES_BETWEEN, {"low": min(a, b), "high": max(a, b), "a": a, "b": b})
-    return [_change(*row) for row in rows]
+    return {"low": min(a, b), "high": max(a, b), "a": a, "b": b}
 
 
 def events(
@@ -128,15 +240,26 @@ def events(
         },
     )
     found = []
-    for *columns, old, new in rows:
-        change = _change(kind, object_id, old, new)
-        found.append(Event(Revision(*columns), change.old, change.new))
+    for row in rows:
+        change = _change(kind, object_id, *row[-6:])
+        found.append(Event(Revision(*row[:-6]), change.old, change.new))
     return found
 
 
 def pending(connection: sqlite3.Connection) -> Pending | None:
-    row = connection.execute(f"SELECT {PENDING_COLUMNS} FROM pending_confirmation").fetchone()
-    return None if row is None else Pending(*row)
+    """Raises `Unavailable` (`store-damaged`) when it is not as it was written."""
+    row = connection.execute(f"SELECT {PENDING_COLUMNS}, sum FROM pending_confirmation").fetchone()
+    if row is None:
+        return None
+    found = Pending(*row[:-1])
+    if pending_sum(found) != row[-1]:
+        raise Unavailable("the change that waits for its confirmation is damaged", code="store-damaged")
+    return found
+
+
+def pending_sum(pending: Pending) -> int:
+    values = [value.hex().upper() if isinstance(value, bytes) else value for value in astuple(pending)]
+    return row_sum(*values)
 
 
 def count(connection: sqlite3.Connection, kind: Kind) -> int:
@@ -157,11 +280,13 @@ def highest_number(connection: sqlite3.Connection, kind: Kind, prefix: str) -> i
     return number or 0
 
 
-def _change(kind: str, object_id: str, old: str | None, new: str | None) -> Change:
-    def read(body: str | None) -> Any:
-        return None if body is None else decode(kind, object_id, body)
+def _change(kind: str, object_id: str, *versions: Any) -> Change:
+    """From revision, body and sum of the old version, then of the new one."""
 
-    return Change(cast(Kind, kind), object_id, read(old), read(new))
+    def read(since: int, body: str | None, number_sum: int) -> Any:
+        return None if body is None else checked(kind, object_id, since, body, number_sum)
+
+    return Change(cast(Kind, kind), object_id, read(*versions[:3]), read(*versions[3:]))
 
 
 def _sqlite_integer(number: int) -> int:

@@ -16,6 +16,19 @@ _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encod
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeCounts:
+    """How many objects a comparison adds, changes and removes."""
+
+    added: int
+    changed: int
+    removed: int
+
+    @property
+    def total(self) -> int:
+        return self.added + self.changed + self.removed
+
+
+@dataclass(frozen=True, slots=True)
 class Revision:
     """`changes` counts the objects that differ from the revision before; `restores` names the one
     whose content came back."""
@@ -39,6 +52,16 @@ class Stored:
     object: ConfigObject
     etag: str
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something that is not as it was written. `kind` and `id` are those of an object, or "" when it cannot
+    be told whose it was."""
+
+    kind: str
+    id: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)

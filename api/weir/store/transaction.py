@@ -4,28 +4,39 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
 
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
-from weir.model.problem import Conflict
+from weir.model.problem import Conflict, Unavailable
 from weir.store import reading, retention
 from weir.store.clock import wall_ms
 from weir.store.prefixes import TargetMoves
 from weir.store.rows import Pending, RevisionKind, Stored, columns, encode
+from weir.store.sums import row_sum, wrapped
 
 INSERT_REVISION = (
-    "INSERT INTO revision VALUES (:number, :kind, :author, :source, :message, :at, :restores, :n)"
+    "INSERT INTO revision (number, kind, author, source, message, created_at_ms, restores, changes) "
+    "VALUES (:number, :kind, :author, :source, :message, :at, :restores, :n)"
 )
 END_VERSION = "UPDATE object_version SET to_revision = ? WHERE kind = ? AND id = ? AND to_revision IS NULL"
 INSERT_VERSION = (
     "INSERT INTO object_version (kind, id, from_revision, name, parent, position, disabled, "
-    "max_limit_upload_bps, max_limit_download_bps, search, body) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+    "max_limit_upload_bps, max_limit_download_bps, search, body, sum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 INSERT_PENDING = (
-    f"INSERT INTO pending_confirmation (only_one, {reading.PENDING_COLUMNS}) VALUES (1,?,?,?,?,?,?,?,?,?)"
+    f"INSERT INTO pending_confirmation (only_one, {reading.PENDING_COLUMNS}, sum) "
+    "VALUES (1,?,?,?,?,?,?,?,?,?,?)"
 )
 
+
+ENDED_NOW = f"SELECT sum, {retention.SIZE_BYTES} FROM object_version WHERE to_revision = ?"
+
+SUMS_NOW = "SELECT sum FROM object_version WHERE to_revision IS NULL"
+MAX_RETIRED = 2000
+"""Larger commits are imports, of which no object was there before."""
 
 ROLLBACK_TIMER = "rollback timer"
 """The author of a revision that nobody asked for."""
@@ -78,36 +89,68 @@ class WriteTransaction:
                 "n": len(changes),
             },
         )
-        ended, targets = [], TargetMoves()
+        content, targets = self._end_versions(changes, number), TargetMoves()
         for change in changes:
-            if change.old is not None:
-                ended.append((number, change.kind, change.id))
             targets.note(change.id, change.old, change.new)
-        if self.connection.executemany(END_VERSION, ended).rowcount not in (len(ended), -1):
-            raise Conflict("the store does not hold what was to be changed", code="base-mismatch")
-        self.connection.executemany(
-            INSERT_VERSION, (_row(change.new, number) for change in changes if change.new is not None)
-        )
+        self.connection.executemany(INSERT_VERSION, self._new_rows(changes, number, content))
         targets.write(self.connection)
+        self._seal(number, wrapped(content.total))
         self.head = number
-        retention.prune(self.connection, number)
+        retention.prune(self.connection, number, len(changes))
         return number
 
-    def set_pending(self, pending: Pending) -> None:
+    def _end_versions(self, changes: Sequence[Change], number: int) -> _Content:
+        """Close the spans of what changes; what then still holds of the content before."""
+        ended = [(number, change.kind, change.id) for change in changes if change.old is not None]
+        if self.connection.executemany(END_VERSION, ended).rowcount not in (len(ended), -1):
+            raise Conflict("the store does not hold what was to be changed", code="base-mismatch")
+        retired = self._retire_damaged(changes, number)
+        gone, size_bytes = self.connection.execute(ENDED_NOW, (number,)), 0
+        content = _Content(reading.content(self.connection, number - 1))
+        for row_sum_, row_bytes in gone:
+            content.total -= row_sum_
+            size_bytes += row_bytes
+        if retired:  # the sums of what was damaged may be so themselves
+            content.total = sum(row[0] for row in self.connection.execute(SUMS_NOW))
+        retention.note_ended(self.connection, size_bytes)
+        return content
+
+    def _retire_damaged(self, changes: Sequence[Change], number: int) -> bool:
+        """Close the spans of damaged versions of what begins: nobody could read them, so nobody ends them."""
+        found = False
+        for change in changes if len(changes) <= MAX_RETIRED else ():
+            if change.old is None and self._is_damaged(change.kind, change.id):
+                self.connection.execute(END_VERSION, (number, change.kind, change.id))
+                found = True
+        return found
+
+    def _is_damaged(self, kind: Kind, object_id: str) -> bool:
+        try:
+            reading.stored(self.connection, kind, object_id)
+        except Unavailable:
+            return True
+        return False
+
+    def _new_rows(
+        self, changes: Sequence[Change], number: int, content: _Content
+    ) -> Iterator[tuple[object, ...]]:
+        """The versions that begin; their sums are added to the content."""
+        for change in changes:
+            if change.new is not None:
+                row = _row(change.new, number)
+                content.total += row[-1]
+                yield row
+
+    def _seal(self, number: int, content: int) -> None:
+        """Write the content of a revision and the digest that continues the one before."""
+        self.connection.execute("UPDATE revision SET content = ? WHERE number = ?", (content, number))
         self.connection.execute(
-            INSERT_PENDING,
-            (
-                pending.revision,
-                pending.base_revision,
-                pending.window_s,
-                pending.deadline_wall_ms,
-                pending.boot_id,
-                pending.deadline_boottime_ms,
-                pending.token_hash,
-                pending.author,
-                pending.created_at_ms,
-            ),
+            "UPDATE revision SET digest = ? WHERE number = ?",
+            (reading.computed_digest(self.connection, number), number),
         )
+
+    def set_pending(self, pending: Pending) -> None:
+        self.connection.execute(INSERT_PENDING, (*astuple(pending), reading.pending_sum(pending)))
 
     def clear_pending(self) -> None:
         self.connection.execute("DELETE FROM pending_confirmation")
@@ -132,5 +175,13 @@ class WriteTransaction:
         return number, changes
 
 
-def _row(item: ConfigObject, number: int) -> tuple[object, ...]:
-    return (item.kind, item.id, number, *columns(item), encode(item))
+@dataclass(slots=True)
+class _Content:
+    """A total of sums that moves."""
+
+    total: int
+
+
+def _row(item: ConfigObject, number: int) -> tuple[Any, ...]:
+    body = encode(item)
+    return (item.kind, item.id, number, *columns(item), body, row_sum(item.kind, item.id, number, body))
