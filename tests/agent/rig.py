@@ -12,13 +12,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lab import netns
+from lab import frr, netns
 from tests.agent import traffic
 from tests.agent.polling import WAIT_S, until
 from tests.datapath import bpf_run
@@ -31,7 +32,6 @@ from weir.wire.client import AgentClient, AgentConnection
 
 PREFIX = "weir-agent-test-"
 RUN = Path("/run")
-FRR_PROGRAMS = Path("/usr/lib/frr")
 _numbers = count()
 
 
@@ -43,7 +43,7 @@ class Rig:
         self.folder = RUN / self.name
         self.router, self.client_ns, self.internet = (f"{self.name}-{end}" for end in "rci")
         self.agent_process: subprocess.Popen[bytes] | None = None
-        self._frr: list[subprocess.Popen[bytes]] = []
+        self._frr: dict[str, subprocess.Popen[bytes]] = {}
         self.folder.mkdir(mode=0o755)
         (self.folder / "frr").mkdir()
         for namespace in (self.router, self.client_ns, self.internet):
@@ -68,31 +68,33 @@ class Rig:
 
     def start_frr(self) -> None:
         """zebra and staticd (and mgmtd where there is one) with sockets of their own."""
+        for daemon in frr.daemons():
+            self.start_frr_daemon(daemon)
+
+    def start_frr_daemon(self, daemon: str) -> None:
         run_dir = self.folder / "frr"
-        shutil.chown(run_dir, "frr", "frr")
-        for daemon in ("zebra", "mgmtd", "staticd"):
-            program = FRR_PROGRAMS / daemon
-            if program.exists():
-                (run_dir / f"{daemon}.conf").touch()
-                self._frr.append(self._spawn(daemon, self._frr_command(program, run_dir)))
-                until(f"{daemon} listens", (run_dir / f"{daemon}.vty").exists)
+        place = partial(frr.place, self.router, run_dir)
+        self._frr[daemon] = self._spawn(daemon, frr.command(daemon, run_dir), place)
+        until(f"{daemon} listens", frr.vty_socket(daemon, run_dir).exists)
+
+    def kill_frr_daemon(self, daemon: str) -> None:
+        _end(self._frr.pop(daemon), signal.SIGKILL)
 
     def stop_frr(self) -> None:
-        for process in self._frr:
+        for process in self._frr.values():
             _end(process, signal.SIGKILL)
         self._frr.clear()
         for path in (self.folder / "frr").iterdir():
             path.unlink()
 
-    def _frr_command(self, program: Path, run_dir: Path) -> list[str]:
-        return [
-            str(program),
-            *("--vty_socket", str(run_dir), "-z", str(run_dir / "zserv.api"), "-P", "0"),
-            *("-i", str(run_dir / f"{program.name}.pid"), "-f", str(run_dir / f"{program.name}.conf")),
-        ]
-
     def start_agent(self, *options: str) -> None:
         """Start the agent and wait until it runs the store's head."""
+        self.spawn_agent(*options)
+        until("the agent answers", self._answers)
+
+    def spawn_agent(self, *options: str) -> None:
+        """Start the agent and wait until it listens, whatever it says of the store."""
+        (self.folder / "agent.sock").unlink(missing_ok=True)
         self.agent_process = self._spawn(
             "agent",
             [
@@ -101,7 +103,12 @@ class Rig:
                 *("--frr-run-dir", str(self.folder / "frr"), "--capacity", "8192", *options),
             ],
         )
-        until("the agent answers", self._answers)
+        until("the agent listens", (self.folder / "agent.sock").exists)
+
+    def give_files_to(self, uid: int) -> None:
+        """The database becomes the API's user's, as it is on a router."""
+        for path in (self.folder, *self.folder.glob("weir.db*")):
+            os.chown(path, uid, uid)
 
     def kill_agent(self) -> None:
         """As a crash: no handler runs."""
@@ -140,10 +147,10 @@ class Rig:
             f"--dhcp-leasefile={self.folder / 'dhcp.leases'}",
             *("--dhcp-option=option:router,203.0.113.1", "--dhcp-option=option:dns-server,192.0.2.53"),
         ]
-        return self._spawn("dhcp", [*run, *options], self.internet)
+        return self._spawn("dhcp", [*run, *options], netns.entering(self.internet))
 
     def _spawn(
-        self, name: str, command: Sequence[str], namespace: str | None = None
+        self, name: str, command: Sequence[str], prepare: Callable[[], None] | None = None
     ) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as output:
             process = subprocess.Popen(
@@ -152,7 +159,7 @@ class Rig:
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "PYTHONFAULTHANDLER": "1"},
-                preexec_fn=netns.entering(namespace or self.router),
+                preexec_fn=prepare or netns.entering(self.router),
             )
         with (self.folder / "pids").open("a") as pids:
             pids.write(f"{process.pid}\n")
@@ -266,15 +273,16 @@ class Rig:
 
 
 @contextmanager
-def running(*, frr: bool = False, xdp: bool = False) -> Iterator[Rig]:
-    """A rig with a running agent, with FRR or with what XDP needs; its log is printed, all is removed."""
+def running(*options: str, frr: bool = False, xdp: bool = False) -> Iterator[Rig]:
+    """A rig with a running agent (with these options), with FRR or with what XDP needs; its log is printed,
+    all is removed."""
     made = Rig()
     try:
         if frr:
             made.start_frr()
         if xdp:
             made.fit_for_xdp()
-        made.start_agent()
+        made.start_agent(*options)
         yield made
     finally:
         print(made.agent_log())

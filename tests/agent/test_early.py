@@ -109,7 +109,8 @@ class Configured:
     def __init__(self, revision: int, address: str) -> None:
         document = Document([lan(addresses=(address,)), wan()])
         self.lock = nullcontext()
-        self.loaded, self.revision, self.store = True, revision, self
+        self.loaded, self.revision, self.is_held = True, revision, False
+        self.following = self.store = self
         self.compiled = site_of(document)
 
     def pending(self) -> None:

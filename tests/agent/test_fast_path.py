@@ -6,17 +6,20 @@ On a kernel whose flow table XDP can ask (the virtual machine's), NAT and the fi
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.agent.meter import metered
 from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
 from weir.model.objects import Firewall, Interface, Pair, Queue
 
 OPEN = Firewall(masquerade=False, drop_new_from_wan=False)
 MEGABIT = 1_000_000
+LATE_CHAIN = "add table ip late; add chain ip late f { type filter hook forward priority 0; policy drop; }"
 CUSTOMER = Queue("client", "client", target=("10.64.0.2/32",), max_limit_bps=Pair(20 * MEGABIT, 20 * MEGABIT))
 
 
@@ -106,6 +109,29 @@ def test_htb_and_devices_without_native_xdp_stay_in_the_stack_with_a_reason(rig:
         rig.run("ip", "link", "del", "br0")
 
 
+def test_what_a_foreign_chain_drops_leaves_the_fast_path_at_once(rig: Rig) -> None:
+    """XDP comes before any filter: packets pass it until the agent has heard of the chain. The bound is in
+    docs/datapath.md; of three tries one is not held up by a busy machine."""
+    passed_s = []
+    for _ in range(3):
+        until("the fast path is on", lambda: states(rig)["lan0"][0] == "on")
+        with metered(rig, 5 * MEGABIT) as meter:
+            seen = fast_bytes(rig) + 100_000
+            until("XDP forwards", lambda seen=seen: fast_bytes(rig) > seen)
+            rig.run("nft", LATE_CHAIN)
+            dropped_s = time.time()
+            meter.watch(1.0)
+            assert meter.arrived(dropped_s + 0.8) == 0
+            passed_s.append(max(meter.last_s - dropped_s, 0.0))
+        rig.run("nft", "delete table ip late")
+    print(f"passed after the chain was there: {[round(s * 1000, 1) for s in passed_s]} ms")
+    assert min(passed_s) < 0.05
+
+
+def fast_bytes(rig: Rig) -> int:
+    return rig.counters("client", "upload")["fast_bytes"]
+
+
 def test_a_port_of_a_bridge_is_switched_and_so_not_fast(rig: Rig) -> None:
     rig.run("ip", "link", "add", "br1", "type", "bridge")
     rig.run("ip", "link", "set", "lan0", "master", "br1")
@@ -139,6 +165,24 @@ def test_a_filter_of_somebody_else_takes_all_ports_out(rig: Rig) -> None:
     assert "chain f of the nftables table ip others" in states(rig)["wan0"][1]
     rig.run("nft", "delete table ip others")
     until("the agent notices", lambda: states(rig)["wan0"][0] == "on")
+
+
+def test_a_device_that_does_not_take_what_xdp_forwards_is_left_to_the_stack(rig: Rig) -> None:
+    """A peer that ceases to poll while it is down: the kernel goes on saying that packets of XDP are
+    taken."""
+    for words in ("ip link set i0 down", "ethtool -K i0 gro off", "ip link set i0 up"):
+        rig.run(*words.split(), namespace=rig.internet)
+    rig.run("ip", "route", "replace", "10.64.0.0/16", "via", "203.0.113.2", namespace=rig.internet)
+    assert states(rig)["wan0"][0] == "on", "nobody can know yet"
+
+    def left_to_the_stack() -> bool:
+        rig.arriving(20)
+        return "did not take" in states(rig)["wan0"][1]
+
+    until("the device is found out", left_to_the_stack, within_s=20.0)
+    assert states(rig)["wan0"][0] == "off"
+    assert rig.arriving(40) == 40
+    rig.run("ethtool", "-K", "i0", "gro", "on", namespace=rig.internet)
 
 
 def test_a_restarted_agent_finds_all_as_it_is(rig: Rig) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from weir.adapters.share_controller import ShareState
 from weir.agent.engine import Engine
+from weir.agent.following import Following
 from weir.agent.handlers import changes_of
 from weir.agent.kernel import Kernel, Synced, Timing
 from weir.agent.sharing import Sharing
@@ -66,11 +67,11 @@ def kernel() -> NoKernel:
 @pytest.fixture
 def engine(tmp_path: Path, kernel: NoKernel) -> Iterator[Engine]:
     ConfigStore.open(tmp_path / "weir.db", create=True).close()
-    engine = Engine(kernel, Sharing(NoBursts()), tmp_path / "weir.db", 2 * MANY)
+    store = ConfigStore.open(tmp_path / "weir.db")
+    engine = Engine(kernel, Sharing(NoBursts()), Following(store, None), 2 * MANY)
     assert engine.open_store()
     yield engine
-    assert engine.store is not None
-    engine.store.close()
+    store.close()
 
 
 def asked(count: int, **fields: object) -> Any:
@@ -87,8 +88,9 @@ def asked(count: int, **fields: object) -> Any:
 
 def commit(engine: Engine, changes: Sequence[Change]) -> None:
     """Apply and settle, as the API does."""
-    assert engine.store is not None
-    with engine.store.write() as transaction:
+    store = engine.following.store
+    assert isinstance(store, ConfigStore)
+    with store.write() as transaction:
         engine.apply(transaction.head, transaction.head + 1, changes)
         number = transaction.append(kind="commit", author="anna", message="", changes=changes)
     engine.settle(number)

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from weir.agent.engine import Engine
+from weir.agent.following import Following
 from weir.agent.kernel import Synced, Timing
 from weir.compiler import Compiled, Plan
 from weir.model.document import Change
@@ -65,7 +66,8 @@ class Router:
             changes = [Change("queue", queue.id, None, queue) for queue in queues]
             transaction.append(kind="commit", author="test", message="", changes=changes)
         sharing: Any = SimpleNamespace(reset=lambda _: None, follow=lambda _: None)
-        self.engine = Engine(self.kernel, sharing, folder / "weir.db", 1024, self.clock)  # type: ignore[arg-type]
+        following = Following(self.store, None)
+        self.engine = Engine(self.kernel, sharing, following, 1024, self.clock)  # type: ignore[arg-type]
         assert self.engine.open_store()
 
     def is_open(self, address: str) -> bool:
@@ -83,8 +85,6 @@ class Router:
         return found
 
     def close(self) -> None:
-        assert self.engine.store is not None
-        self.engine.store.close()
         self.store.close()
 
 

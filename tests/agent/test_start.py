@@ -85,6 +85,7 @@ def test_only_root_and_the_apis_user_may_connect(bare: Rig) -> None:
 
 def test_the_kernel_tells_who_the_peer_is(bare: Rig) -> None:
     """The socket is opened to everybody here, and still a stranger gets no byte."""
+    bare.give_files_to(API_UID)
     bare.start_agent("--api-uid", str(API_UID))
     path = bare.folder / "agent.sock"
     assert path.stat().st_uid == API_UID

@@ -12,7 +12,10 @@ import select
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from typing import Literal
+
+from weir.adapters import nft
 
 Area = Literal["links", "routes", "firewall"]
 
@@ -21,6 +24,12 @@ _NETLINK_NETFILTER = 12
 _RTNLGRP = {"link": 1, "tc": 4, "ipv4-address": 5, "ipv4-route": 7, "ipv6-address": 9, "ipv6-route": 11}
 _NFNLGRP_NFTABLES = 7
 _NFT_TRACE = 17
+_NFNL_SUBSYS_NFTABLES = 10
+_NFT_RULES = (0, 3, 6)
+"""NFT_MSG_NEWTABLE, NEWCHAIN, NEWRULE: a chain that is there already has to be told of too, as its policy is
+changed so, and a table, which may wake up."""
+_OUR_TABLE = (1, nft.TABLE.encode())
+"""NFPROTO_INET and its name."""
 _AREAS: dict[int, Area] = {
     16: "links",  # RTM_NEWLINK
     17: "links",
@@ -82,6 +91,42 @@ class Events:
             handle.close()
 
 
+class RuleEvents:
+    """Tells of rules and chains of nftables that are not Weir's as soon as the kernel does, to one thread."""
+
+    def __init__(self) -> None:
+        self._netfilter = _listen(_NETLINK_NETFILTER, [_NFNLGRP_NFTABLES])
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader.setblocking(False)
+
+    def foreign(self, timeout_s: float) -> bool:
+        """Wait for a change of somebody else's tables, chains or rules. False: timeout, or `wake`."""
+        readable, _, _ = select.select([self._netfilter, self._wake_reader], [], [], timeout_s)
+        if self._wake_reader in readable:
+            self._wake_reader.recv(4096)
+        return any(not data or _is_foreign(data) for data in _receive_all(self._netfilter))
+
+    def wake(self) -> None:
+        """Make `foreign` return at once, from any thread."""
+        self._wake_writer.send(b"x")
+
+    def close(self) -> None:
+        for handle in (self._netfilter, self._wake_reader, self._wake_writer):
+            handle.close()
+
+
+def _is_foreign(data: bytes) -> bool:
+    """Whether one of the messages is of a table, chain or rule that is not in our table."""
+    for kind, start, end in _messages(data):
+        if kind & 0xFF in _NFT_RULES and kind >> 8 == _NFNL_SUBSYS_NFTABLES and end - start >= 8:
+            family = data[start]
+            (length,) = struct.unpack_from("=H", data, start + 4)  # the first attribute is the table's name
+            name = data[start + 8 : start + 4 + length].rstrip(b"\0")
+            if (family, name) != _OUR_TABLE:
+                return True
+    return False
+
+
 def _listen(protocol: int, groups: list[int]) -> socket.socket:
     handle = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
     handle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
@@ -107,13 +152,15 @@ def _receive_all(handle: socket.socket) -> list[bytes]:
 
 
 def _areas(data: bytes) -> set[Area]:
-    found: set[Area] = set()
+    return {_AREAS[kind] for kind, _, _ in _messages(data) if kind in _AREAS}
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """(type, first byte after the header, end) of each message of a datagram."""
     place = 0
     while place + 16 <= len(data):
         length, kind = _HEADER.unpack_from(data, place)
-        if kind in _AREAS:
-            found.add(_AREAS[kind])
         if length < 16:
-            break
+            return
+        yield kind, place + 16, min(place + length, len(data))
         place += (length + 3) & ~3
-    return found

@@ -55,14 +55,26 @@ class Frr:
 
     def down_reason(self) -> str:
         """Why static routes cannot be set now; "" when they can."""
-        missing = [name for name in _DAEMONS if not _listens(self._run_dir / f"{name}.vty")]
+        missing = [name for name in self._daemons() if not _listens(self._run_dir / f"{name}.vty")]
         if missing:
             return f"FRR is not running: no {' and no '.join(missing)} in {self._run_dir}"
         return ""
 
+    def identity(self) -> tuple[object, ...]:
+        """What differs after a daemon was restarted: it makes a new socket."""
+        return tuple(map(_identity, (self._run_dir / f"{name}.vty" for name in self._daemons())))
+
+    def _daemons(self) -> tuple[str, ...]:
+        """Since FRR 10 the static routes are mgmtd's, which hands them to staticd and starts before it.
+
+        An older FRR has none; one that died leaves a file.
+        """
+        has_mgmtd = any((self._run_dir / f"mgmtd.{kind}").exists() for kind in ("vty", "pid"))
+        return (*_DAEMONS, "mgmtd") if has_mgmtd else _DAEMONS
+
     def read_lines(self) -> frozenset[str]:
         """Our static routes in FRR's running configuration, a line each; none when it is not running."""
-        if not _listens(self._run_dir / "staticd.vty"):
+        if not all(_listens(self._run_dir / f"{name}.vty") for name in self._daemons() if name != "zebra"):
             return frozenset()
         printed = run([*self._vtysh, "-c", "show running-config"], timeout_s=_TIMEOUT_S)
         return frozenset(line for line in _with_vrfs(printed.splitlines()) if is_ours(line))
@@ -101,6 +113,14 @@ def _with_vrfs(lines: Iterable[str]) -> Iterator[str]:
             yield line.rstrip()
         elif vrf:
             yield f"{line.strip()} vrf {vrf}"
+
+
+def _identity(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns
 
 
 def _listens(path: Path) -> bool:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from weir.adapters.datapath import DEFAULT_CAPACITY
 from weir.model.problem import Problem
-from weir.store import ConfigStore
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +37,8 @@ class Capacity:
         self._asked = asked
         self._memory_bytes = _memory_bytes() if memory_bytes is None else memory_bytes
 
-    def slots(self, database: Path) -> int:
-        """For tables that are made anew now."""
+    def slots(self, queues: int) -> int:
+        """For tables that are made now, in which `queues` have to find room."""
         if self._asked:
             return self._asked
         if self._wish.exists():
@@ -47,7 +46,7 @@ class Capacity:
         slots = LEAST
         while slots < DEFAULT_CAPACITY and slots * 2 * SLOT_BYTES <= self._memory_bytes // SHARE:
             slots *= 2
-        return slots if _stored_queues(database) * TARGETS <= slots else DEFAULT_CAPACITY
+        return slots if queues * TARGETS <= slots else DEFAULT_CAPACITY
 
     @contextmanager
     def explaining(self, slots: int) -> Iterator[None]:
@@ -72,17 +71,3 @@ class Capacity:
 
 def _memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def _stored_queues(database: Path) -> int:
-    """0 when there is no configuration, or none that can be read: the engine says which, and why."""
-    try:
-        store = ConfigStore.open(database)
-    except Problem:
-        return 0
-    try:
-        return store.count("queue")
-    except Problem:
-        return 0
-    finally:
-        store.close()

@@ -25,10 +25,31 @@ class DriftLog:
         self._found: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self._faults: dict[Part, tuple[int, str]] = {}
         self._missing: set[str] = set()
+        self._told: dict[str, list[dict[str, Any]]] = {}
+
+    def found(self, part: Part, text: str) -> None:
+        """Something was different and is as it should be again."""
+        log.warning("drift repaired in %s: %s", part, text)
+        with self._lock:
+            self._found.append({"at_ms": _now_ms(), "part": part, "text": text, "repaired": True})
+
+    def tell(self, source: str, part: Part, texts: Iterable[str]) -> None:
+        """All that `source` sees differ now; it stays until it tells otherwise."""
+        with self._lock:
+            known = {item["text"]: item for item in self._told.get(source, ())}
+            self._told[source] = [
+                known.get(text) or {"at_ms": _now_ms(), "part": part, "text": text, "repaired": False}
+                for text in texts
+            ]
+            fresh = [item["text"] for item in self._told[source] if item["text"] not in known]
+        for text in fresh:
+            log.warning("%s: %s", part, text)
 
     def note(self, synced: Synced, occasion: str, parts: Iterable[Part]) -> None:
         """`occasion`: "drift" = somebody else changed the kernel; else a start or a change of ours."""
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = _now_ms()
+        if "ports" in parts and "ports" not in synced.faults:
+            self.tell("roots", "ports", synced.foreign)
         with self._lock:
             for part in parts:
                 fault = synced.faults.get(part)
@@ -46,11 +67,17 @@ class DriftLog:
 
     @property
     def state(self) -> str:
-        """`ok`, `drift` (an interface is absent) or `failed` (a part cannot be brought in line)."""
+        """`ok`, `drift` (an interface is absent, or something that is not ours is in the way) or `failed` (a
+        part cannot be brought in line)."""
         with self._lock:
             if self._faults:
                 return "failed"
-            return "drift" if self._missing else "ok"
+            return "drift" if self._missing or any(self._told.values()) else "ok"
+
+    def faulty(self) -> list[Part]:
+        """The parts that could not be brought in line."""
+        with self._lock:
+            return list(self._faults)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Newest first; what is still different comes before what was repaired."""
@@ -63,4 +90,9 @@ class DriftLog:
                 {"at_ms": None, "part": "network", "text": f"interface {name} is absent", "repaired": False}
                 for name in sorted(self._missing)
             ]
+            still += [item for items in self._told.values() for item in items]
             return still + list(reversed(self._found))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -46,9 +46,9 @@ class EarlyStart:
     def follow(self, engine: Engine) -> None:
         """Called now and then. A revision that waits to be settled or confirmed changes nothing."""
         with engine.lock:
-            if not engine.loaded or engine.store is None or engine.revision == self._revision:
+            if not engine.loaded or engine.following.is_held or engine.revision == self._revision:
                 return
-            if engine.pending() is not None or engine.store.head() != engine.revision:
+            if engine.pending() is not None or engine.following.store.head() != engine.revision:
                 return
             revision, compiled = engine.revision, engine.compiled
             content = content_of(compiled.firewall, compiled.network)

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Port
 from weir.agent.engine import Engine
+from weir.backends.ports import PortsWanted
 from weir.backends.tables import record_of
 from weir.compiler import NO_SLOT, ClassSpec, Compiled, explain, total_id
 from weir.model.claims import pack
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
 from weir.model.units import format_rate_long
+
+MANY_PORTS = 8
+"""So many are named; what is wrong is named of all."""
 
 
 class Reads(Protocol):
@@ -35,6 +39,8 @@ class _Seen:
     ports: Mapping[str, int]
     waits: Mapping[str, tuple[str, bool]]
     """By direction: how packets wait on the ports that limit it, and whether each holds what it should."""
+    path: Sequence[dict[str, Any]]
+    """Lines on what is not the queue's own: the ports that packets pass, and the rate that is charged now."""
 
 
 def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, Any]:
@@ -52,11 +58,13 @@ def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, A
             {fate.prefix: _lookups(compiled, datapath, fate.prefix) for fate in found.prefixes},
             {name: port.target_slot for name, port in datapath.attached().items()},
             {way: engine.kernel.waits(compiled, spec, way) for way in ("upload", "download")} if spec else {},
+            _path(engine, spec) if spec else (),
         )
     lines = []
     for line in found.lines:
         kernel, agrees = _kernel_side(line.field, line.asked, seen)
         lines.append({**asdict(line), "kernel": kernel, "agrees": agrees})
+    lines += seen.path
     return {
         "asked": found.asked,
         "compiled": found.to_json(),
@@ -69,6 +77,34 @@ def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, A
         "lines": lines,
         "agrees": all(line["agrees"] for line in lines),
     }
+
+
+def _path(engine: Engine, spec: ClassSpec) -> list[dict[str, Any]]:
+    compiled = engine.compiled
+    reports = engine.kernel.ports.reports(PortsWanted(compiled.shaping.ports, compiled.firewall))
+    wrong = [f"{report.ifname}: {words}" for report in reports for words in report.wrong]
+    meant = ", ".join(f"{report.ifname} {report.meant}" for report in reports[:MANY_PORTS])
+    more = f" and {len(reports) - MANY_PORTS} more" if len(reports) > MANY_PORTS else ""
+    lines = [
+        _line("ports", "", meant + more, "; ".join(wrong) or "programs, records and qdiscs are so", not wrong)
+    ]
+    ways: tuple[tuple[Literal[0, 1], str], ...] = ((0, "upload"), (1, "download"))
+    for way, name in ways:
+        rate_bps, is_own = engine.kernel.tables.in_force_bps(spec.slot, way)
+        lent = not is_own and engine.sharing.is_lent(spec.slot, way)
+        text = _rate_text(rate_bps)
+        text += ", lent by the share controller" if lent else "" if is_own else ", not what was compiled"
+        own = _rate_text(getattr(spec, name).rate_bps)
+        lines.append(_line(f"charged.{name}", "", own, text, is_own or lent))
+    return lines
+
+
+def _rate_text(rate_bps: int) -> str:
+    return format_rate_long(rate_bps) if rate_bps else "unlimited"
+
+
+def _line(field: str, asked: str, compiled: str, kernel: str, agrees: bool) -> dict[str, Any]:
+    return {"field": field, "asked": asked, "compiled": compiled, "kernel": kernel, "agrees": agrees}
 
 
 def _lookups(compiled: Compiled, datapath: Reads, text: str) -> tuple[int, int]:

@@ -8,6 +8,7 @@ the model's own parser and rules again.
 from __future__ import annotations
 
 import logging
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,15 +21,17 @@ from weir.adapters.proc import resident_bytes
 from weir.agent import views
 from weir.agent.capabilities import Capabilities
 from weir.agent.details import details_of
-from weir.agent.engine import MANY_CHANGES, Engine
+from weir.agent.engine import Engine
 from weir.agent.explain import explain_queue
 from weir.agent.keeper import Keeper
+from weir.agent.running import MANY_CHANGES
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change
 from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Invalid, Problem
 from weir.store.clock import boot_id, boottime_ms, wall_ms
-from weir.wire.protocol import Lines
+from weir.store.rows import encode
+from weir.wire.protocol import Lines, encode_line
 from weir.wire.server import Answer, Handler, Peer
 
 log = logging.getLogger(__name__)
@@ -67,6 +70,8 @@ class Handlers:
             "apply": self._apply,
             "settle": self._settle,
             "resync": self._resync,
+            "adopt": self._adopt,
+            "running": self._running,
             "preview": self._preview,
             "explain": self._explain,
             "details": self._details,
@@ -104,14 +109,18 @@ class Handlers:
             "drift": engine.drift.to_json(),
             "confirm": self._confirm(),
             "started_at": engine.started_at_ms,
-            "store": {"ok": engine.store is not None, "reason": engine.store_reason},
+            "store": engine.following.to_json(),
             "sharing": engine.sharing.to_json(),
             "data": self._data(),
             "rss_bytes": resident_bytes(),
+            "class_capacity": engine.class_capacity,
         }
 
     def _confirm(self) -> dict[str, Any] | None:
-        pending = self._engine.pending()
+        try:
+            pending = self._engine.pending()
+        except Problem:  # `store` says what it is
+            return None
         if pending is None:
             return None
         left_s = pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
@@ -136,6 +145,25 @@ class Handlers:
         synced = self._engine.reconcile()
         self._keeper.wake()
         return {"revision": self._engine.revision, "faults": list(synced.faults.values())}
+
+    def _adopt(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        """A person accepts the store's head, named by its digest."""
+        try:
+            digest = bytes.fromhex(str(params.get("digest")))
+        except ValueError as error:
+            raise Invalid("digest must be hexadecimal", code="bad-request", path="digest") from error
+        self._engine.adopt(_integer(params, "revision"), digest)
+        self._keeper.wake()
+        return {"revision": self._engine.revision}
+
+    def _running(self, params: dict[str, Any], peer: Peer) -> Answer:
+        """The configuration that runs, as lines of kind, id and body in a file that exists in memory only."""
+        revision, document = self._engine.running()
+        descriptor = os.memfd_create("weir-running", os.MFD_CLOEXEC)
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            for item in document:
+                file.write(encode_line([item.kind, item.id, encode(item)]))
+        return Answer({"revision": revision, "objects": len(document)}, (descriptor,), closes=True)
 
     def _preview(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         return self._engine.preview(changes_of(params))

@@ -26,7 +26,8 @@ from weir.wire.client import AgentClient
 
 log = logging.getLogger(__name__)
 
-WELL_STATES = ("ok", "applying")
+WELL_STATES = ("ok", "applying", "held")
+"""`held`: another slot would not have another database."""
 POLL_S = 1.0
 
 

@@ -8,14 +8,17 @@ change is undone.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from weir.adapters.events import Area, Events
 from weir.agent.engine import Engine
 from weir.agent.kernel import Part
+from weir.agent.routing import Routing
+from weir.agent.sending import Sending
 from weir.model.problem import Problem
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 
@@ -28,6 +31,9 @@ SIZES_S = 5.0
 REST_S = 5.0
 LEASES_S = 1.0
 RETRY_S = 5.0
+FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.2, 10.0
+CHECK_AFTER_S, CHECK_S = 60.0, 86_400.0
+"""All of the store is looked at when the router has started, and once a day."""
 QUIET_S, BURST_LIMIT_S = 0.1, 1.0
 
 AREA_PARTS: dict[Area, tuple[Part, ...]] = {
@@ -35,6 +41,7 @@ AREA_PARTS: dict[Area, tuple[Part, ...]] = {
     "routes": ("routes",),
     "firewall": ("firewall", "ports"),
 }
+ROUTED_BY: frozenset[Area] = frozenset(("links", "routes"))
 SCANNED: tuple[Part, ...] = ("firewall", "network", "tuning", "htb", "ports", "forwarding", "routes")
 
 
@@ -50,6 +57,8 @@ class Keeper:
         fit_sizes: Callable[[], None] = lambda: None,
         follow_leases: Callable[[], None] = lambda: None,
         keep_early: Callable[[], None] = lambda: None,
+        routing: Routing | None = None,
+        sending: Sending | None = None,
     ) -> None:
         self._engine = engine
         self._events = events
@@ -57,7 +66,12 @@ class Keeper:
         self._fit_sizes = fit_sizes
         self._follow_leases = follow_leases
         self._keep_early = keep_early
+        self._routing = routing
+        self._sending = sending
         self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._asked: set[Part] = set()
+        self._backoff_s = FIRST_BACKOFF_S
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
         now = time.monotonic()
         self._due: dict[str, float] = {
@@ -69,6 +83,12 @@ class Keeper:
             "rest": now,
             "leases": now,
             "early": now,
+            "faults": math.inf,
+            "routing": now,
+            "neighbours": now,
+            "copy": now,
+            "check": now + CHECK_AFTER_S,
+            "sending": now,
         }
 
     def start(self) -> None:
@@ -76,7 +96,15 @@ class Keeper:
 
     def wake(self) -> None:
         """Something may be due earlier than was thought (a revision was committed)."""
-        self._due["head"] = self._due["early"] = 0.0
+        self._due["head"] = self._due["early"] = self._due["copy"] = 0.0
+        if self._engine.following.damage:  # perhaps it is mended now
+            self._due["check"] = 0.0
+        self._events.wake()
+
+    def look(self, parts: Iterable[Part]) -> None:
+        """Compare these parts soon, from any thread."""
+        with self._lock:
+            self._asked.update(parts)
         self._events.wake()
 
     def stop(self) -> None:
@@ -99,6 +127,10 @@ class Keeper:
         areas = self._events.wait(max(min(self._due.values()) - time.monotonic(), 0.0))
         if self._stopping.is_set():
             return
+        self._compare_asked()
+        if not areas.isdisjoint(ROUTED_BY):
+            self._look_at_routing()  # before it is waited for more: XDP must not send on as routes were
+            self._due["routing"] = 0.0
         if areas:
             areas |= self._events.settle(QUIET_S, BURST_LIMIT_S)
             self._engine.reconcile([part for area in areas for part in AREA_PARTS[area]])
@@ -111,11 +143,36 @@ class Keeper:
             "rest": self._rest,
             "leases": self._look_at_leases,
             "early": self._look_at_early,
+            "faults": self._try_again,
+            "routing": self._look_at_routing,
+            "neighbours": self._look_at_neighbours,
+            "copy": self._keep_copy,
+            "check": self._check_store,
+            "sending": self._look_at_sending,
         }
         for name, task in tasks.items():
             if time.monotonic() >= self._due[name]:
                 self._due[name] = time.monotonic() + RETRY_S  # if it raises
                 self._due[name] = time.monotonic() + task()
+        self._plan_retry()
+
+    def _compare_asked(self) -> None:
+        with self._lock:
+            asked, self._asked = self._asked, set()
+        if asked:
+            self._engine.reconcile(asked)
+
+    def _try_again(self) -> float:
+        self._engine.reconcile(self._engine.drift.faulty())
+        self._backoff_s = min(self._backoff_s * 2, LAST_BACKOFF_S)
+        return self._backoff_s
+
+    def _plan_retry(self) -> None:
+        """What cannot be brought in line is tried again after 0.2 s, then after twice as long each time."""
+        if not self._engine.drift.faulty():
+            self._due["faults"], self._backoff_s = math.inf, FIRST_BACKOFF_S
+        elif self._due["faults"] == math.inf:
+            self._due["faults"] = time.monotonic() + self._backoff_s
 
     def _look_at_store(self) -> float:
         """Follow the store's head, and undo what was not confirmed in time; seconds until the next look."""
@@ -152,6 +209,28 @@ class Keeper:
     def _look_at_early(self) -> float:
         self._keep_early()
         return HEAD_POLL_S
+
+    def _look_at_routing(self) -> float:
+        if self._routing is None:
+            return SCAN_S
+        return self._routing.follow(self._engine.lock, self._engine.follow_routing)
+
+    def _look_at_sending(self) -> float:
+        if self._sending is None:
+            return SCAN_S
+        return self._sending.look(self._engine.lock, self._engine.follow_routing)
+
+    def _look_at_neighbours(self) -> float:
+        return SCAN_S if self._routing is None else self._routing.confirm_used(self._engine.lock)
+
+    def _keep_copy(self) -> float:
+        self._engine.keep_last_good()
+        return HEAD_POLL_S
+
+    def _check_store(self) -> float:
+        """In a thread of its own: a large store takes seconds, and nothing else may wait for them."""
+        threading.Thread(target=self._engine.check_store, name="check", daemon=True).start()
+        return CHECK_S
 
     def _rest(self) -> float:
         self._engine.rest()

@@ -54,7 +54,8 @@ Job = tuple[Part, Backend[Any, Any, Any], Any]
 
 @dataclass(slots=True)
 class Synced:
-    """What was different and is repaired now, what could not be repaired, which interfaces are absent.
+    """What was different and is repaired now, what could not be repaired, which interfaces are absent, and
+    what of others stands in the way of ports.
 
     Of each part the first `KEPT_STEPS`: a kernel that holds nothing yet differs in 300,000 entries.
     """
@@ -62,6 +63,7 @@ class Synced:
     repaired: list[tuple[Part, Step]] = field(default_factory=list)
     faults: dict[Part, str] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
+    foreign: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,8 @@ class Kernel:
         difference = backend.diff(backend.read(), asked)
         if isinstance(difference, NetworkDifference | PortsDifference):
             found.missing.update(difference.missing)
+        if isinstance(difference, PortsDifference):
+            found.foreign.extend(difference.foreign)
         if difference:
             steps = list(islice(difference.steps(), KEPT_STEPS))
             backend.apply(difference)

@@ -26,7 +26,7 @@ from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import Datapath
 from weir.adapters.ethtool import takes_tags_off
-from weir.adapters.events import Events
+from weir.adapters.events import Events, RuleEvents
 from weir.adapters.frr import Frr
 from weir.adapters.machine import power_off, restart
 from weir.adapters.modules import load_flow_tables
@@ -39,13 +39,19 @@ from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.dhcp_clients import DhcpClients
 from weir.agent.engine import Engine
+from weir.agent.following import Following
+from weir.agent.guard import PERIOD_S, Guard
 from weir.agent.handlers import Handlers
 from weir.agent.keeper import Keeper
 from weir.agent.kernel import Kernel
+from weir.agent.last_good import LastGood
 from weir.agent.leases import Leases
 from weir.agent.merging import Merging
 from weir.agent.notify import notify
+from weir.agent.routing import Routing
+from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
+from weir.agent.store_client import StoreClient
 from weir.agent.updates import Updates
 from weir.backends import tuning
 from weir.backends.fast import FastPaths
@@ -91,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
     add("--capacity", type=int, default=0, help="class slots when maps are made anew; 0: by the memory")
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
+    add("--guard-interval-s", type=float, default=PERIOD_S, help="how often hooks and pins are looked at")
     add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")
     add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
     add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")
@@ -100,6 +107,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=None,
         help="kept for the next start (board/overlay/usr/libexec/weir/early)",
+    )
+    add(
+        "--last-good",
+        type=Path,
+        default=None,
+        help="the copy of what runs, in a folder of root's own that lasts; default: in the state folder",
     )
     add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
@@ -126,7 +139,11 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(links.close)
     early.take_over(state_dir, links)
     capacity = Capacity(options.update_dir, options.capacity)
-    datapath = _open_datapath(options, capacity.slots(options.database))
+    store = StoreClient(options.database, 0 if options.api_uid is None else options.api_uid)
+    stack.callback(store.close)
+    last_good = LastGood(options.last_good or state_dir / "last-good.db")
+    stack.callback(last_good.close)
+    datapath = _open_datapath(options, capacity.slots(_queues(store, last_good)))
     stack.callback(datapath.close)
     lines = ClassLines(datapath)
     stack.callback(lines.close)
@@ -135,25 +152,20 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     refusals = capabilities.qdisc_refusals()
     modes = PortModes(refusals)
     frr = Frr(options.frr_run_dir, state_dir)
-    kernel = Kernel(
-        firewall=FirewallBackend(),
-        network=NetworkBackend(links, state_dir / "original-mtus.json"),
-        tuning=TuningBackend(tuning.load(options.tuning), links),
-        tables=TablesBackend(datapath, lines),
-        htb=HtbBackend(modes),
-        ports=PortsBackend(
-            datapath, links, modes, FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off)
-        ),
-        forwarding=ForwardingBackend(),
-        routes=RoutesBackend(frr),
-        leases=Leases(state_dir / "leases.json"),
-    )
+    routing = Routing(datapath)
+    routing.begin()
+    fast = FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off, routing.largest)
+    sending = Sending(datapath, fast.doubt)
+    sending.begin()
+    ports = PortsBackend(datapath, links, modes, fast)
+    kernel = _kernel(options, links, TablesBackend(datapath, lines), ports, modes, frr)
     events = Events()
     stack.callback(events.close)
     refusing = partial(capacity.explaining, lines.capacity)
-    engine = Engine(kernel, Sharing(share), options.database, lines.capacity, refusing=refusing)
+    engine = Engine(kernel, Sharing(share), Following(store, last_good), lines.capacity, refusing=refusing)
     dhcp = DhcpClients(links, kernel.leases, engine.take_lease)
-    keeper = _keeper(options, engine, events, links, dhcp, share)
+    keeper = _keeper(options, engine, events, links, dhcp, share, routing, sending)
+    guard = _guard(options, datapath, engine, keeper, frr, stack)
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(engine, keeper, datapath, links, found, data)
@@ -168,6 +180,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(dhcp.stop)
     keeper.start()
     stack.callback(keeper.stop)
+    guard.start()
+    stack.callback(guard.stop)
     found.probe(partial(_without_pacing, modes, engine), after_s=options.probe_after_s)
     stack.callback(found.stop)
     log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
@@ -177,6 +191,37 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     log.info("stopping; the kernel goes on as it is")
 
 
+def _kernel(
+    options: argparse.Namespace,
+    links: Links,
+    tables: TablesBackend,
+    ports: PortsBackend,
+    modes: PortModes,
+    frr: Frr,
+) -> Kernel:
+    state_dir = options.state_dir or options.socket.parent
+    return Kernel(
+        firewall=FirewallBackend(),
+        network=NetworkBackend(links, state_dir / "original-mtus.json"),
+        tuning=TuningBackend(tuning.load(options.tuning), links),
+        tables=tables,
+        htb=HtbBackend(modes),
+        ports=ports,
+        forwarding=ForwardingBackend(),
+        routes=RoutesBackend(frr),
+        leases=Leases(state_dir / "leases.json"),
+    )
+
+
+def _queues(store: StoreClient, last_good: LastGood) -> int:
+    """As many as may have to be brought to the kernel: of the store, or of what ran last."""
+    try:
+        stored = store.count("queue")
+    except Problem:
+        stored = 0
+    return max(stored, last_good.count("queue"))
+
+
 def _keeper(
     options: argparse.Namespace,
     engine: Engine,
@@ -184,6 +229,8 @@ def _keeper(
     links: Links,
     dhcp: DhcpClients,
     share: ShareController,
+    routing: Routing,
+    sending: Sending,
 ) -> Keeper:
     """With what it looks after besides the engine: sizes of merged packets, and leases once it is loaded."""
     merging = Merging(links, lambda: dict(engine.kernel.decisions), lambda: share.state().slowest_bps)
@@ -194,6 +241,29 @@ def _keeper(
         fit_sizes=merging.fit,
         follow_leases=lambda: dhcp.follow(engine.compiled.network) if engine.loaded else None,
         keep_early=_early_start(options.early_file, engine),
+        routing=routing,
+        sending=sending,
+    )
+
+
+def _guard(
+    options: argparse.Namespace,
+    datapath: Datapath,
+    engine: Engine,
+    keeper: Keeper,
+    frr: Frr,
+    stack: ExitStack,
+) -> Guard:
+    rules = RuleEvents()
+    stack.callback(rules.close)
+    return Guard(
+        datapath,
+        rules,
+        engine.drift,
+        keeper.look,
+        mount_pins=partial(_mount_pins, options.pin_dir),
+        routing=frr.identity,
+        period_s=options.guard_interval_s,
     )
 
 
@@ -253,12 +323,15 @@ def _only_one(state_dir: Path) -> IO[str]:
 
 
 def _open_datapath(options: argparse.Namespace, slots: int) -> Datapath:
-    pin_dir: Path = options.pin_dir
-    on_bpffs = is_bpffs(pin_dir) if pin_dir.exists() else is_bpffs(pin_dir.parent)
-    if not on_bpffs:
-        mount_bpffs(pin_dir)
+    _mount_pins(options.pin_dir)
     load_flow_tables()
-    return Datapath.open(pin_dir, options.library, slots, domains=MAX_DOMAIN + 1)
+    return Datapath.open(options.pin_dir, options.library, slots, domains=MAX_DOMAIN + 1)
+
+
+def _mount_pins(pin_dir: Path) -> None:
+    """A BPF file system at the pins' folder, unless it is on one."""
+    if not (is_bpffs(pin_dir) if pin_dir.exists() else is_bpffs(pin_dir.parent)):
+        mount_bpffs(pin_dir)
 
 
 if __name__ == "__main__":

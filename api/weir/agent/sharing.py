@@ -23,6 +23,7 @@ class Controller(Protocol):
     def set_burst(
         self, slot: int, direction: Literal[0, 1], limit_bps: int, threshold_bps: int, time_ms: int
     ) -> None: ...
+    def is_lent(self, slot: int, direction: Literal[0, 1]) -> bool: ...
     def hosts(self, slot: int, direction: Literal[0, 1], most: int) -> list[HostRate]: ...
     def state(self) -> ShareState: ...
 
@@ -48,6 +49,10 @@ class Sharing:
             self._tell(new, ((way, _burst(old, name)) for way, name in _WAYS))
         for spec in classes.removed:
             self._forget(spec)
+
+    def is_lent(self, slot: int, way: Literal[0, 1]) -> bool:
+        """Whether one direction of a class has another rate than its own at the moment."""
+        return self._controller.is_lent(slot, way)
 
     def busiest(self, slot: int, way: Literal[0, 1], most: int) -> list[dict[str, Any]]:
         """The sub-queues of one direction that send most now, the most first."""

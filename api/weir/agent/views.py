@@ -63,6 +63,8 @@ def interfaces(
             "shaper": _shaper(port, decisions.get(name)),
             "unshaped_packets": unshaped[name].packets if name in unshaped else {},
             "passed_up_packets": unshaped[name].up if name in unshaped else {},
+            "checked_packets": unshaped[name].checked_packets if name in unshaped else {},
+            "checked_bytes": unshaped[name].checked_bytes if name in unshaped else {},
         }
         item.update(link.counters)
         found.append(item)

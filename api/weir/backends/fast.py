@@ -8,10 +8,12 @@ else's do, none is.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from weir.adapters.datapath_records import NO_ABOVE, Role
+from weir.adapters.datapath_records import ANY_SIZE, NO_ABOVE, Role
 from weir.adapters.netlink import Link
 from weir.adapters.xdp_features import ALL, XdpFeature
 from weir.backends.members import NOBODY_YIELDS, Yielding
@@ -56,6 +58,26 @@ def _below(link: Link, around: Around) -> Link | None:
     return next((other for other in found if other.index == link.lower), None)
 
 
+FIRST_DOUBT_S, LAST_DOUBT_S = 300.0, 21600.0
+
+
+class _Doubt(NamedTuple):
+    """About what a device says of itself, and how often it had to be doubted before."""
+
+    until_s: float
+    times: int
+    reason: str
+
+
+def _routed(link: Link, largest_bytes: int) -> str:
+    """What routes leave to the stack of packets that leave by a fast port, as the end of a sentence."""
+    if largest_bytes >= link.mtu:
+        return ""
+    if largest_bytes == 0:
+        return f"; what leaves by {link.name} the stack routes, over several gateways"
+    return f"; what leaves by {link.name} with over {largest_bytes} bytes the stack routes, by a route's MTU"
+
+
 class FastPaths:
     """Decides by what was asked for, what the device and the kernel can do, and who must see the packets."""
 
@@ -64,12 +86,27 @@ class FastPaths:
         flow_reason: str,
         features: Callable[[int], XdpFeature | None],
         takes_tags_off: Callable[[str], bool],
+        largest: Callable[[int], int] = lambda _: ANY_SIZE,
     ) -> None:
-        """`flow_reason`: why the flow table cannot be asked, "" when it can."""
+        """`flow_reason`: why the flow table cannot be asked, "" when it can. `largest`: the largest packet in
+        bytes whose route by an interface (its index) XDP knows as the stack does."""
         self._flow_reason = flow_reason
         self._takes_tags_off = takes_tags_off
         self._features = features
+        self._largest = largest
         self._refused_on: dict[tuple[str, int], str] = {}
+        self._doubts: dict[tuple[str, int], _Doubt] = {}
+
+    def doubt(self, ifname: str, ifindex: int, packets: int) -> None:
+        """The device says that it can send what XDP forwards, and did not take so many packets. It is
+        believed again after a while, which is twice as long each time, or when it has said meanwhile that
+        it cannot."""
+        times = self._doubts[ifname, ifindex].times + 1 if (ifname, ifindex) in self._doubts else 0
+        wait_s = min(FIRST_DOUBT_S * 2**times, LAST_DOUBT_S)
+        reason = (
+            f"the device did not take {packets} packets that XDP forwarded; it is tried again in {wait_s:g} s"
+        )
+        self._doubts[ifname, ifindex] = _Doubt(time.monotonic() + wait_s, times, reason)
 
     def refuse(self, ifname: str, ifindex: int, reason: str) -> None:
         """Remember what the kernel said to attaching (until the device is made anew)."""
@@ -86,10 +123,13 @@ class FastPaths:
         reason = self._obstacle(spec, link, decision, around) or self._hidden(around.sight)
         if reason:
             return replace(decision, fast=Role.NOTHING, fast_reason=reason)
+        largest_bytes = self._largest(link.index)
+        decision = replace(decision, largest_bytes=largest_bytes)
+        routed = _routed(link, largest_bytes)
         if around.sight.filtered:
-            reason = "XDP forwards what conforms of established connections"
+            reason = f"XDP forwards what conforms of established connections{routed}"
             return replace(decision, fast=Role.FAST | Role.FLOW, fast_reason=reason)
-        return replace(decision, fast=Role.FAST, fast_reason="XDP forwards what conforms")
+        return replace(decision, fast=Role.FAST, fast_reason=f"XDP forwards what conforms{routed}")
 
     def _obstacle(self, spec: PortSpec, link: Link, decision: Decision, around: Around) -> str:
         if spec.fast_path == "off":
@@ -111,7 +151,12 @@ class FastPaths:
             return f"XDP does not see the tags of {tagged[0]} on a veth"
         if tagged and self._takes_tags_off(link.name):
             return f"the card takes the tags of {tagged[0]} off (ethtool -K {link.name} rxvlan off)"
-        return self._refused_on.get((spec.ifname, link.index), "") or self._incapable(link)
+        key = (spec.ifname, link.index)
+        if reason := self._refused_on.get(key, "") or self._incapable(link):
+            self._doubts.pop(key, None)
+            return reason
+        doubt = self._doubts.get(key)
+        return doubt.reason if doubt is not None and time.monotonic() < doubt.until_s else ""
 
     def _obstacle_below(self, link: Link, decision: Decision, around: Around) -> str:
         """Why the port that a VLAN interface is on does not forward its frames."""

@@ -96,4 +96,7 @@ def _member(spec: PortSpec, above: PortSpec) -> PortSpec:
     """
     shaper = above.shaper if spec.shaper == "auto" and above.shaper != "htb" else spec.shaper
     overhead_bytes = spec.overhead_bytes or above.overhead_bytes
-    return replace(spec, domain=above.domain, shaper=shaper, overhead_bytes=overhead_bytes)
+    known_only = spec.known_only or above.known_only
+    return replace(
+        spec, domain=above.domain, shaper=shaper, overhead_bytes=overhead_bytes, known_only=known_only
+    )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weir.adapters.datapath_records import NO_ABOVE, NO_TAG, Above, Mode, Role, Tag
+from weir.adapters.datapath_records import ANY_SIZE, NO_ABOVE, NO_TAG, Above, Mode, Role, Tag
 from weir.backends.leaves import Leaf, leaf_of
 from weir.compiler.types import PortSpec, Waiting
 
@@ -16,6 +16,7 @@ class Decision:
     """How a port shapes; and its share in the fast path: no role, FAST, or FAST and FLOW.
 
     `stacking` are the roles of ports that are upon another, or below one; `above` is what a member is under.
+    XDP sends by it no packets of more than `largest_bytes`, because of routes.
     """
 
     mode: Mode
@@ -25,6 +26,7 @@ class Decision:
     stacking: Role = Role.NOTHING
     tag: Tag = NO_TAG
     above: Above = NO_ABOVE
+    largest_bytes: int = ANY_SIZE
 
 
 class PortModes:

@@ -37,6 +37,7 @@ class Attachments(Protocol):
         domain: int = ...,
         tag: Tag = ...,
         above: Above = ...,
+        largest_bytes: int = ...,
     ) -> None: ...
     def detach(self, ifname: str) -> None: ...
     def attached(self) -> dict[str, Port]: ...
@@ -78,12 +79,23 @@ class PortChange:
         return f"{self.spec.ifname} {self.decision.mode}, {self.decision.reason}{fast}"
 
 
+@dataclass(frozen=True, slots=True)
+class PortReport:
+    """One port for people: how it is meant to be, and in what the kernel differs, in words."""
+
+    ifname: str
+    meant: str
+    wrong: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class PortsDifference:
     changes: list[PortChange] = field(default_factory=list)
     detach: list[tuple[str, bool]] = field(default_factory=list)
     """(interface, whether its root qdisc is ours and goes too)"""
     missing: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    """Root qdiscs of others, in words: they are left alone, and may hold or drop what Weir lets pass."""
     sight: Sight = field(default_factory=lambda: Sight(filtered=False, foreign=""))
     wanted: Mapping[str, PortSpec] = field(default_factory=dict)
 
@@ -121,6 +133,7 @@ class PortsBackend:
                 found.missing.append(name)
             else:
                 change = self._change(held, spec, link, around)
+                found.foreign += _foreign_root(held.qdiscs.get(name, ()), change)
                 if change.install_fq or change.attach or change.remove_root:
                     found.changes.append(change)
         for name in held.ports:
@@ -163,6 +176,28 @@ class PortsBackend:
             for name, spec in around.ports.items()
             if name in links
         }
+
+    def reports(self, wanted: PortsWanted) -> list[PortReport]:
+        """What is asked of every port and what the kernel holds: programs, record, qdisc."""
+        held = self.read()
+        around = Around.of(held.links, wanted.ports, Sight.of(wanted.rules, held.foreign))
+        return [self._report(held, spec, around) for spec in around.ports.values()]
+
+    def _report(self, held: PortsState, spec: PortSpec, around: Around) -> PortReport:
+        name = spec.ifname
+        link, port = held.links.get(name), held.ports.get(name)
+        if link is None:
+            return PortReport(name, "attached", ("there is no such interface",))
+        change, qdiscs = self._change(held, spec, link, around), held.qdiscs.get(name, ())
+        meant = f"{change.decision.mode}{', fast path' if change.decision.fast else ''}"
+        if port is None:
+            return PortReport(name, meant, ("it is not attached",))
+        wrong = _deviations(port, spec, change.decision, link)
+        if change.install_fq:
+            wrong.append("fq is not at every transmit queue")
+        if change.remove_root:
+            wrong.append("it has a qdisc that it should not have")
+        return PortReport(name, meant, (*wrong, *_foreign_root(qdiscs, change)))
 
     def flow_devices(self, decisions: Mapping[str, Decision]) -> tuple[str, ...]:
         """The ports whose connections belong into the flow table."""
@@ -208,13 +243,14 @@ class PortsBackend:
         spec = change.spec
         self._datapath.attach(
             spec.ifname,
-            _roles(change.link, decision),
+            _roles(change.link, spec, decision),
             decision.mode,
             spec.overhead_bytes,
             spec.interface_slot,
             spec.domain,
             decision.tag,
             decision.above,
+            decision.largest_bytes,
         )
 
     def _install_fq(self, change: PortChange) -> Decision:
@@ -263,30 +299,47 @@ def _is_ours(root: Qdisc) -> bool:
     return OUR_ROOTS.get(root.major) == root.kind
 
 
+def _foreign_root(qdiscs: Sequence[Qdisc], change: PortChange) -> list[str]:
+    """Of a port that does not need the place: another's root, in words. The kernel's own is nobody's."""
+    root = _root(qdiscs)
+    if root is None or not root.major or _is_ours(root) or change.decision.mode in ("edt", "htb"):
+        return []
+    name = change.spec.ifname
+    return [
+        f"{name} has a root qdisc that is not Weir's, {root.kind} {root.major:x}:, which may hold or drop "
+        f"what Weir lets pass (tc qdisc del dev {name} root)"
+    ]
+
+
 def _delete_root(name: str) -> None:
     tc.batch([tc.delete_root_line(name)])
 
 
-def _roles(link: Link, decision: Decision) -> Role:
+_REVERSE_PATH = {"off": Role.NOTHING, "loose": Role.LOOSE, "strict": Role.STRICT}
+
+
+def _roles(link: Link, spec: PortSpec, decision: Decision) -> Role:
     way = decision.fast | decision.stacking | (Role.NOTHING if link.ethernet else Role.L3)
-    return Role.CLASSIFY | way | (Role.NOTHING if Role.YIELDS in way else Role.SHAPE)
+    checks = _REVERSE_PATH[spec.reverse_path] | (Role.KNOWN if spec.known_only else Role.NOTHING)
+    return Role.CLASSIFY | way | checks | (Role.NOTHING if Role.YIELDS in way else Role.SHAPE)
 
 
 def _deviations(port: Port, spec: PortSpec, decision: Decision, link: Link) -> list[str]:
     """What of the port is not as wanted, in words; empty when all is."""
     pairs = {
-        "alive": (port.alive, True),
+        "programs": ("in place" if port.alive else "not in place, or not first", "in place"),
         "index": (port.ifindex, link.index),
         "mode": (port.mode, decision.mode),
-        "roles": (_words(port.roles), _words(_roles(link, decision))),
+        "roles": (_words(port.roles), _words(_roles(link, spec, decision))),
         "MAC address": (port.mac, link.mac if decision.fast else port.mac),
         "overhead": (port.overhead_bytes, spec.overhead_bytes),
         "class": (port.target_slot, spec.interface_slot),
         "domain": (port.domain, spec.domain),
         "tag": (port.tag, decision.tag),
         "interface above": (port.above, decision.above),
+        "largest fast packet": (port.largest_bytes, decision.largest_bytes),
     }
-    return [f"{what} is {held}, not {wanted}" for what, (held, wanted) in pairs.items() if held != wanted]
+    return [f"{what}: {held}, not {wanted}" for what, (held, wanted) in pairs.items() if held != wanted]
 
 
 def _words(roles: Role) -> str:

@@ -1,28 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static routes, as FRR's configuration. A route whose next hop is unreachable is held, but not active."""
+"""Static routes, as FRR's configuration. A route whose next hop is unreachable is held, but not active.
+
+Beside what FRR puts into the kernel there is a copy of ours, used while FRR's is missing
+(`standing_routes`). It follows FRR while FRR is well, and stays while daemons die, start and say their
+routes again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from weir.adapters.frr import Frr, Route
+from weir.adapters import standing_routes
+from weir.adapters.frr import Route
+from weir.adapters.standing_routes import KernelRoute
 from weir.backends.backend import refuse, step
 from weir.compiler.types import RouteSpec, Step
+
+SETTLED_S = 30.0
+"""For so long after a daemon was started a route that is not in the kernel may be on its way: staticd looks
+for a new zebra every 10 s."""
+
+
+class Daemons(Protocol):
+    """The part of `Frr` that this backend uses."""
+
+    def identity(self) -> tuple[object, ...]: ...
+    def read_lines(self) -> frozenset[str]: ...
+    def check(self, lines: Sequence[str]) -> None: ...
+    def change(self, add: Sequence[str], remove: Sequence[str]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RoutesState:
+    """FRR's lines; its routes in the kernel and our copies of them; whether FRR has run for a while."""
+
+    lines: frozenset[str]
+    installed: frozenset[KernelRoute]
+    copies: frozenset[KernelRoute]
+    settled: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RoutesDifference:
-    """FRR's configuration lines; `whole` is every line that is wanted."""
+    """FRR's configuration lines (`whole`: every one that is wanted), and copies to be made or removed."""
 
     add: tuple[str, ...]
     remove: tuple[str, ...]
     whole: frozenset[str]
+    copy: frozenset[KernelRoute]
+    forget: frozenset[KernelRoute]
 
     def __bool__(self) -> bool:
-        return bool(self.add or self.remove)
+        return bool(self.add or self.remove or self.copy or self.forget)
 
     def steps(self) -> Sequence[Step]:
+        """Without the copies, which nobody asks for: they follow FRR."""
         return [
             *(step("routes", "add", "route", line) for line in self.add),
             *(step("routes", "remove", "route", line) for line in self.remove),
@@ -30,23 +65,48 @@ class RoutesDifference:
 
 
 class RoutesBackend:
-    def __init__(self, frr: Frr) -> None:
+    def __init__(self, frr: Daemons, now_s: Callable[[], float] = time.monotonic) -> None:
         self._frr = frr
+        self._now_s = now_s
+        self._identity: tuple[object, ...] = ()
+        self._since_s = now_s()
 
-    def read(self) -> frozenset[str]:
-        return self._frr.read_lines()
+    def read(self) -> RoutesState:
+        identity = self._frr.identity()
+        if identity != self._identity:
+            self._identity, self._since_s = identity, self._now_s()
+        installed, copies = standing_routes.read()
+        settled = self._now_s() - self._since_s >= SETTLED_S
+        return RoutesState(self._frr.read_lines(), installed, copies, settled)
 
-    def diff(self, held: frozenset[str], wanted: Mapping[str, RouteSpec]) -> RoutesDifference:
+    def diff(self, held: RoutesState, wanted: Mapping[str, RouteSpec]) -> RoutesDifference:
         lines = frozenset(_line(spec) for spec in wanted.values())
-        return RoutesDifference(tuple(sorted(lines - held)), tuple(sorted(held - lines)), lines)
+        destinations = {spec.destination for spec in wanted.values()}
+        ours = {route for route in held.installed if route.destination in destinations}
+        keep = {route.place for route in ours}
+        if not (held.settled and lines <= held.lines):
+            keep |= {route.place for route in held.copies if route.destination in destinations}
+        return RoutesDifference(
+            tuple(sorted(lines - held.lines)),
+            tuple(sorted(held.lines - lines)),
+            lines,
+            frozenset(ours - held.copies),
+            frozenset(route for route in held.copies if route.place not in keep),
+        )
 
     def apply(self, difference: RoutesDifference) -> None:
+        standing_routes.change(difference.copy, ())
         if difference.add:
             self._frr.check(sorted(difference.whole))
-        self._frr.change(difference.add, difference.remove)
+        if difference.add or difference.remove:
+            self._frr.change(difference.add, difference.remove)
+        standing_routes.change((), difference.forget)
 
     def verify(self, difference: RoutesDifference) -> None:
-        held = self.read()
+        """Not the copies: FRR may change its routes meanwhile, which is an event, and another look."""
+        if not (difference.add or difference.remove):
+            return
+        held = self._frr.read_lines()
         refuse(
             "routes",
             [f"FRR has not taken {line!r}" for line in difference.add if line not in held]

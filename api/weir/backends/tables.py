@@ -156,6 +156,10 @@ class TablesBackend:
         """One class as the programs read it."""
         return self._lines.read(slot)
 
+    def in_force_bps(self, slot: int, direction: int) -> tuple[int, bool]:
+        """As `ClassLines.in_force_bps`."""
+        return self._lines.in_force_bps(slot, direction)
+
     def rest(self) -> None:
         """As `Datapath.rest`."""
         self._datapath.rest()

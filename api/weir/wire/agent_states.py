@@ -8,6 +8,11 @@ _STATES = {
     "applying": ("ok", "The agent is applying a change."),
     "starting": ("warning", "The agent is starting."),
     "drift": ("warning", "Somebody changed the kernel; the agent is repairing it."),
+    "held": (
+        "failed",
+        "The database cannot be read, or does not have what the router ran last. The last good "
+        "configuration goes on running.",
+    ),
     "failed": ("failed", "The agent could not bring the kernel to the configuration; see its log."),
 }
 

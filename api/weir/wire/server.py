@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from weir.model.problem import Invalid, NotFound, Problem, Unavailable
-from weir.wire.channel import Budget, Closed, LineReader, send_all
+from weir.wire.channel import Budget, Closed, LineReader, close_all, send_all
 from weir.wire.protocol import (
     MAX_LINE_BYTES,
     Json,
@@ -54,10 +54,12 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result with file descriptors; the server sends duplicates, the handler keeps its own."""
+    """A result with file descriptors; the server sends duplicates, the handler keeps its own unless the
+    server `closes` them afterwards."""
 
     result: Json
     fds: tuple[int, ...] = ()
+    closes: bool = False
 
 
 Handler = Callable[[JsonObject, Peer], Any]
@@ -198,12 +200,14 @@ class AgentServer:
         self, connection: socket.socket, request_id: Json, method: str, params: JsonObject, peer: Peer
     ) -> None:
         fds: tuple[int, ...] = ()
+        closed: list[int] = []
         try:
             handler = self._handlers.get(method)
             if handler is None:
                 raise NotFound(f"the agent has no method {method[:100]!r}", code="no-such-method")
             result = handler(params, peer)
             if isinstance(result, Answer):
+                closed = list(result.fds) if result.closes else []
                 result, fds = result.result, result.fds
             line = encode_line({"id": request_id, "result": result})
         except Problem as problem:
@@ -212,7 +216,10 @@ class AgentServer:
             log.exception("method %s", method)
             broken = Problem(f"the agent failed inside {method!r}; its log has the details", code="internal")
             line = encode_line({"id": request_id, "problem": problem_to_json(broken)})
-        send_all(connection, line, time.monotonic() + self._message_timeout_s, fds)
+        try:
+            send_all(connection, line, time.monotonic() + self._message_timeout_s, fds)
+        finally:
+            close_all(closed)
 
     def _send(self, connection: socket.socket, message: JsonObject) -> None:
         send_all(connection, encode_line(message), time.monotonic() + self._message_timeout_s)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dumps of rtnetlink as bytes (netlink(7)), for tables that may be long and of which little is looked at."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterator
+
+_HEADER = struct.Struct("=IHHII")
+_ATTRIBUTE = struct.Struct("=HH")
+_TYPE_MASK = 0x3FFF
+_REQUEST, _ACK, _DUMP = 1, 4, 0x300
+_ERROR, _DONE = 2, 3
+_RECEIVE_BYTES = 1 << 16
+_TIMEOUT_S = 5.0
+
+
+def dump(kind: int, body: bytes) -> Iterator[bytes]:
+    """Every message of the answer, without its header. Raises OSError; a table may change meanwhile."""
+    with _connected() as link:
+        link.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST | _DUMP, 1, 0) + body)
+        while True:
+            data = link.recv(_RECEIVE_BYTES)
+            place = 0
+            while place + _HEADER.size <= len(data):
+                length, answer, *_ = _HEADER.unpack_from(data, place)
+                if answer in (_ERROR, _DONE):
+                    _raise_if_failed(data, place)
+                    return
+                yield data[place + _HEADER.size : place + length]
+                place += length + 3 & ~3
+
+
+def request(kind: int, bodies: list[bytes]) -> None:
+    """Ask for changes one by one, whose failure does not matter: what they are about may be gone."""
+    with _connected() as link:
+        for body in bodies:
+            link.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST | _ACK, 1, 0) + body)
+            link.recv(_RECEIVE_BYTES)
+
+
+def attributes(data: bytes, place: int) -> dict[int, bytes]:
+    """The attributes from `place` on: type -> payload."""
+    found = {}
+    while place + _ATTRIBUTE.size <= len(data):
+        size, kind = _ATTRIBUTE.unpack_from(data, place)
+        if size < _ATTRIBUTE.size:
+            break
+        found[kind & _TYPE_MASK] = data[place + _ATTRIBUTE.size : place + size]
+        place += size + 3 & ~3
+    return found
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def _connected() -> socket.socket:
+    link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+    link.settimeout(_TIMEOUT_S)
+    return link
+
+
+def _raise_if_failed(data: bytes, place: int) -> None:
+    """The end of a dump and an error alike carry a negative errno, or 0."""
+    number = -struct.unpack_from("=i", data, place + _HEADER.size)[0]
+    if number > 0:
+        raise OSError(number, os.strerror(number))

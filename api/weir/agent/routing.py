@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the fast path has to know of routing and does not see, and what the stack has to know of the fast
+path.
+
+XDP asks the kernel's FIB, which leaves out some of what routes say; and no neighbour that only XDP sends to
+is ever asked for its address again. Both are looked after here, in a bounded part of a processor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from weir.adapters.datapath_records import used_mark
+from weir.adapters.kernel_routes import RouteFacts, read_route_facts
+from weir.adapters.neighbours import stale_neighbours, use
+
+LOOK_S = 30.0
+"""Between two looks at routes without an event."""
+USED_S = 1.0
+PART = 50
+"""After a look, so many times its duration passes before the next: 2 % of a processor, however many
+routes."""
+
+
+class Told(Protocol):
+    """The part of `Datapath` that is used here."""
+
+    def refuse_sources(self, addresses: Iterable[int] | None) -> None: ...
+    def take_used(self) -> bytes: ...
+
+
+class Routing:
+    """Used by one thread after `begin`; `largest` by any. A holder of `lock` has the datapath to itself."""
+
+    def __init__(self, datapath: Told) -> None:
+        self._datapath = datapath
+        self._facts = RouteFacts(refused=None, hidden=True)  # as long as nothing was read, XDP sends nothing
+        self._look_from_s = 0.0
+
+    def begin(self) -> None:
+        """Before ports are decided on. Raises `Unavailable`."""
+        self._facts = read_route_facts()
+        self._datapath.refuse_sources(self._facts.refused)
+
+    def largest(self, ifindex: int) -> int:
+        """The largest packet in bytes that XDP may send by an interface; 0 = none."""
+        return self._facts.largest(ifindex)
+
+    def follow(self, lock: AbstractContextManager[Any], changed: Callable[[], object]) -> float:
+        """Look at the routes; `changed` is called when `largest` has other answers. Returns in how many
+        seconds to look again. Raises `Unavailable`."""
+        now_s = time.monotonic()
+        if now_s < self._look_from_s:
+            return self._look_from_s - now_s
+        before = self._facts
+        facts = read_route_facts()
+        self._look_from_s = time.monotonic() + (time.monotonic() - now_s) * PART
+        if facts.refused != before.refused:
+            with lock:
+                self._datapath.refuse_sources(facts.refused)
+        self._facts = facts
+        if (before.largest_bytes, before.hidden) != (facts.largest_bytes, facts.hidden):
+            changed()
+        return LOOK_S
+
+    def confirm_used(self, lock: AbstractContextManager[Any]) -> float:
+        """Have the kernel ask for the addresses of neighbours that XDP sends to. Returns in how many
+        seconds to call again. Raises `Unavailable`."""
+        with lock:
+            marks = self._datapath.take_used()
+        if not marks:
+            return USED_S
+        started_s = time.monotonic()
+        use(neighbour for neighbour in stale_neighbours() if marks[used_mark(neighbour.mac)])
+        return max(USED_S, (time.monotonic() - started_s) * PART)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration in memory and in the kernel, moved together over changes and kept equal."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from weir.agent.dhcp_client import Lease
+from weir.agent.drift import DriftLog
+from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
+from weir.agent.sharing import Sharing
+from weir.agent.slots import SlotLog
+from weir.compiler import Plan, SlotAllocation, nothing_compiled, update
+from weir.memory import give_back_soon
+from weir.model.document import Change, Document
+from weir.model.packed_changes import PackedChanges
+from weir.model.problem import Invalid, Problem
+from weir.model.rules import is_much, validate
+
+log = logging.getLogger(__name__)
+
+MAX_STEPS = 1000
+LEASED: tuple[Part, ...] = ("network", "routes")
+ROUTED: tuple[Part, ...] = ("ports",)
+SLICE = 500
+"""Entries compared in one hold of the lock: about 5 ms."""
+PAUSE_S = 0.002
+"""Between two holds; a lock is not fair, and a thread that waits must get it."""
+MANY_CHANGES = 5000
+
+
+class RunningConfiguration:
+    """Thread-safe; its lock is held for as long as document and kernel may differ."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        sharing: Sharing,
+        capacity: int,
+        now_local: Callable[[], datetime],
+        refusing: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """`now_local` gives the router's local time, without a zone: what time windows are compared with.
+        What is raised within `refusing()` may be given more words."""
+        self.kernel = kernel
+        self.sharing = sharing
+        self.lock = threading.RLock()
+        self._state = "starting"
+        self.drift = DriftLog()
+        self._now_local = now_local
+        self._capacity = capacity
+        self._refusing = refusing
+        self.document = Document()
+        self.compiled = nothing_compiled(SlotAllocation(capacity), self._now_local())
+        self.slot_log = SlotLog()
+        self._loaded = False
+
+    @property
+    def class_capacity(self) -> int:
+        """How many classes the tables hold; a queue takes one, with a `total` two."""
+        return self._capacity - 1
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the document is the store's."""
+        return self._loaded
+
+    def pass_time(self) -> None:
+        """Open and close time windows: those whose edge has passed since the last plan."""
+        with self.lock:
+            if self._loaded:
+                self._advance((), strict=False)
+
+    def reconcile(self, parts: Iterable[Part] = PARTS) -> Synced:
+        """Compare the kernel with what is wanted and repair it; what was found is in the drift log."""
+        with self.lock:
+            if not self._loaded:
+                return Synced()
+            synced = self.kernel.sync(self.compiled, parts)
+            self._note(synced, "drift", parts)
+            return synced
+
+    def take_lease(self, ifname: str, lease: Lease | None) -> None:
+        """A DHCP server gave or refused an address: bring it to the kernel. That is no drift."""
+        with self.lock:
+            if self.kernel.leases.note(ifname, lease) and self._loaded:
+                self._note(self.kernel.sync(self.compiled, LEASED), "lease", LEASED)
+
+    def follow_routing(self) -> None:
+        """Which packets XDP may send by a port has changed with the routes. That is no drift."""
+        with self.lock:
+            if self._loaded:
+                self._note(self.kernel.sync(self.compiled, ROUTED), "routes", ROUTED)
+
+    def tables_agree(self) -> bool:
+        """Compare all classes and prefixes in short holds of the lock, so that no change has to wait.
+
+        What changes meanwhile may make a prefix look wrong: False means "compare as a whole".
+        """
+        tables = self.kernel.tables
+        for first in range(1, self._capacity, SLICE):
+            with self.lock:
+                slots = range(first, min(first + SLICE, self._capacity))
+                if not tables.agrees(self.compiled.shaping, slots):
+                    return False
+            time.sleep(PAUSE_S)
+        with self.lock:
+            held, count = tables.read().prefixes(), 0
+        while part := list(islice(held, SLICE)):
+            count += len(part)
+            with self.lock:
+                wanted = self.compiled.shaping.prefixes
+                if any(wanted.get(key) != slot for key, slot in part):
+                    return False
+            time.sleep(PAUSE_S)
+        with self.lock:
+            return count == len(self.compiled.shaping.prefixes)
+
+    def rest(self) -> None:
+        """Called now and then: hold no mapping that was not used since."""
+        with self.lock:
+            self.kernel.tables.rest()
+
+    def preview(self, changes: Sequence[Change]) -> dict[str, Any]:
+        """What changes would do: steps, counts and errors; nothing is done."""
+        with self.lock:
+            changes = self._completed(changes)
+            after = self._document_after(changes)
+            try:
+                errors = validate(after, changes, errors_only=True)
+                with self._refusing():
+                    plan = update(self.compiled, after, changes, self._now_local())
+            finally:
+                self._take_back(after, changes)
+            return {
+                "steps": steps_json(plan),
+                "counts": plan.counts()._asdict(),
+                "findings": [finding.to_json() for finding in errors],
+            }
+
+    def _advance(self, changes: Sequence[Change], *, strict: bool) -> tuple[Plan, Timing]:
+        """Move document, compiled state and kernel over `changes`.
+
+        Strict: refuse and restore on any failure. Not strict (the store has it already): what the
+        kernel refuses is a fault that is tried again, and the rest is done.
+        """
+        self._state = "applying"
+        after = self._document_after(changes)
+        try:
+            if strict:
+                _refuse_invalid(after, changes)
+            plan = update(self.compiled, after, changes, self._now_local())
+            timing = self._execute(plan, strict)
+        except BaseException:
+            self._take_back(after, changes)
+            self._state = self.drift.state
+            raise
+        self.document = after
+        self.slot_log.note(plan)
+        self.compiled.accept(plan)
+        self.sharing.follow(plan)
+        if timing is None:
+            self._note(self.kernel.sync(self.compiled, touched(plan)), "change", touched(plan))
+        self._state = self.drift.state
+        return plan, timing or Timing(0.0, 0.0)
+
+    def _document_after(self, changes: Sequence[Change]) -> Document:
+        """The document after the changes: the same one, or of much of it another one beside it."""
+        if len(changes) > MANY_CHANGES and is_much(self.document, changes):
+            return self.document.after(changes)
+        self.document.apply(changes)
+        return self.document
+
+    def _take_back(self, after: Document, changes: Sequence[Change]) -> None:
+        """The document as before `_document_after`."""
+        if after is self.document:
+            self.document.revert(changes)
+        if len(changes) > MANY_CHANGES:
+            give_back_soon()
+
+    def _execute(self, plan: Plan, strict: bool) -> Timing | None:
+        """None when not everything could be done (lenient only): the parts must then be compared whole."""
+        try:
+            if strict:
+                self.kernel.refuse_missing(plan)
+            return self.kernel.execute(plan, self.compiled)
+        except Exception as error:
+            if not strict and isinstance(error, Problem):
+                log.warning("not everything could be applied: %s", error.message)
+                return None
+            log.warning("apply failed, restoring: %s", error)
+            self._note(self.kernel.sync(self.compiled, touched(plan)), "restore", touched(plan))
+            raise
+
+    def _tidy(self, changes: Sequence[Change]) -> None:
+        """After thousands of changes: pack the document, and give back what they took."""
+        if len(changes) > MANY_CHANGES:
+            self.document.pack()
+            give_back_soon()
+
+    def _completed(self, changes: Sequence[Change]) -> Sequence[Change]:
+        """Changes with the `old` that this process holds; the sender's is not asked for."""
+        seen: set[tuple[str, str]] = set()
+        for change in changes:
+            if (change.kind, change.id) in seen:
+                raise Invalid(
+                    f"{change.kind} {change.id} is changed twice",
+                    code="twice",
+                    path=f"{change.kind}/{change.id}",
+                )
+            seen.add((change.kind, change.id))
+        if isinstance(changes, PackedChanges):
+            return changes.against(self.document.copy())
+        held = self.document.get
+        completed = (Change(item.kind, item.id, held(item.kind, item.id), item.new) for item in changes)
+        return [change for change in completed if change.old is not None or change.new is not None]
+
+    def _note(self, synced: Synced, occasion: str, parts: Iterable[Part] = PARTS) -> None:
+        self.drift.note(synced, occasion, parts)
+        self._state = self.drift.state
+
+
+def _refuse_invalid(after: Document, changes: Sequence[Change]) -> None:
+    errors = [f for f in validate(after, changes, errors_only=True) if f.severity == "error"]
+    if errors:
+        first = errors[0]
+        raise Invalid(first.message, code=first.code, path=first.path, findings=errors[:100])
+
+
+def steps_json(plan: Plan) -> list[dict[str, str]]:
+    return [
+        {"backend": step.backend, "action": step.action, "what": f"{step.what} {step.text}"}
+        for step in islice(plan.steps(), MAX_STEPS)
+    ]

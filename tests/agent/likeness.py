@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends frames to a router and says what leaves it by each port, to compare two ways through it."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from lab import netns
+from tests.agent.random_packets import ICMP, ICMP6, IPV4, IPV6
+from tests.datapath.packets import checksum
+
+ARP = 0x0806
+ETH_P_ALL = 3
+SO_RCVBUFFORCE = 33
+BUFFER_BYTES = 32 << 20
+BATCH = 64
+QUIET_S = 0.03
+DEADLINE_S = 20.0
+NUMBER = re.compile(rb"no(\d{6})\.")
+NEIGHBOURLY = range(130, 138)
+SELDOM = (b"\5\0", b"\5\1", b"\3\0", b"\3\1", b"\3\15")
+"""ICMP type and code: redirects; net or host unreachable, or prohibited (rated by time:
+`ip_rt_error_burst`)."""
+SENTINEL = b"sentinel of %s after %d"
+
+Left = dict[int | None, Counter[tuple[str, bytes]]]
+"""Of each frame's number (None: there is none in it), what left to which end, and how often."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The far end of one of the router's ports. `router` and `own` are IPv4 addresses that know each
+    other."""
+
+    namespace: str
+    device: str
+    router_mac: bytes
+    router: str
+    own: str
+
+
+class Ends:
+    """All of them, listening; their own stacks must answer nothing (`mute`)."""
+
+    def __init__(self, ends: Sequence[End]) -> None:
+        self._ends = ends
+        self.questions = 0
+        self._routers = {ip_address(end.router).packed for end in ends}
+        self._stack = ExitStack()
+        self._links: dict[str, socket.socket] = {}
+        for end in ends:
+            with netns.inside(end.namespace):
+                link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+            link.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+            link.bind((end.device, ETH_P_ALL))
+            link.setblocking(False)
+            self._links[end.device] = self._stack.enter_context(link)
+
+    def __enter__(self) -> Ends:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def sent(self, frames: Sequence[tuple[str, bytes]]) -> Left:
+        """Send frames from the devices named; what the router sent then."""
+        left: Left = {}
+        for first in range(0, len(frames), BATCH):
+            for device, frame in frames[first : first + BATCH]:
+                self._links[device].send(frame)
+            for device, frame in self._until_quiet(first):
+                number = NUMBER.search(frame)
+                key = int(number[1]) if number else None
+                left.setdefault(key, Counter())[device, self._normal(frame)] += 1
+        return left
+
+    def _until_quiet(self, number: int) -> Iterator[tuple[str, bytes]]:
+        """What arrives until the router has answered a question from each end, and a while after."""
+        awaited = set()
+        for end in self._ends:
+            words = SENTINEL % (end.device.encode(), number)
+            self._links[end.device].send(_question(end, words))
+            awaited.add(words)
+            self.questions += 1
+        quiet_s = deadline_s = time.monotonic() + DEADLINE_S
+        while (now_s := time.monotonic()) < quiet_s:
+            got = False
+            for device, frame in self._waiting():
+                got = True
+                if not (answered := {words for words in awaited if words in frame}):
+                    yield device, frame
+                awaited -= answered
+            if got or (not awaited and quiet_s == deadline_s):
+                quiet_s = min(deadline_s, now_s + QUIET_S) if not awaited else deadline_s
+            time.sleep(0.001)
+        assert not awaited, f"the router did not answer: {awaited}"
+
+    def _waiting(self) -> Iterator[tuple[str, bytes]]:
+        for device, link in self._links.items():
+            while True:
+                try:
+                    frame, (_, _, kind, _, _) = link.recvfrom(65536)
+                except BlockingIOError:
+                    break
+                if kind != socket.PACKET_OUTGOING and not _is_housekeeping(frame):
+                    yield device, frame
+
+    def _normal(self, frame: bytes) -> bytes:
+        """Without what the router draws by chance: the identification of its own IPv4 packets."""
+        if frame[12:14] != IPV4.to_bytes(2, "big") or frame[26:30] not in self._routers:
+            return frame
+        return frame[:18] + b"id" + frame[20:24] + b"ck" + frame[26:]
+
+
+def mute(namespace: str) -> None:
+    """The end's own stack drops whatever arrives, after it was seen."""
+    hook = "type filter hook prerouting priority -300; policy drop;"
+    rules = f"add table inet mute; add chain inet mute drops {{ {hook} }}"
+    netns.run(["ip", "netns", "exec", namespace, "nft", rules])
+
+
+def _question(end: End, words: bytes) -> bytes:
+    """An echo request (RFC 792) to the router's address on that port."""
+    echo = bytearray(struct.pack("!BBHI", 8, 0, 0, 1) + words + bytes(len(words) % 2))
+    echo[2:4] = checksum(bytes(echo)).to_bytes(2, "big")
+    head = bytearray(struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(echo), 1, 0, 64, ICMP, 0))
+    head += ip_address(end.own).packed + ip_address(end.router).packed
+    head[10:12] = checksum(bytes(head)).to_bytes(2, "big")
+    return end.router_mac + bytes.fromhex("0200000000aa0800") + head + echo
+
+
+def _is_housekeeping(frame: bytes) -> bool:
+    """What the router's kernel sends by itself, or only so often: ARP and its IPv6 counterparts, redirects,
+    and that there is no way."""
+    kind = int.from_bytes(frame[12:14], "big")
+    if kind == IPV6:
+        return (
+            frame[22] == 0xFE
+            or frame[22:38] == bytes(16)
+            or (frame[20] == ICMP6 and frame[54:55] and frame[54] in NEIGHBOURLY)
+        )
+    return kind == ARP or (kind == IPV4 and frame[23] == ICMP and _icmp(frame) in SELDOM)
+
+
+def _icmp(frame: bytes) -> bytes:
+    """Type and code; an answer to a packet with options has options."""
+    place = 14 + (frame[14] & 15) * 4
+    return frame[place : place + 2]

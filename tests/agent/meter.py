@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a limit did not hold: a stream far above it, and what of it arrived in each short span."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lab.measure import SO_TIMESTAMPNS, TIMESPEC, bound
+from tests.agent.polling import until
+from tests.agent.rig import Rig
+
+SPAN_S = 0.05
+IP_BYTES = 1228
+
+
+class Meter:
+    """An upload of the rig's client at `offered_bps` of IP bytes, counted in spans of 50 ms on arrival."""
+
+    def __init__(self, rig: Rig, offered_bps: int) -> None:
+        self._far = bound(rig.internet, "203.0.113.1")
+        self._near = bound(rig.client_ns, "10.64.0.2")
+        self._near.connect(self._far.getsockname())
+        self._far.settimeout(0.05)
+        self._far.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        self._interval_s = IP_BYTES * 8 / offered_bps
+        self._over = threading.Event()
+        self.spans: dict[int, int] = {}
+        self.last_s = 0.0
+        self._threads = [threading.Thread(target=work) for work in (self._send, self._receive)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        self._near.close()
+        self._far.close()
+
+    def watch(self, seconds: float) -> None:
+        """Let the stream go on for so long."""
+        self._over.wait(seconds)
+
+    def unlimited_s(self, from_s: float, rate_bps: int) -> float:
+        """For how long since then (as `time.time`) more than four times the rate arrived, which no credit
+        of a bucket explains."""
+        most = 4 * rate_bps * SPAN_S / (IP_BYTES * 8)
+        return SPAN_S * sum(n > most for span, n in list(self.spans.items()) if span >= int(from_s / SPAN_S))
+
+    def arrived(self, from_s: float) -> int:
+        return sum(n for span, n in list(self.spans.items()) if span >= int(from_s / SPAN_S))
+
+    def _send(self) -> None:
+        due_s = time.monotonic()
+        while not self._over.is_set():
+            now_s = time.monotonic()
+            if now_s < due_s:
+                self._over.wait(min(due_s - now_s, 0.01))
+                continue
+            due_s = max(due_s + self._interval_s, now_s - 0.05)
+            self._near.send(bytes(IP_BYTES - 28))
+
+    def _receive(self) -> None:
+        while not self._over.is_set():
+            try:
+                _, control, _, _ = self._far.recvmsg(2048, 64)
+            except TimeoutError:
+                continue
+            seconds, ns = TIMESPEC.unpack(control[0][2])  # the kernel's, as this thread may be late
+            self.last_s = seconds + ns / 1e9
+            span = int(self.last_s / SPAN_S)
+            self.spans[span] = self.spans.get(span, 0) + 1
+
+
+@contextmanager
+def metered(rig: Rig, offered_bps: int) -> Iterator[Meter]:
+    meter = Meter(rig, offered_bps)
+    meter.start()
+    try:
+        until("packets arrive", lambda: meter.arrived(0))
+        yield meter
+    finally:
+        meter.stop()
