@@ -102,18 +102,21 @@ def test_errors_name_the_thing_and_have_their_code(
     assert words in weir(*arguments, code=code).output
 
 
-def test_output_that_cannot_be_written_is_not_called_input(weir: Weir) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("told", [True, False])
+def test_output_that_cannot_be_written_is_not_called_input(weir: Weir, unbuffered: str, told: bool) -> None:
+    """Whether Python holds the text back or not, and where the error cannot be written either."""
     command = [sys.executable, "-m", "weir.cli.main", "queue", "list", "--json"]
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             command,
-            env={**os.environ, **weir.env},
+            env={**os.environ, **weir.env, "PYTHONUNBUFFERED": unbuffered},
             stdout=full,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.PIPE if told else full,
             text=True,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "error: No space left on device\n" if told else None)
 
 
 def test_the_version_is_told(weir: Weir) -> None:
@@ -184,6 +187,8 @@ def test_interfaces_routes_and_firewall(weir: Weir) -> None:
     assert "uplink" in weir("interface", "list").stdout
     weir("interface", "set", "acme", "--vlan-parent", "wan0", "--vlan-id", "100")
     weir("interface", "set", "acme", "--vlan-protocol", "802.1ad")
+    weir("interface", "set", "wan0", "--reverse-path", "loose", "--unknown", "allow")
+    assert json.loads(weir("interface", "show", "wan0").stdout)["reverse_path"] == "loose"
     weir("interface", "set", "wan0", "--dhcp")
     assert json.loads(weir("interface", "show", "wan0").stdout)["addressing"] == "dhcp"
     weir("interface", "set", "wan0", "--no-dhcp")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lab import netns, plan, process, router
+from lab import frr, netns, plan, process, router
 from lab.measure import poll
 
 HOLD_TIME_S = 3
@@ -32,7 +32,7 @@ def _start(namespace: str) -> process.Child:
     netns.run(["chown", "-R", "frr:frr", str(RUN)])
     zebra = ["-z", str(router.FRR_RUN / "zserv.api")] if namespace == plan.ROUTER else ["--no_zebra"]
     command = [
-        *(str(router.FRR_PROGRAMS / "bgpd"), "--vty_socket", str(run), *zebra),
+        *(str(frr.PROGRAMS / "bgpd"), "--vty_socket", str(run), *zebra),
         *("-i", str(run / "bgpd.pid"), "-f", str(run / "bgpd.conf"), "--log", "stdout", "-P", "0"),
     ]
     return process.start(f"bgpd-{namespace}", command, prepare=netns.entering(namespace))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,56 @@ EXISTING = {
     "to_number": 2,
     "username": "ops",
 }
+STATE = {401, 403, 404, 409, 412, 428, 429, 503}
+"""A valid request is refused with these for what there is, not for what it says."""
+REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "model.md").read_text(encoding="utf-8")
+FINDINGS = set(re.findall(r"^\| `([a-z0-9-]+)` \| (?:error|warning|notice)", REFERENCE, re.MULTILINE))
+"""What the model's rules say of objects beside others; each is explained in the reference."""
+EXPLAINED = {
+    "bad-prefix": "an address is a grammar of its own; the document gives its length and an example",
+    "bad-id": "the keys of a queue type's options have the form of ids",
+    "bad-cursor": "a cursor is opaque: only one that the API gave is good",
+    "unknown-kind": "a kind in a path is looked up, as an id is",
+    "unknown-time-zone": "the router's own list",
+    "weak-password": "a list of passwords and the user's name (weir.service.passwords)",
+    "not-a-sibling": "the place in a list of another object",
+    "no-setup": "only a router without an account has a first setup",
+    "no-file": "a form or body that is empty is no file",
+    "backup-unknown": "a binary file that is no backup",
+    "bad-number": "1.0 is an integer to JSON Schema, and not to those who read the answer",
+    "bad-text": "no pattern says it alike in all engines",
+    "not-text": "a file's first bytes",
+    "invalid-request": {
+        "Control characters and broken Unicode are not allowed.": "no pattern says it alike in all engines",
+        "control character or half of a Unicode pair": "no pattern says it alike in all engines",
+        "Not a valid integer.": "1.0 is an integer to JSON Schema, and not to those who read the answer",
+        "must be a whole number": "1.0 is an integer to JSON Schema, and not to those who read the answer",
+        "A candidate is confirmed when it is committed.": "parameters exclude each other",
+        "Give a cursor or an offset, not both.": "parameters exclude each other; OpenAPI cannot say it",
+    },
+}
+"""Why a request that keeps to the document may be refused, by the problem's code."""
+
+
+def valid_data_is_accepted_or_the_refusal_explained(_context: Any, response: Any, case: Any) -> None:
+    """positive_data_acceptance, but for what depends on the state or no schema can say."""
+    refused = 400 <= response.status_code < 500 and response.status_code not in STATE
+    if not refused or not (case.meta and case.meta.generation.mode.is_positive):
+        return
+    problem = response.json()
+    why = EXPLAINED.get(problem["code"])
+    if isinstance(why, dict):
+        why = next((reason for text, reason in why.items() if text in problem["detail"]), None)
+    assert why or problem["code"] in FINDINGS, f"valid by the document, and refused: {problem}"
+
+
 CHECKS = (
     checks.not_a_server_error,
     checks.status_code_conformance,
     checks.content_type_conformance,
     checks.response_schema_conformance,
     checks.negative_data_rejection,
+    valid_data_is_accepted_or_the_refusal_explained,
 )
 BOUNDED = settings(
     max_examples=6,

@@ -145,3 +145,25 @@ def test_unknown_formats_and_missing_files(api: Client) -> None:
     empty = api("POST", "/import/csv", data={"a": "b"}, content_type="multipart/form-data")
     assert (empty.status_code, empty.json["code"]) == (400, "no-file")
     assert api("POST", "/import/csv", {"a": "b"}).status_code == 415
+
+
+def test_what_is_said_of_a_file_comes_first(api: Client) -> None:
+    report = upload(api, "routeros", b'/queue simple\nadd name=a burst-limit=1M/1M\nadd name="b').json
+    assert [finding["code"] for finding in report["findings"]][:1] == ["file-cut"]
+    assert report["findings"][0]["kind"] == "file"
+
+
+def test_half_of_a_surrogate_pair_in_a_network_can_be_answered(api: Client) -> None:
+    data = b'{"A\\ud800": {"downloadBandwidthMbps": 1, "uploadBandwidthMbps": 1, "type": "\\udfff"}}'
+    made = upload(api, "libreqos", data)
+    assert made.status_code == 201, made.text
+    assert api("POST", f"/import/reports/{made.json['id']}/commit", {}).status_code == 200
+
+
+@pytest.mark.parametrize(("name", "status"), [(b"\xf0\x9f\x8d\xba.rsc", 201), (b"x\x80.rsc", 400)])
+def test_any_file_name_can_be_answered(api: Client, name: bytes, status: int) -> None:
+    head = b'--cut\r\nContent-Disposition: form-data; name="f"; filename="' + name
+    body = head + b'"\r\n\r\n' + EXPORT + b"\r\n--cut--\r\n"
+    made = api("POST", "/import/routeros", data=body, content_type="multipart/form-data; boundary=cut")
+    assert made.status_code == status, made.text
+    assert status == 201 or "not UTF-8" in made.json["detail"]

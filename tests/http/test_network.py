@@ -14,6 +14,7 @@ def test_interfaces_of_kernel_and_configuration_are_one_list(api: Client, world:
     items = {item["id"]: item for item in api("GET", "/interfaces").json["items"]}
     assert items["lan0"]["configured"] is False
     assert items["lan0"]["etag"] is None
+    assert items["lan0"]["overhead_bytes"] == 18, "what it would start with: Ethernet"
     assert items["wan0"]["state"]["up"] is True
     assert items["gone0"]["state"] is None
     assert api("GET", "/interfaces/nope0").status_code == 404
@@ -39,6 +40,29 @@ def test_the_fast_path_is_chosen_and_tells_why(api: Client, world: World) -> Non
     figures = {item["id"]: item for item in api("GET", "/stats/interfaces").json["items"]}
     assert figures["lan0"]["unshaped_packets"] == {"no-class": 3}
     assert figures["lan0"]["passed_up_packets"] == {"waits": 5}
+
+
+def test_unknown_traffic_is_told_and_refused_where_the_interface_says_so(api: Client, world: World) -> None:
+    made = api("PUT", "/interfaces/lan0", {"role": "lan", "unknown": "drop", "reverse_path": "strict"})
+    assert (made.json["unknown"], made.json["reverse_path"]) == ("drop", "strict")
+    assert api("PATCH", "/interfaces/lan0", {"reverse_path": "x"}, etag=made.json["etag"]).status_code == 422
+    on_wan = api("PUT", "/interfaces/wan0", {"role": "wan", "unknown": "drop"})
+    assert on_wan.status_code == 422
+    world.agent.interfaces[0] |= {
+        "checked_packets": {"wrong-way": 7, "unknown-rx": 3, "unknown-tx": 2},
+        "checked_bytes": {"wrong-way": 700, "unknown-rx": 300, "unknown-tx": 200},
+    }
+    world.parts.stats.tick()
+    figures = {item["id"]: item for item in api("GET", "/stats/interfaces").json["items"]}
+    unknown = figures["lan0"]["unknown"]
+    assert [unknown[f"{way}_{what}"] for way in ("rx", "tx") for what in ("packets", "bytes")] == [
+        3,
+        300,
+        2,
+        200,
+    ]
+    assert {"rx_bps", "rx_packets_ps", "tx_bps", "tx_packets_ps"} <= set(unknown)
+    assert figures["lan0"]["refused_packets"] == {"wrong-way": 7}
 
 
 def test_routes_live_and_die(api: Client) -> None:

@@ -274,3 +274,23 @@ def test_without_the_agent_nothing_is_written_and_the_answer_says_so(world: Worl
     answer = api("POST", "/queues", ACME)
     assert (answer.status_code, answer.json["code"]) == (503, "agent-down")
     assert names(api) == []
+
+
+def test_a_prefix_finds_the_queues_inside_it_and_around_it(api: Client) -> None:
+    """10.64.0.0/16 found none of the queues inside."""
+    targets = {
+        "host": "10.64.0.1", "net": "10.64.8.0/24", "last": "10.64.255.255", "same": "10.64.0.0/16",
+        "around": "10.0.0.0/8", "before": "10.63.255.255", "after": "10.65.0.0", "six": "2001:db8::1",
+    }  # fmt: skip
+    body = {"upsert": [{"name": name, "target": [target]} for name, target in targets.items()]}
+    assert api("POST", "/queues/bulk", body).status_code == 200
+
+    def found(text: str) -> set[str]:
+        answer = api("GET", "/queues", query_string={"q": text}).json
+        assert answer["total"] == len(answer["items"])
+        return {item["name"] for item in answer["items"]}
+
+    assert found("10.64.0.0/16") == {"host", "net", "last", "same", "around"}
+    assert found("10.64.0.1") == {"host", "same", "around"}
+    assert found("2001:db8::/32") == {"six"}
+    assert found("0.0.0.0/0") == targets.keys() - {"six"}

@@ -172,6 +172,18 @@ def test_signing_out_ends_the_session(world: World) -> None:
     assert client.get("/api/v1/queues").status_code == 401
 
 
+def test_a_browser_that_has_signed_in_before_is_let_in_while_others_guess(world: World) -> None:
+    browser, answer = sign_in(world)
+    cookies = answer.headers.getlist("Set-Cookie")
+    (device,) = [text for text in cookies if text.startswith("weir_device=")]
+    assert "HttpOnly" in device and "SameSite=Strict" in device and "Path=/api/v1/auth/sign-in" in device
+    while sign_in(world, "wrong password")[1].status_code == 401:
+        pass
+    assert sign_in(world)[1].status_code == 429
+    body = {"username": "admin", "password": world.password}
+    assert browser.post("/api/v1/auth/sign-in", json=body).status_code == 200
+
+
 def test_guessing_is_throttled(world: World) -> None:
     answers = [sign_in(world, f"guess {number}")[1] for number in range(12)]
     assert answers[0].status_code == 401

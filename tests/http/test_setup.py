@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.http.world import Client, World
-from weir.service.setup import LAN_ADDRESS
+from weir.service.setup import LAN_ADDRESS, WEIR
 
 PASSWORD = "correct horse battery"
 NEAR = {"REMOTE_ADDR": "192.168.88.20"}
@@ -70,6 +70,13 @@ def test_whoever_comes_first_makes_the_account_and_nobody_after(new: NewWorld) -
     assert (signed.status_code, signed.json["must_change_password"]) == (200, False)
 
 
+def test_a_new_routers_ports_count_the_ethernet_frame(new: NewWorld) -> None:
+    wan = {"interface": "wan0", "addresses": ["203.0.113.2/24"], "gateways": ["203.0.113.1"]}
+    assert prepared(new).ask("POST", {"password": PASSWORD, "wan": wan}).status_code == 201
+    with new.parts.service.config.document(WEIR) as document:
+        assert {item.id: item.overhead_bytes for item in document.interfaces()} == {"lan0": 18, "wan0": 18}
+
+
 def test_ports_and_the_way_out_are_configured_in_one_revision(new: NewWorld) -> None:
     before = prepared(new).agent.revision
     wishes = {
@@ -81,6 +88,8 @@ def test_ports_and_the_way_out_are_configured_in_one_revision(new: NewWorld) -> 
     assert new.ask("POST", wishes).json["revision"] == before + 1
     kernel = new.agent.kernel
     assert kernel["interface", "wan0"].addresses == ("10.1.0.1/24",)
+    checks = [kernel["interface", name].reverse_path for name in ("wan0", "lan0")]
+    assert checks == ["strict", "loose"], "of a new router: its LAN is wan0 here"
     assert (kernel["interface", "lan0"].role, kernel["static-route", "default-v4"].gateway) == (
         "wan",
         "198.51.100.1",

@@ -12,7 +12,7 @@ LATER = {"numpy", "weir.stats.engine", "weir.formats.csv", "weir.formats.routero
 START = """
 import sys
 from pathlib import Path
-import weir.http.main, weir.http.worker
+import weir.http.main, weir.http.serving.worker
 from weir.http.app import create_app
 from weir.http.settings import Settings
 

@@ -65,3 +65,14 @@ def test_without_a_build_a_hint_is_shown() -> None:
     app = Flask("weir", static_folder=None)
     ui.serve(app, None)
     assert b"make webui" in app.test_client().get("/queues").data
+
+
+@pytest.mark.parametrize(
+    "wanted", ["bytes=0-1,2-3", "bytes=0-1", "bytes=5000-", "bytes=-0", "bytes=2-1", "bytes=,", "lines=1-2"]
+)
+@pytest.mark.parametrize("path", ["/", "/queues", "/assets/app-1a2b.js"])
+def test_whatever_ranges_are_asked_for_the_whole_file_is_sent(site: Any, path: str, wanted: str) -> None:
+    """Several ranges were answered with 500."""
+    headers = {"Accept-Encoding": "identity"}
+    answer = site.get(path, headers={**headers, "Range": wanted})
+    assert (answer.status_code, answer.data) == (200, site.get(path, headers=headers).data)

@@ -43,7 +43,6 @@ class Agent(FakeAgent):
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None
-        self.store: dict[str, Any] = {"ok": True, "reason": None}
         self._server = AgentServer(
             socket,
             {
@@ -53,6 +52,8 @@ class Agent(FakeAgent):
                 "preview": self._preview,
                 "explain": self._explain,
                 "details": self._details,
+                "adopt": self._adopt,
+                "running": self._running,
                 "counters_fd": self._counters_fd,
                 "slots": self._slots,
                 "interfaces": lambda _params, _peer: self.interfaces,
@@ -74,7 +75,7 @@ class Agent(FakeAgent):
             "version": "test",
             "store": self.store,
             "revision": self.revision,
-            "state": "ok",
+            "state": self.state,
             "kernel": "6.12-test",
             "capabilities": [{"id": "fq", "available": False, "reason": "the kernel has no fq"}],
             "shapers": {"wan0": {"mode": "police", "reason": "no fq"}},

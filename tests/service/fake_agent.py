@@ -12,7 +12,11 @@ from typing import Any
 from weir.model.codec import from_json
 from weir.model.problem import ApplyFailed, Conflict
 from weir.store import ConfigStore
-from weir.wire.server import AgentServer, Peer
+from weir.store.rows import encode
+from weir.wire.protocol import encode_line
+from weir.wire.server import AgentServer, Answer, Peer
+
+FOLLOWED = {"ok": True, "reason": "", "stored": None, "damaged": []}
 
 
 class FakeAgent:
@@ -26,6 +30,9 @@ class FakeAgent:
         self.settled: list[int] = []
         self.reconciled = 0
         self.refuse: str | None = None
+        self.state = "ok"
+        self.store: dict[str, Any] = {**FOLLOWED}
+        self.class_capacity = 131_071
         self.behave: Callable[[str], None] = lambda moment: None
         self._lock = threading.Lock()
         self._server = AgentServer(
@@ -37,6 +44,8 @@ class FakeAgent:
                 "preview": self._preview,
                 "explain": self._explain,
                 "details": self._details,
+                "adopt": self._adopt,
+                "running": self._running,
             },
             allowed_uids={os.getuid()},
             on_close=self._closed,
@@ -50,7 +59,25 @@ class FakeAgent:
         self._server.stop()
 
     def _status(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
-        return {"revision": self.revision, "state": "ok"}
+        return {
+            "revision": self.revision,
+            "state": self.state,
+            "class_capacity": self.class_capacity,
+            "store": self.store,
+        }
+
+    def _adopt(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        if params != self.store["stored"]:
+            raise Conflict("look again", code="outdated")
+        self.store, self.state = {**FOLLOWED}, "ok"
+        self._reconcile()
+        return {"revision": self.revision}
+
+    def _running(self, _params: dict[str, Any], _peer: Peer) -> Answer:
+        descriptor = os.memfd_create("running")
+        for (kind, object_id), item in self.kernel.items():
+            os.write(descriptor, encode_line([kind, object_id, encode(item)]))
+        return Answer({"revision": self.revision}, (descriptor,), closes=True)
 
     def _apply(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         self.behave("before-apply")
@@ -114,7 +141,7 @@ class FakeAgent:
         """Bring the kernel to what the store holds."""
         store = ConfigStore.open(self.database)
         try:
-            self.revision, document = store.load()
+            self.revision, document = store.load([])
             self.kernel = {(item.kind, item.id): item for item in document}
             self.reconciled += 1
         finally:

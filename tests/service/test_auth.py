@@ -78,6 +78,39 @@ def test_weak_passwords_are_refused_with_a_reason(service: Service, admin: Princ
     sign_in(service)
 
 
+@pytest.mark.parametrize(
+    "password",
+    [
+        "12345678901", "1234567890", "0987654321", "qwertyuiop", "qwerty12345", "asdfghjkl1", "abcdefghij",
+        "q1w2e3r4t5", "manchester", "Manchester1", "p@ssw0rd2024", "!!password!!", "dragondragon",
+        "letmein1234", "mikrotik2026", "routeros!!!", "administrator", "changeme123", "1234554321",
+        "passwordpassword",
+    ],
+)  # fmt: skip
+def test_the_most_used_passwords_and_their_variations_are_refused(password: str) -> None:
+    """12345678901 passed."""
+    with pytest.raises(Invalid) as caught:
+        passwords.check_rules(password, "ops")
+    assert caught.value.code == "weak-password"
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        GOOD,
+        OTHER,
+        "Tr0ub4dor&3xyz",
+        "manchester rain 52",
+        "horse8271940283",
+        "dragon-eats-battery",
+        "x7Kp2mQ9vL4t",
+    ],
+)
+def test_passwords_that_nobody_tries_first_are_taken(password: str) -> None:
+    passwords.check_rules(password, "ops")
+    assert not any(passwords.is_easy(passwords.random_password()) for _ in range(100))
+
+
 def test_changing_the_password_needs_the_old_one_and_ends_other_sessions(
     service: Service, admin: Principal
 ) -> None:
@@ -129,12 +162,14 @@ def test_looking_whether_a_session_is_good_does_not_keep_it_alive(
     service: Service, admin: Principal, clock: Clock
 ) -> None:
     signed = sign_in(service)
+    credential = (signed.principal.via, signed.principal.credential_id)
     for _ in range(auth.IDLE_MS // HOUR_MS - 1):
         clock.pass_s(3600)
-        service.auth.authenticate_session(signed.secret, HERE, touch=False)
+        assert service.auth.still_good(credential)
     clock.pass_s(3600)
+    assert not service.auth.still_good(credential)
     with pytest.raises(Unauthenticated):
-        service.auth.authenticate_session(signed.secret, HERE, touch=False)
+        service.auth.authenticate_session(signed.secret, HERE)
 
 
 def test_signing_out_ends_the_session_at_once(service: Service, admin: Principal) -> None:

@@ -24,16 +24,17 @@ def test_a_candidate_is_staged_compared_validated_and_committed(router: Router) 
     router.put(queue("q1"), queue("q2"))
     candidates = router.service.candidates
     view = candidates.stage(ANNA, [edit("q1", comment="new"), edit("q3"), remove("q2")])
-    assert (view.base_revision, view.conflicts) == (1, 0)
-    assert [(change.id, change.new is None) for change in view.changes] == [("q1", 0), ("q3", 0), ("q2", 1)]
+    assert (view.base_revision, view.summary.conflict_count) == (1, 0)
+    assert view.summary.kinds == {"queue": 3}
     assert router.head == 1 and candidates.get(OTTO) is None
     diff = candidates.diff(ANNA)
-    assert {(item.id, item.action) for item in diff.objects} == {
+    assert {(item.id, item.action) for item in diff.diff.objects} == {
         ("q1", "change"),
         ("q2", "remove"),
         ("q3", "add"),
     }
-    assert diff.preview is not None and diff.preview["counts"]["added"] == 3
+    assert diff.effect is not None and diff.effect.preview is not None
+    assert diff.effect.preview["counts"]["added"] == 3
     assert candidates.validate(ANNA) == []
     done = candidates.commit(ANNA, "all at once")
     assert done.revision == 2 and candidates.get(ANNA) is None
@@ -43,8 +44,8 @@ def test_a_candidate_is_staged_compared_validated_and_committed(router: Router) 
 def test_a_candidate_survives_a_restart(router: Router) -> None:
     router.service.candidates.stage(ANNA, [edit("q1")])
     again = Service.open(router.database, router.agent.socket)
-    view = again.candidates.get(ANNA)
-    assert view is not None and [change.new for change in view.changes] == [queue("q1")]
+    objects = again.candidates.diff(ANNA).diff.objects
+    assert [item.change.new for item in objects] == [queue("q1")]
     again.close()
 
 
@@ -64,10 +65,10 @@ def test_other_peoples_commits_rebase_it_silently_unless_they_touch_the_same_obj
     candidates.stage(ANNA, [edit("q1", comment="mine")])
     router.put(queue("q2", comment="theirs"))
     view = candidates.get(ANNA)
-    assert view is not None and view.conflicts == 0
+    assert view is not None and view.summary.conflict_count == 0
     router.put(queue("q1", comment="theirs"))
     view = candidates.get(ANNA)
-    assert view is not None and view.conflicts == 1
+    assert view is not None and view.summary.conflict_count == 1
     with pytest.raises(Conflict) as caught:
         candidates.commit(ANNA, "")
     assert caught.value.code == "candidate-conflict"
@@ -82,7 +83,7 @@ def test_a_conflict_is_resolved_by_saying_whose_stays(router: Router, keep: str,
     candidates.stage(ANNA, [edit("q1", comment="mine"), edit("q5")])
     router.put(queue("q1", comment="theirs"))
     view = candidates.resolve(ANNA, keep)  # type: ignore[arg-type]
-    assert (view.conflicts, view.base_revision) == (0, 2)
+    assert (view.summary.conflict_count, view.base_revision) == (0, 2)
     candidates.commit(ANNA, "")
     assert router.running["queue", "q1"] == queue("q1", comment=comment)
     assert ("queue", "q5") in router.running
@@ -138,7 +139,7 @@ def test_etags_hold_within_a_candidate(router: Router) -> None:
 def test_what_was_only_ever_staged_disappears_without_a_trace(router: Router) -> None:
     candidates = router.service.candidates
     candidates.stage(ANNA, [edit("q1")])
-    assert candidates.stage(ANNA, [remove("q1")]).changes == []
+    assert candidates.stage(ANNA, [remove("q1")]).change_count == 0
 
 
 def test_a_refused_stage_changes_nothing(router: Router) -> None:
@@ -152,7 +153,8 @@ def test_an_invalid_candidate_stays_to_be_mended(router: Router) -> None:
     candidates = router.service.candidates
     candidates.stage(ANNA, [edit("q1", parent="q9")])
     assert [finding.severity for finding in candidates.validate(ANNA)] == ["error"]
-    assert candidates.diff(ANNA).preview is None
+    effect = candidates.diff(ANNA).effect
+    assert effect is not None and effect.preview is None
     with pytest.raises(Invalid):
         candidates.commit(ANNA, "")
     candidates.stage(ANNA, [edit("q9")])
@@ -194,8 +196,9 @@ def test_unstage_discard_and_open(router: Router) -> None:
         assert caught.value.code == "no-candidate"
     candidates.open(ANNA)
     candidates.stage(ANNA, [edit("q1"), edit("q2")])
-    assert len(candidates.open(ANNA).changes) == 2
-    assert [change.id for change in candidates.unstage(ANNA, "queue", "q1").changes] == ["q2"]
+    assert candidates.open(ANNA).change_count == 2
+    assert candidates.unstage(ANNA, "queue", "q1").change_count == 1
+    assert [item.id for item in candidates.diff(ANNA).diff.objects] == ["q2"]
     with pytest.raises(NotFound):
         candidates.unstage(ANNA, "queue", "q1")
     candidates.discard(ANNA)

@@ -131,7 +131,8 @@ def test_without_an_agent_reads_work_and_writes_say_so(router: Router) -> None:
     assert caught.value.code == "agent-down"
     assert router.head == 1 and router.service.config.get(ANNA, "queue", "q1").etag == "r1"
     router.service.candidates.stage(ANNA, [Edit("queue", "q2", queue("q2"))])
-    assert router.service.candidates.diff(ANNA).preview is None
+    effect = router.service.candidates.diff(ANNA).effect
+    assert effect is not None and effect.preview is None
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -11,8 +11,8 @@ import pytest
 
 from tests.service.router import ANNA, Router, queue
 from weir.model.objects import Pair
-from weir.model.problem import Invalid, Unavailable
-from weir.service import engine, running
+from weir.model.problem import Invalid, Unavailable, Unsupported
+from weir.service import Edit, engine, running
 from weir.store import WriteTransaction
 
 
@@ -115,3 +115,21 @@ def test_thousands_of_changes_that_cannot_be_written_are_taken_back(
             router.put(queue("q2"), queue("q3"))
     assert router.head == 1
     router.agree()
+
+
+def test_queues_are_counted_before_anything_else(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The router's tables refuse 200,000 queues; that was said after a minute under the write lock."""
+    monkeypatch.setattr(engine, "MANY", 5)
+    router.put(queue("q1"), queue("q2"), queue("q3"))
+    router.agent.class_capacity = 10
+    asked: list[str] = []
+    router.agent.behave = asked.append
+    more = [queue(f"q{n}") for n in range(1, 12)]
+    with pytest.raises(Unsupported, match="11 queues, and this router has room for 10") as caught:
+        router.put(*more)
+    assert caught.value.code == "too-many-queues"
+    found = router.service.config.check(ANNA, [Edit("queue", item.id, item) for item in more])
+    assert [(item.severity, item.code) for item in found] == [("error", "too-many-queues")]
+    assert asked == []
+    router.put(*more[:-1])
+    assert len(router.running) == 10

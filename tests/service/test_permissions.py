@@ -24,6 +24,7 @@ OPEN_TO_ALL = {
         "authenticate_token",
         "csrf_token",
         "check_csrf",
+        "still_good",
     },
     "config": {"changes"},
     "candidates": {"forget"},

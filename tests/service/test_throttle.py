@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.people import ELSEWHERE, GOOD, HERE, Clock, guess, sign_in
+from tests.service.people import ELSEWHERE, GOOD, HERE, OTHER, Clock, guess, sign_in
 from tests.service.router import together
 from weir.model.problem import (
     Throttled,
@@ -94,3 +94,100 @@ def test_any_name_and_password_get_the_same_refusal(service: Service, admin: Pri
     for password in ("", "\ud800", "x" * 5000):
         with pytest.raises(Unauthenticated):
             service.auth.sign_in(name, password, ELSEWHERE)
+
+
+def blocked(service: Service, source: str) -> int:
+    """Guess from there until it is refused; how long it is."""
+    while guess(service, source=source) is Unauthenticated:
+        pass
+    with pytest.raises(Throttled) as caught:
+        service.auth.sign_in("admin", GOOD, source)
+    return caught.value.retry_after_s
+
+
+def test_a_known_device_is_let_in_while_its_address_is_throttled(service: Service, admin: Principal) -> None:
+    """Somebody behind the same NAT guessed, and the right person with the right password was kept out."""
+    known = sign_in(service, source=HERE).device
+    blocked(service, HERE)
+    service.auth.sign_in("admin", GOOD, HERE, device=known)
+    for stranger in ("", "made-up", known + "x"):
+        with pytest.raises(Throttled):
+            service.auth.sign_in("admin", GOOD, HERE, device=stranger)
+
+
+def test_a_known_device_is_let_in_while_its_name_is_throttled(service: Service, admin: Principal) -> None:
+    known = sign_in(service).device
+    while guess(service, source="198.51.100.1") is Unauthenticated:
+        pass
+    number = 0
+    while guess(service, source=f"198.51.{number % 250}.9") is Unauthenticated or number < throttle.NAME.free:
+        number += 1
+    service.auth.sign_in("admin", GOOD, ELSEWHERE, device=known)
+
+
+def test_a_known_device_guesses_as_slowly_as_anybody(service: Service, admin: Principal) -> None:
+    known = sign_in(service).device
+    for _ in range(throttle.OWN.free + 1):
+        with pytest.raises(Unauthenticated):
+            service.auth.sign_in("admin", "wrong password", ELSEWHERE, device=known)
+    with pytest.raises(Throttled):
+        service.auth.sign_in("admin", GOOD, ELSEWHERE, device=known)
+
+
+def test_a_device_is_known_for_its_user_until_the_password_changes(
+    service: Service, admin: Principal, clock: Clock
+) -> None:
+    service.users.create(admin, "ops", "read", OTHER)
+    known = sign_in(service).device
+    while guess(service, "ops", HERE) is Unauthenticated:
+        pass
+    with pytest.raises(Throttled):
+        service.auth.sign_in("ops", OTHER, HERE, device=known)
+    clock.pass_s(3600)
+    blocked(service, HERE)
+    session = service.auth.sign_in("admin", GOOD, HERE, device=known)
+    assert session.device == known
+    service.auth.change_password(session.principal, GOOD, "some other sentence")
+    with pytest.raises(Throttled):
+        service.auth.sign_in("admin", "some other sentence", HERE, device=known)
+
+
+def test_the_console_is_let_in_whatever_others_guess(service: Service, admin: Principal) -> None:
+    for number in range(throttle.NAME.free + 2):
+        guess(service, source=f"198.51.{number}.1")
+    assert guess(service, source="198.51.0.2") is Throttled
+    sign_in(service, source=throttle.CONSOLE)
+    while guess(service, source=throttle.CONSOLE) is Unauthenticated:
+        pass
+    with pytest.raises(Throttled):
+        sign_in(service, source=throttle.CONSOLE)
+
+
+def test_who_is_signed_in_changes_the_password_while_the_address_is_throttled(
+    service: Service, admin: Principal
+) -> None:
+    session = sign_in(service, source=HERE)
+    blocked(service, HERE)
+    service.auth.change_password(session.principal, GOOD, "some other sentence")
+
+
+def test_who_is_kept_out_is_in_the_audit_trail_once_for_each_time(
+    service: Service, admin: Principal, clock: Clock
+) -> None:
+    """Throttled tries left no entry; an entry for each try would push out all others."""
+
+    def throttled() -> list[str]:
+        found = service.audit.list(admin, limit=500)
+        return [entry.detail for entry in found if entry.detail.startswith("throttled")]
+
+    wait_s = blocked(service, ELSEWHERE)
+    for _ in range(20):
+        assert guess(service) is Throttled
+    assert len(throttled()) == 1
+    clock.pass_s(wait_s)
+    wait_s = blocked(service, ELSEWHERE)
+    assert throttled() == [f"throttled for {wait_s} s", "throttled for 1 s"]
+    entry = service.audit.list(admin, limit=1)[0]
+    assert (entry.action, entry.actor, entry.source, entry.outcome) == (
+        "sign-in", "admin", ELSEWHERE, "refused",
+    )  # fmt: skip

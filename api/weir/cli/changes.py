@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from weir.cli import output
+from weir.cli.client import LONG_TIMEOUT
 from weir.cli.group import Command, Group, Session, pass_session
 
 Json = dict[str, Any]
@@ -61,6 +62,10 @@ def resolve_candidate(session: Session, keep: str) -> None:
     output.show_json(answer) if session.json else output.staged(answer)
 
 
+LONGEST_WAIT_S = 120
+"""For the effect of a candidate of thousands of changes."""
+
+
 @click.command("diff", cls=Command)
 @click.argument("revisions", nargs=-1, type=click.IntRange(0))
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True)
@@ -69,8 +74,12 @@ def diff(session: Session, revisions: tuple[int, ...], limit: int) -> None:
     """Compare your candidate with what runs, or two REVISIONS."""
     if len(revisions) not in (0, 2):
         raise click.UsageError("Give two revisions, or none for your candidate.")
-    path = "/revisions/{}/diff/{}".format(*revisions) if revisions else "/candidate/diff"
-    answer = session.client.get(path, limit=limit)
+    if revisions:
+        answer = session.client.get("/revisions/{}/diff/{}".format(*revisions), limit=limit)
+    else:
+        answer = session.client.get(
+            "/candidate/diff", limit=limit, wait_s=LONGEST_WAIT_S, timeout=LONG_TIMEOUT
+        )
     output.show_json(answer) if session.json else output.diff(answer)
 
 

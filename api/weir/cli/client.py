@@ -57,10 +57,11 @@ class Client:
             return response
         raise ApiError(response.status_code, _problem(response))
 
-    def get(self, path: str, **query: Any) -> Json:
+    def get(self, path: str, *, timeout: httpx.Timeout | None = None, **query: Any) -> Json:
         """A JSON object; query parameters that are None are left out."""
         given = {name: value for name, value in query.items() if value is not None}
-        return _object(self.send("GET", path, params=given))
+        options: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
+        return _object(self.send("GET", path, params=given, **options))
 
     def write(self, method: str, path: str, body: Json | None = None, **options: Any) -> Json:
         """Send JSON; an empty answer is {}."""

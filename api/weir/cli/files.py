@@ -100,6 +100,8 @@ def _counted(answer: Json) -> int:
 def show_report(session: Session, answer: Json, path: str, all_lines: bool) -> None:
     """Totals, then the lines that need a look."""
     summary, counts = answer["summary"], answer["counts"]
+    of_files = [finding for finding in answer["findings"] if finding["kind"] == "file"]
+    output.findings(of_files)
     click.echo(
         f"{summary['imported']} imported, {summary['changed']} changed, "
         f"{summary['warning']} with warnings, {summary['left_out']} left out."
@@ -117,7 +119,7 @@ def show_report(session: Session, answer: Json, path: str, all_lines: bool) -> N
         left = 0 if all_lines else summary[fate] - SHOWN_LINES
         if left > 0:
             click.echo(f"... and {left} more; see --all-lines")
-    output.findings(answer["findings"][:SHOWN_LINES])
+    output.findings(answer["findings"][len(of_files) :][:SHOWN_LINES])
 
 
 @click.command("export", cls=Command)

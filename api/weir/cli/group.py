@@ -7,8 +7,9 @@ or not allowed; 5 somebody else changed it, or something must be settled first.
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -79,6 +80,7 @@ class Group(click.Group):
         except Problem as problem:
             fail(problem.message, 2)
         except OSError as error:
+            _let_go(sys.stdout)
             where = f"{error.filename}: " if error.filename else ""
             fail(f"{where}{error.strerror or error}", 2)
 
@@ -95,8 +97,24 @@ def refuse(error: ApiError) -> NoReturn:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    click.echo(f"{click.style('error', fg='red')}: {output.clean(message)}", err=True)
+    try:
+        click.echo(f"{click.style('error', fg='red')}: {output.clean(message)}", err=True)
+    except OSError:
+        _let_go(sys.stderr)  # the code alone says it then
     sys.exit(code)
+
+
+def _let_go(stream: TextIO) -> None:
+    """A buffered stream that cannot be written still holds its text; what it holds is dropped.
+
+    Python would try to write it once more at its own end, and turn the exit code into 120.
+    """
+    try:
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 pass_session = click.make_pass_decorator(Session)

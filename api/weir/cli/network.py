@@ -10,6 +10,7 @@ import click
 from weir.cli import output
 from weir.cli.client import ApiError, segment
 from weir.cli.group import Group, Session, pass_session
+from weir.model.overhead import usual_overhead_bytes
 
 Json = dict[str, Any]
 candidate_option = click.option("--candidate", is_flag=True, help="Stage it in your candidate.")
@@ -101,6 +102,16 @@ def show_interface(session: Session, name: str) -> None:
 @click.option("--overhead-bytes", type=int)
 @click.option("--shaper", type=click.Choice(("auto", "edt", "police", "htb")))
 @click.option("--fast-path", type=click.Choice(("auto", "off")))
+@click.option(
+    "--unknown",
+    type=click.Choice(("allow", "queue", "drop")),
+    help="What becomes of forwarded packets that are in no queue.",
+)
+@click.option(
+    "--reverse-path",
+    type=click.Choice(("off", "loose", "strict")),
+    help="Drop sources without a way back, or (strict) with one by another interface.",
+)
 @click.option("--domain", type=int, help="Targets like 10.0.0.0/24@2 hold in domain 2 only.")
 @click.option("--vlan-parent", help="Make it a VLAN of this interface.")
 @click.option("--vlan-id", type=click.IntRange(1, 4094), help="The VLAN's tag.")
@@ -141,7 +152,8 @@ def set_interface(session: Session, /, name: str, candidate: bool, **given: Any)
     if present["configured"]:
         _write(session, path, "PATCH", body, candidate, present["etag"])
     else:
-        _write(session, path, "PUT", body, candidate, None)
+        usual = usual_overhead_bytes("vlan") if vlan else present.get("overhead_bytes", 0)
+        _write(session, path, "PUT", {"overhead_bytes": usual, **body}, candidate, None)
 
 
 @interface.command("rm")

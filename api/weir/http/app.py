@@ -152,6 +152,7 @@ def open_parts(settings: Settings) -> Context:
         settings.statistics_database,
         settings.max_streams,
         lambda: pending_answer(service, SAMPLER),
+        service.auth.still_good,
     )
     stats.start()
     if settings.first_setup:

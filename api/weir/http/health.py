@@ -118,7 +118,7 @@ def _agent_checks(context: Context, by: Principal, status: Json) -> list[Json]:
         ]
     state = str(status.get("state", "ok"))
     head = context.service.config.revision(by)
-    checks = [_check("agent", *meaning(state))]
+    checks = [_check("agent", *meaning(state)), *_store_checks(status)]
     if status.get("revision") == head:
         checks.append(_check("revision", "ok", f"The kernel runs revision {head}."))
     else:
@@ -126,6 +126,20 @@ def _agent_checks(context: Context, by: Principal, status: Json) -> list[Json]:
         message = f"The kernel runs revision {running}, the configuration is at {head}."
         checks.append(_check("revision", "warning", message))
     return checks
+
+
+def _store_checks(status: Json) -> list[Json]:
+    """The database: whether the router follows it, and what is damaged in it."""
+    store = status.get("store") or {}
+    if store.get("reason") and status.get("state") == "held":
+        reason = str(store["reason"])
+        return [_check("store", "failed", f"{reason[:1].upper()}{reason[1:]}. See `weir store`.")]
+    damaged = [str(item.get("message")) for item in store.get("damaged") or ()]
+    if damaged:
+        more = f", and {len(damaged) - 3} more" if len(damaged) > 3 else ""
+        message = f"{'; '.join(damaged[:3])}{more}. `weir store restore` writes what runs in its place."
+        return [_check("store", "failed", f"{message[:1].upper()}{message[1:]}")]
+    return []
 
 
 _DATA_STATES = {"ok": "ok", "reset": "ok", "repaired": "warning", "full": "warning"}

@@ -12,6 +12,7 @@ from weir.http.rendering import findings_json, moment, object_json, read_number
 from weir.model import codec
 from weir.model.address import split_address
 from weir.model.objects import Interface
+from weir.model.overhead import usual_overhead_bytes
 from weir.model.prefix import Prefix
 from weir.model.problem import Finding, NotFound
 from weir.service import Listing, Stored
@@ -50,7 +51,8 @@ def _interface(context: Context, name: str, stored: Stored | None, kernel: Mappi
         body = object_json(stored)
         warnings = findings_json(context.service.config.findings(me(), "interface", name))
     else:
-        body = {**codec.to_json(Interface(name)), "etag": None}
+        usual = usual_overhead_bytes(str(kernel.get(name, {}).get("kind")))
+        body = {**codec.to_json(Interface(name, overhead_bytes=usual)), "etag": None}
         warnings = []
     return {
         **body,

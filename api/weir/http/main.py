@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`weir-api`: the API process. gunicorn with one worker of many threads; it holds no privilege.
 
-One worker, because the running document and the sampler live in memory; threads, because a stream
-occupies one. TLS and HTTP/2 are the reverse proxy's business.
+One worker, because the running document and the sampler live in memory (docs/adr/0031). TLS and HTTP/2 are
+the reverse proxy's business.
 """
 
 from __future__ import annotations
@@ -47,11 +47,9 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             "bind": [f"fd://{self._listener.fileno()}"],
             "workers": 1,
             "threads": self._settings.threads,
-            "worker_class": "weir.http.worker.Worker",
-            "worker_connections": 4 * self._settings.threads,
+            "worker_class": "weir.http.serving.worker.Worker",
             "timeout": 120,
             "graceful_timeout": 5,
-            "keepalive": 30,
             "limit_request_line": 8190,
             "limit_request_field_size": MAX_HEADER_BYTES,
             "forwarded_allow_ips": "",
@@ -155,7 +153,7 @@ def listen(address: str) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, int(port)))
-        listener.listen(256)
+        listener.listen(4096)
     except OSError as error:
         listener.close()
         raise Refused(f"cannot listen on {address}: {error.strerror or error}") from error

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from weir.model.problem import Finding, Invalid
 from weir.service import (
     CandidateView,
     Committed,
+    Diff,
     FieldChange,
     ObjectDiff,
     PendingView,
@@ -108,16 +108,16 @@ def committed_json(committed: Committed) -> dict[str, Any]:
 
 
 def candidate_json(view: CandidateView) -> dict[str, Any]:
-    conflicts = [change for change in view.changes if change.conflict]
+    summary = view.summary
     return {
         "author": view.owner,
         "base_revision": view.base_revision,
         "head_revision": service().config.revision(me()),
         "created_at": moment(view.created_at_ms),
-        "change_count": len(view.changes),
-        "conflict_count": view.conflicts,
-        "conflicts": [{"kind": change.kind, "id": change.id} for change in conflicts[:100]],
-        "kinds": dict(Counter(change.kind for change in view.changes)),
+        "change_count": view.change_count,
+        "conflict_count": summary.conflict_count,
+        "conflicts": [{"kind": kind, "id": object_id} for kind, object_id in summary.conflicts],
+        "kinds": dict(summary.kinds),
     }
 
 
@@ -141,15 +141,13 @@ def object_diff_json(diff: ObjectDiff) -> dict[str, Any]:
     }
 
 
-def diff_page(diffs: Sequence[ObjectDiff], limit: int, cursor: str | None) -> dict[str, Any]:
-    """A page of a diff; the cursor is the index of its first change."""
-    start = read_number(cursor) or 0
-    actions = Counter(diff.action for diff in diffs)
+def diff_page(diff: Diff) -> dict[str, Any]:
+    counts = diff.counts
     return {
-        "total": len(diffs),
-        "counts": {"added": actions["add"], "changed": actions["change"], "removed": actions["remove"]},
-        "changes": [object_diff_json(diff) for diff in diffs[start : start + limit]],
-        "next_cursor": str(start + limit) if start + limit < len(diffs) else None,
+        "total": counts.total,
+        "counts": {"added": counts.added, "changed": counts.changed, "removed": counts.removed},
+        "changes": [object_diff_json(item) for item in diff.objects],
+        "next_cursor": None if diff.after is None else str(diff.after),
     }
 
 

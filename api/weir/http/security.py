@@ -13,10 +13,14 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from weir.http.context import service
 from weir.http.endpoint import ADMIN, PUBLIC, READ, SIGNED_IN, WRITE, Operation
 from weir.http.problems import BadRequest, UnsupportedMediaType
-from weir.model.problem import Forbidden, Problem, Unauthenticated
+from weir.http.serving import RECOGNISED, SMALL_BODY_BYTES
+from weir.model.problem import Forbidden, Unauthenticated
 from weir.service import Principal
+from weir.service.auth import DEVICE_MS
 
 SESSION_COOKIE = "weir_session"
+DEVICE_COOKIE = "weir_device"
+SIGN_IN_PATH = "/api/v1/auth/sign-in"
 API_PREFIX = "/api/"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _RANK = {READ: 1, WRITE: 2, ADMIN: 3}
@@ -42,11 +46,26 @@ def origin() -> str:
     return request.remote_addr or "local"
 
 
-def authenticate(*, touch: bool = True) -> Principal:
+def authenticate() -> Principal:
     """The principal of the request's credential. Raises Unauthenticated.
 
-    Without `touch` a session does not count as used.
+    The server is told whether the credential is good (`weir.http.serving.recognised`).
     """
+    tell = request.environ.get(RECOGNISED, _nobody_asks)
+    try:
+        principal = _authenticate()
+    except Unauthenticated:
+        tell(False)
+        raise
+    tell(True)
+    return principal
+
+
+def _nobody_asks(_good: bool) -> None:
+    """A server that has one queue for all."""
+
+
+def _authenticate() -> Principal:
     header = request.headers.get("Authorization")
     if header is not None:
         kind, _, secret = header.partition(" ")
@@ -56,18 +75,10 @@ def authenticate(*, touch: bool = True) -> Principal:
     secret = request.cookies.get(SESSION_COOKIE, "")
     if not 0 < len(secret) <= MAX_SECRET_CHARS:
         raise Unauthenticated("Sign in first, or send an API token.")
-    principal = service().auth.authenticate_session(secret, origin(), touch=touch)
+    principal = service().auth.authenticate_session(secret, origin())
     if request.method not in SAFE_METHODS:
         service().auth.check_csrf(secret, request.headers.get("X-CSRF-Token", ""))
     return principal
-
-
-def still_permitted() -> bool:
-    """Whether the credential of a long request is still good: sessions and tokens can be revoked."""
-    try:
-        return permits(READ, authenticate(touch=False).scope)
-    except Problem:
-        return False
 
 
 def permits(scope: str, held: str) -> bool:
@@ -106,9 +117,15 @@ def refuse_foreign_origin() -> None:
 
 
 def limit_body(operation: Operation) -> None:
-    request.max_content_length = operation.max_body_bytes
-    if request.content_length is not None and request.content_length > operation.max_body_bytes:
-        raise RequestEntityTooLarge(f"The body may have at most {operation.max_body_bytes} bytes.")
+    """A stranger's body is one that the server has collected already: no thread waits for it."""
+    most = operation.max_body_bytes
+    if operation.scope == PUBLIC:
+        most = min(most, SMALL_BODY_BYTES)
+        if request.headers.get("Transfer-Encoding"):
+            raise BadRequest("The body needs a Content-Length.", code="length-required")
+    request.max_content_length = most
+    if request.content_length is not None and request.content_length > most:
+        raise RequestEntityTooLarge(f"The body may have at most {most} bytes.")
 
 
 def check_body_type(operation: Operation) -> None:
@@ -135,6 +152,18 @@ def add_headers(response: Response) -> Response:
 def set_session_cookie(response: Response, secret: str) -> None:
     response.set_cookie(
         SESSION_COOKIE, secret, path="/", httponly=True, samesite="Strict", secure=request.is_secure
+    )
+
+
+def set_device_cookie(response: Response, secret: str) -> None:
+    response.set_cookie(
+        DEVICE_COOKIE,
+        secret,
+        max_age=DEVICE_MS // 1000,
+        path=SIGN_IN_PATH,
+        httponly=True,
+        samesite="Strict",
+        secure=request.is_secure,
     )
 
 

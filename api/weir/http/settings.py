@@ -18,7 +18,7 @@ class Settings:
     static_dir: Path | None = None
     listen: str = "127.0.0.1:8080"
     threads: int = 64
-    max_streams: int = 48
+    max_streams: int = 1024
     trusted_proxies: int = 0
     statistics_database: Path | None = None
     allow_root: bool = False

@@ -59,7 +59,12 @@ def find_file(root: Path, path: str) -> Path | None:
 
 
 def send(file: Path, cache: str) -> Response:
-    """The file, compressed when a `.gz` lies beside it and the browser takes it."""
+    """The file, compressed when a `.gz` lies beside it and the browser takes it.
+
+    A Range is ignored (RFC 9110, 14.2): no file is large, and werkzeug refuses several by an exception,
+    which the error handler that this is called from would turn into 500.
+    """
+    request.environ.pop("HTTP_RANGE", None)
     mimetype = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     packed = file.with_name(file.name + ".gz")
     use_packed = "gzip" in request.headers.get("Accept-Encoding", "") and packed.is_file()

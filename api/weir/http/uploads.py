@@ -25,5 +25,5 @@ def read_files(format_name: str) -> dict[str, bytes]:
             raise BadRequest(f"At most {MAX_FILES} files with different names.", code="too-many-files")
         files[name] = upload.read()
     if not files:
-        raise BadRequest("The form has no file.", code="no-file")
+        raise BadRequest("The form has no file, or its name is not UTF-8.", code="no-file")
     return files

@@ -7,6 +7,7 @@ from weir.service.fields import FieldChange
 from weir.service.values import (
     ABSENT,
     ANYTHING,
+    CandidateDiff,
     CandidateView,
     Committed,
     Confirmation,
@@ -17,7 +18,6 @@ from weir.service.values import (
     PendingView,
     Principal,
     SignedIn,
-    StagedChange,
 )
 from weir.store import Listing, Page, Revision, Stored
 from weir.store.accounts import AuditEntry, Scope, Session, Token, User
@@ -26,6 +26,7 @@ __all__ = [
     "ABSENT",
     "ANYTHING",
     "AuditEntry",
+    "CandidateDiff",
     "CandidateView",
     "Committed",
     "Confirmation",
@@ -43,7 +44,6 @@ __all__ = [
     "Service",
     "Session",
     "SignedIn",
-    "StagedChange",
     "Stored",
     "Token",
     "User",

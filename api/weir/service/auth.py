@@ -12,9 +12,11 @@ import builtins
 import hashlib
 import hmac
 import secrets
+import threading
+from collections.abc import Hashable
 from typing import Literal
 
-from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Unauthenticated
+from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Throttled, Unauthenticated
 from weir.service import audit, passwords, throttle
 from weir.service.permissions import RANK, requires
 from weir.service.values import Principal, SignedIn
@@ -29,12 +31,15 @@ TOKEN_PREFIX = "weir_"
 ADMIN = "admin"
 UNKNOWN = "(unknown)"
 """In the audit trail for a name that nobody has: people type passwords into the wrong field."""
+DEVICE_MS = 180 * 24 * 3600 * 1000
+MAX_DEVICES = 20
 BAD_CREDENTIALS = "the user name or the password is wrong"
 
 
 class AuthService:
     def __init__(self, store: AccountStore) -> None:
         self._store = store
+        self._told = Told()
 
     def bootstrap(self) -> str | None:
         """Create `admin` with a random password that must be changed; None when there is a user already."""
@@ -72,12 +77,16 @@ class AuthService:
             audit.write(writer, made)
         return secret
 
-    def sign_in(self, username: str, password: str, source: str, user_agent: str = "") -> SignedIn:
-        """Raises `Unauthenticated` (the same for a wrong name and a wrong password), `Throttled`."""
-        now_ms = wall_ms()
+    def sign_in(
+        self, username: str, password: str, source: str, user_agent: str = "", device: str = ""
+    ) -> SignedIn:
+        """Raises `Unauthenticated` (the same for a wrong name and a wrong password), `Throttled`.
+
+        `device` is the secret that an earlier sign-in gave this browser: what others do at its address or
+        to its user's name does not keep it out.
+        """
         username = username[:256].encode("utf-8", "replace").decode("utf-8")
-        with self._store.write() as writer:
-            throttle.begin_attempt(writer, username, source, now_ms)
+        own = self._begin_attempt(username, source, device)
         user = self._store.user(username)
         password_hash = user.password_hash if user is not None else passwords.UNKNOWN_USER_HASH
         right = passwords.verify(password_hash, password)
@@ -88,21 +97,39 @@ class AuthService:
                 failed = audit.entry(name, "none", source, "sign-in", name, "refused", reason)
                 audit.write(writer, failed)
             raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
-        return self._start_session(user, password, source, user_agent)
+        return self._start_session(user, password, source, user_agent, device if own else "", own)
 
-    def authenticate_session(self, secret: str, source: str, *, touch: bool = True) -> Principal:
-        """Raises `Unauthenticated` for an unknown, idle or expired session or a disabled user.
+    def _begin_attempt(self, username: str, source: str, device: str) -> str | None:
+        """What the attempt is counted as, when it is alone. Raises `Throttled`, which the audit trail tells
+        once for each time that somebody is kept out: not how often they try meanwhile."""
+        now_ms = wall_ms()
+        secret_hash = hash_secret(device)
+        own = None
+        try:
+            with self._store.write() as writer:
+                if device and writer.is_device_of(secret_hash, username, now_ms - DEVICE_MS):
+                    own = f"device:{secret_hash.hex()}"
+                throttle.begin_attempt(writer, username, source, now_ms, own)
+        except Throttled as refused:
+            name = UNKNOWN if self._store.user(username) is None else username
+            until_s = now_ms // 1000 + refused.retry_after_s
+            if self._told.first((name, throttle.network_of(source), own), until_s):
+                detail = f"throttled for {refused.retry_after_s} s"
+                with self._store.write(durable=False) as writer:
+                    audit.write(writer, audit.entry(name, "none", source, "sign-in", name, "refused", detail))
+            raise
+        return own
 
-        Without `touch` the session does not count as used (a stream that looks whether it may go on).
-        """
+    def authenticate_session(self, secret: str, source: str) -> Principal:
+        """Raises `Unauthenticated` for an unknown, idle or expired session or a disabled user."""
         found = self._store.session(hash_secret(secret))
         now_ms = wall_ms()
         if found is None:
             raise Unauthenticated("sign in first", code="no-session")
         session, user = found
-        if now_ms >= session.expires_at_ms or now_ms - session.last_seen_at_ms >= IDLE_MS or user.disabled:
+        if not _session_is_good(session, user, now_ms):
             raise Unauthenticated("the session has ended; sign in again", code="session-ended")
-        if touch and now_ms - session.last_seen_at_ms >= TOUCH_EVERY_MS:
+        if now_ms - session.last_seen_at_ms >= TOUCH_EVERY_MS:
             self._touch_session(session.secret_hash, now_ms)
         return _principal(user, user.scope, "session", session.id, source, session.created_at_ms)
 
@@ -113,11 +140,28 @@ class AuthService:
         if found is None:
             raise Unauthenticated("this is no valid API token", code="bad-token")
         token, user = found
-        if (token.expires_at_ms is not None and now_ms >= token.expires_at_ms) or user.disabled:
+        if not _token_is_good(token, user, now_ms):
             raise Unauthenticated("the API token is no longer valid", code="bad-token")
         if token.last_used_at_ms is None or now_ms - token.last_used_at_ms >= TOUCH_EVERY_MS:
             self._touch_token(token.id, now_ms, source)
         return _principal(user, lower_of(token.scope, user.scope), "token", token.id, source, now_ms)
+
+    def still_good(self, credential: tuple[str, str]) -> bool:
+        """Whether a principal's (`via`, `credential_id`) is good now, for a request that goes on for long.
+
+        Looking does not count as using it. A store that cannot be read says no.
+        """
+        via, public_id = credential
+        now_ms = wall_ms()
+        try:
+            if via == "session":
+                session = self._store.session_by_id(public_id)
+                return session is not None and _session_is_good(*session, now_ms)
+            token = self._store.token_by_id(public_id)
+            return token is not None and _token_is_good(*token, now_ms)
+        except Problem as problem:
+            audit.log.warning("credential of a stream not checked: %s", problem)
+            return False
 
     def csrf_token(self, secret: str) -> str:
         """Follows from the session's secret, which scripts cannot read."""
@@ -148,8 +192,9 @@ class AuthService:
         passwords.check_rules(new, by.username, "new_password")
         if new == old:
             raise Invalid("the new password is the old one", code="weak-password", path="new_password")
+        own = f"session:{by.credential_id}"
         with self._store.write() as writer:
-            throttle.begin_attempt(writer, by.username, by.source, wall_ms())
+            throttle.begin_attempt(writer, by.username, by.source, wall_ms(), own)
         user = self._store.user_by_id(by.user_id)
         if user is None or not passwords.verify(user.password_hash, old):
             with self._store.write() as writer:
@@ -158,7 +203,7 @@ class AuthService:
             raise Forbidden("the old password is wrong", code="wrong-password", path="old_password")
         password_hash = passwords.hash_password(new)
         with self._store.write() as writer:
-            throttle.succeeded(writer, by.username, by.source)
+            throttle.succeeded(writer, by.username, by.source, own)
             writer.set_password(by.user_id, password_hash, False, wall_ms())
             writer.end_sessions(by.user_id, but=by.credential_id)
             audit.write(writer, audit.entry_of(by, "password.change", by.username))
@@ -179,8 +224,11 @@ class AuthService:
                 raise NotFound("you have no such session", path=f"sessions/{session_id[:64]}")
             audit.write(writer, audit.entry_of(by, "session.end", session_id))
 
-    def _start_session(self, user: User, password: str, source: str, user_agent: str) -> SignedIn:
+    def _start_session(
+        self, user: User, password: str, source: str, user_agent: str, device: str, own: str | None
+    ) -> SignedIn:
         now_ms = wall_ms()
+        device = device or secrets.token_urlsafe(32)
         secret = secrets.token_urlsafe(32)
         session = Session(
             id=secrets.token_hex(8),
@@ -199,7 +247,8 @@ class AuthService:
             current = writer.user(user.username)
             if current.disabled or current.password_hash != user.password_hash:
                 raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
-            throttle.succeeded(writer, user.username, source)
+            throttle.succeeded(writer, user.username, source, own)
+            writer.use_device(hash_secret(device), user.id, now_ms, MAX_DEVICES)
             writer.drop_old_sessions(now_ms, now_ms - IDLE_MS)
             writer.add_session(session)
             writer.keep_newest_sessions(user.id, MAX_SESSIONS)
@@ -208,7 +257,7 @@ class AuthService:
                 writer.replace_hash(user.id, user.password_hash, new_hash)
             audit.write(writer, audit.entry_of(principal, "sign-in", user.username))
         csrf = self.csrf_token(secret)
-        return SignedIn(principal, secret, csrf, user.must_change_password, session.expires_at_ms)
+        return SignedIn(principal, secret, csrf, user.must_change_password, session.expires_at_ms, device)
 
     def _touch_session(self, secret_hash: bytes, now_ms: int) -> None:
         try:
@@ -223,6 +272,25 @@ class AuthService:
                 writer.touch_token(token_id, now_ms, source)
         except Problem as problem:
             audit.log.warning("token not touched: %s", problem)
+
+
+class Told:
+    """Which refusals the audit trail has already, by who was refused and until when. Thread-safe."""
+
+    MOST = 4096
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until_s: dict[Hashable, int] = {}
+
+    def first(self, who: Hashable, until_s: int) -> bool:
+        """Whether it is the first of this time; seconds are rounded, so one more is the same time."""
+        with self._lock:
+            known = self._until_s.pop(who, -2)
+            self._until_s[who] = max(until_s, known)
+            if len(self._until_s) > self.MOST:
+                del self._until_s[next(iter(self._until_s))]
+            return until_s > known + 1
 
 
 def hash_secret(secret: str) -> bytes:
@@ -244,6 +312,15 @@ def make_token(owner: User, name: str, scope: Scope, expires_in_s: int | None) -
         owner=owner.username,
     )
     return token, TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def _session_is_good(session: Session, user: User, now_ms: int) -> bool:
+    idle = now_ms - session.last_seen_at_ms >= IDLE_MS
+    return now_ms < session.expires_at_ms and not idle and not user.disabled
+
+
+def _token_is_good(token: Token, user: User, now_ms: int) -> bool:
+    return (token.expires_at_ms is None or now_ms < token.expires_at_ms) and not user.disabled
 
 
 def lower_of(a: Scope, b: Scope) -> Scope:

@@ -20,6 +20,7 @@ from weir.model.codec import from_json, parse_kind
 from weir.model.document import Document
 from weir.model.objects import KINDS, ConfigObject
 from weir.model.problem import Finding, Invalid, Problem
+from weir.service.audit import AuditService, entry_of
 from weir.service.configuration import ConfigService
 from weir.service.permissions import requires
 from weir.service.values import ABSENT, ANYTHING, Committed, Edit, Principal
@@ -52,12 +53,13 @@ class Backup:
 
 
 class BackupService:
-    def __init__(self, config: ConfigService) -> None:
+    def __init__(self, config: ConfigService, audit: AuditService) -> None:
         self._config = config
+        self._audit = audit
 
     @requires("config.read")
     def write(self, by: Principal, hostname: str) -> tuple[int, bytes]:
-        """The running revision and its file."""
+        """The running revision and its file; the audit trail says who took it."""
         with self._config.at_head(by) as (revision, running):
             document = running.copy()
         places = sorted((kind, object_id) for kind in KINDS for object_id in document.of_kind(kind))
@@ -72,6 +74,7 @@ class BackupService:
             "objects": len(lines),
             "sha256": _digest(lines),
         }
+        self._audit.note(entry_of(by, "config.backup", f"revision {revision}"))
         return revision, b"".join([json.dumps(head).encode() + b"\n", *lines])
 
     @requires("config.read")
@@ -105,7 +108,12 @@ class BackupService:
         backup = self.read(by, data)
         said = message or f"restore the backup of {backup.hostname} at {backup.made_at}"
         return self._config.commit(
-            by, backup.edits, said, confirm_within_s, expected_head=backup.base_revision
+            by,
+            backup.edits,
+            said,
+            confirm_within_s,
+            expected_head=backup.base_revision,
+            audited_as="restore",
         )
 
 

@@ -7,29 +7,33 @@ was staged is a conflict, and the owner says whose version stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from sqlite3 import Connection
 from typing import Literal
 
 from weir.model import tree
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, Unavailable
+from weir.service.audit import AuditService, entry_of
 from weir.service.configuration import ask_preview
+from weir.service.effects import Effects, Newest
 from weir.service.engine import Engine, Request
 from weir.service.permissions import requires
-from weir.service.running import Running
+from weir.service.running import MANY, Running
 from weir.service.values import (
     ABSENT,
     ANYTHING,
+    CandidateDiff,
     CandidateView,
     Committed,
     Diff,
     Edit,
+    Effect,
     ObjectDiff,
     Principal,
-    StagedChange,
 )
-from weir.store import ConfigStore, Stored, WriteTransaction, candidates
+from weir.store import ConfigStore, Stored, WriteTransaction, candidates, reading
 from weir.store.candidates import StagedRow
 from weir.store.clock import wall_ms
 from weir.store.rows import etag_of
@@ -37,33 +41,44 @@ from weir.wire.client import AgentClient
 
 
 class CandidateService:
-    def __init__(self, store: ConfigStore, running: Running, agent: AgentClient, engine: Engine) -> None:
+    def __init__(
+        self, store: ConfigStore, running: Running, agent: AgentClient, engine: Engine, audit: AuditService
+    ) -> None:
+        self._audit = audit
         self._store = store
         self._running = running
         self._agent = agent
         self._engine = engine
+        self._effects = Effects()
+        self._summaries = Newest[candidates.Summary]()
 
     @requires("config.read")
     def get(self, by: Principal) -> CandidateView | None:
         """The caller's candidate, or None."""
         with self._store.snapshot() as connection:
             found = candidates.get(connection, by.username)
-            rows = candidates.rows(connection, by.username) if found else []
-        return None if found is None else _view(found, rows)
+            return None if found is None else _view(found, self._summary(connection, found)[1])
 
     @requires("config.write")
     def open(self, by: Principal) -> CandidateView:
         """Begin one on the running revision; one that is open stays as it is."""
         with self._store.write() as transaction:
-            found = candidates.create(transaction.connection, by.username, transaction.head, wall_ms())
-            return _view(found, candidates.rows(transaction.connection, by.username))
+            connection = transaction.connection
+            new = candidates.get(connection, by.username) is None
+            found = candidates.create(connection, by.username, transaction.head, wall_ms())
+            view = self._view_of(transaction, by)
+        if new:
+            self._note(by, "open", f"on revision {found.base_revision}")
+        return view
 
     @requires("config.write")
     def discard(self, by: Principal) -> None:
         """Raises `NotFound` when there is none."""
         with self._store.write() as transaction:
+            staged = candidates.count(transaction.connection, by.username)
             if not candidates.discard(transaction.connection, by.username):
                 raise _no_candidate()
+        self._note(by, "discard", _changes_in_words(staged))
 
     @requires("config.write")
     def stage(self, by: Principal, edits: Sequence[Edit]) -> CandidateView:
@@ -80,7 +95,13 @@ class CandidateService:
                 staged.append((edit.kind, edit.id, edit.new, version))
             candidates.stage(connection, found, staged)
             self._drop_empty(transaction, by.username, edits)
-            return _view(found, candidates.rows(connection, by.username))
+            view = self._view_of(transaction, by)
+        self._note(
+            by,
+            "stage",
+            f"{edits[0].kind}/{edits[0].id}" if len(edits) == 1 else _changes_in_words(len(edits)),
+        )
+        return view
 
     @requires("config.write")
     def move(self, by: Principal, queue_id: str, before: str | None) -> CandidateView:
@@ -105,7 +126,9 @@ class CandidateService:
                 raise _no_candidate()
             if not candidates.unstage(transaction.connection, by.username, kind, object_id):
                 raise NotFound(f"your candidate does not change {kind} {object_id!r}")
-            return _view(found, candidates.rows(transaction.connection, by.username))
+            view = self._view_of(transaction, by)
+        self._note(by, "unstage", f"{kind}/{object_id}")
+        return view
 
     @requires("config.read")
     def stored(self, by: Principal, kind: Kind, object_id: str) -> Stored:
@@ -119,12 +142,41 @@ class CandidateService:
         return Stored(kind, object_id, row.new, row.etag, row.running_revision or 0)
 
     @requires("config.read")
-    def diff(self, by: Principal) -> Diff:
-        """The candidate against the running configuration, and what it would do to the kernel.
+    def diff(self, by: Principal, after: int = 0, limit: int = 1000, wait_s: float = 0.0) -> CandidateDiff:
+        """A page of changes against the running configuration, and the effect of them all.
 
-        Raises `NotFound` when there is none. `preview` is None when the agent does not answer or
-        when validation finds errors.
+        `after` is where the page before ended. Counts, and the effect of more than `MANY` changes, are worked
+        out once for a state of the candidate and a revision; the effect takes seconds, and is left out of
+        the answer while it takes longer than `wait_s`. Raises `NotFound` when there is no candidate.
         """
+        with self._store.snapshot() as connection:
+            found = candidates.get(connection, by.username)
+            if found is None:
+                raise _no_candidate()
+            key, summary = self._summary(connection, found)
+            changes, following = candidates.changes(connection, by.username, after, limit)
+        diff = Diff(summary.counts, [ObjectDiff(change) for change in changes], following)
+        effect = self._effect_of(by, key, sum(summary.kinds.values()), wait_s)
+        return CandidateDiff(found.base_revision, key[2], diff, effect)
+
+    def _summary(
+        self, connection: Connection, found: candidates.Candidate
+    ) -> tuple[tuple[int, int, int], candidates.Summary]:
+        """What names the candidate's state and the revision, and what is in it, of a snapshot."""
+        key = (found.created_at_ms, found.last_serial, reading.head(connection))
+        return key, self._summaries.get(found.owner, key, lambda: candidates.summary(connection, found.owner))
+
+    def _effect_of(self, by: Principal, key: Hashable, count: int, wait_s: float) -> Effect | None:
+        if count <= MANY:
+            return self._work_out(by)
+        future = self._effects.of(by.username, key, lambda: self._work_out(by))
+        try:
+            return future.result(max(wait_s, 0.0))
+        except TimeoutError:
+            return None
+
+    def _work_out(self, by: Principal) -> Effect:
+        """Validation, and what the agent would do; the agent is not asked where validation finds errors."""
         rows = self._rows(by)
         trial = self._running.try_changes(lambda document: _changes(rows, document.get))
         preview = None
@@ -133,7 +185,7 @@ class CandidateService:
                 preview = ask_preview(self._agent, trial.changes)
             except Unavailable:
                 preview = None
-        return Diff([ObjectDiff(change) for change in trial.changes], preview, trial.findings)
+        return Effect(preview, trial.findings)
 
     @requires("config.read")
     def validate(self, by: Principal) -> list[Finding]:
@@ -156,9 +208,9 @@ class CandidateService:
                 else:
                     candidates.unstage(connection, by.username, row.kind, row.id)
             candidates.set_base(connection, by.username, transaction.head)
-            found = candidates.get(connection, by.username)
-            assert found is not None
-            return _view(found, candidates.rows(connection, by.username))
+            view = self._view_of(transaction, by)
+        self._note(by, "resolve", f"keep {keep}")
+        return view
 
     @requires("config.write")
     def commit(self, by: Principal, message: str, confirm_within_s: int | None = None) -> Committed:
@@ -185,11 +237,20 @@ class CandidateService:
         with self._store.write() as transaction:
             candidates.discard(transaction.connection, username)
 
+    def _note(self, by: Principal, what: str, detail: str) -> None:
+        self._audit.note(entry_of(by, f"candidate.{what}", by.username, detail=detail))
+
     def _rows(self, by: Principal) -> list[StagedRow]:
         with self._store.snapshot() as connection:
             if candidates.get(connection, by.username) is None:
                 raise _no_candidate()
             return candidates.rows(connection, by.username)
+
+    @staticmethod
+    def _view_of(transaction: WriteTransaction, by: Principal) -> CandidateView:
+        found = candidates.get(transaction.connection, by.username)
+        assert found is not None
+        return _view(found, candidates.summary(transaction.connection, found.owner))
 
     @staticmethod
     def _drop_empty(transaction: WriteTransaction, owner: str, edits: Sequence[Edit]) -> None:
@@ -201,9 +262,8 @@ class CandidateService:
                     candidates.unstage(transaction.connection, owner, edit.kind, edit.id)
 
 
-def _view(found: candidates.Candidate, rows: Sequence[StagedRow]) -> CandidateView:
-    staged = [StagedChange(row.kind, row.id, row.new, row.etag, row.conflict) for row in rows]
-    return CandidateView(found.owner, found.base_revision, found.created_at_ms, staged)
+def _view(found: candidates.Candidate, summary: candidates.Summary) -> CandidateView:
+    return CandidateView(found.owner, found.base_revision, found.created_at_ms, summary)
 
 
 def _changes(rows: Sequence[StagedRow], running: Callable[[Kind, str], ConfigObject | None]) -> list[Change]:
@@ -241,6 +301,10 @@ def _refuse_conflicts(rows: Sequence[StagedRow]) -> None:
             path="candidate",
             findings=findings[:1000],
         )
+
+
+def _changes_in_words(count: int) -> str:
+    return "1 change" if count == 1 else f"{count} changes"
 
 
 def _no_candidate() -> NotFound:

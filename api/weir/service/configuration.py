@@ -14,7 +14,7 @@ from typing import Any
 from weir.model import tree
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
-from weir.model.problem import Conflict, Finding, Forbidden, Problem
+from weir.model.problem import Conflict, Finding, Forbidden, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
 from weir.service.engine import Engine, Request, encoded, hash_of
 from weir.service.packed_edits import PackedEdits
@@ -140,9 +140,14 @@ class ConfigService:
         message: str = "",
         confirm_within_s: int | None = None,
         expected_head: int | None = None,
+        audited_as: str = "",
     ) -> Committed:
         """Commit the edits together; with `expected_head` only on that revision (`Conflict`,
-        `outdated`). Raises as `Engine.run` does; then nothing was changed."""
+        `outdated`). Raises as `Engine.run` does, and `Unsupported` (`too-many-queues`); then nothing was
+        changed. `audited_as`: see `Request`."""
+        full = self._engine.why_no_room(edits)
+        if full is not None:
+            raise Unsupported(full, code="too-many-queues")
         return self._engine.run(
             by,
             Request(
@@ -150,6 +155,7 @@ class ConfigService:
                 message=message,
                 confirm_within_s=confirm_within_s,
                 expected_head=expected_head,
+                audited_as=audited_as,
             ),
         )
 
@@ -167,7 +173,10 @@ class ConfigService:
 
     @requires("config.read")
     def check(self, _by: Principal, edits: Sequence[Edit]) -> list[Finding]:
-        """What validation would say after the edits; nothing is changed."""
+        """What validation would say after the edits, or that there is no room for them. Changes nothing."""
+        full = self._engine.why_no_room(edits)
+        if full is not None:
+            return [Finding("error", "too-many-queues", full, "queue", "")]
         return self._running.try_changes(lambda _: self.changes(edits)).findings
 
     @requires("config.read")

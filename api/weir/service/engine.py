@@ -72,6 +72,8 @@ class Request:
     answers_pending: bool = False
     expected_head: int | None = None
     also: Callable[[WriteTransaction], None] | None = None
+    audited_as: str = ""
+    """What the audit trail calls it, `config.` before it; without it the revision's kind."""
 
 
 @dataclass(slots=True)
@@ -131,6 +133,25 @@ class Engine:
             timing_ms=timing.spent_ms,
         )
 
+    def why_no_room(self, edits: Sequence[Edit]) -> str | None:
+        """A sentence when the router's tables hold fewer queues than there would be after many edits.
+
+        Counted first, as validating and applying so many takes a minute. None where there is room, where the
+        agent does not say, and for few edits, which the agent refuses quickly.
+        """
+        if len(edits) <= MANY:
+            return None
+        with self._running.document() as document:
+            present = document.of_kind("queue")
+            queues = len(present) + sum(_growth(edit, edit.id in present) for edit in edits)
+        try:
+            room = self._agent.call("status").get("class_capacity")
+        except Problem:
+            return None
+        if room is None or queues <= room:
+            return None
+        return f"There would be {queues} queues, and this router has room for {room}. Nothing was changed."
+
     @contextmanager
     def _my_turn(self) -> Iterator[None]:
         """Commits of this process queue here, without holding connections to the agent meanwhile."""
@@ -147,7 +168,7 @@ class Engine:
         if request.confirm_within_s is not None:
             detail += f", to be confirmed within {request.confirm_within_s} s"
         subject = f"revision {written.revision}"
-        self._audit.note(entry_of(by, f"config.{request.kind}", subject, detail=detail))
+        self._audit.note(entry_of(by, f"config.{request.audited_as or request.kind}", subject, detail=detail))
 
     def _write(
         self,
@@ -230,6 +251,10 @@ class Engine:
                 Change(edit.kind, edit.id, document.get(edit.kind, edit.id), edit.new) for edit in edits
             )
             return [change for change in changes if change.old != change.new]
+
+
+def _growth(edit: Edit, exists: bool) -> int:
+    return 0 if edit.kind != "queue" else (edit.new is not None) - exists
 
 
 def refuse_while_pending(transaction: WriteTransaction) -> None:

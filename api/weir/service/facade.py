@@ -17,6 +17,7 @@ from weir.service.engine import Engine
 from weir.service.revisions import RevisionService
 from weir.service.running import Running
 from weir.service.setup import SetupService
+from weir.service.stored import StoredService
 from weir.service.tuning import TuningService
 from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
@@ -36,8 +37,8 @@ class Service:
         running = Running(store, partial(note_timer, store, self.audit))
         engine = Engine(store, running, agent, self.audit)
         self.config = ConfigService(store, running, agent, engine, self.audit)
-        self.backup = BackupService(self.config)
-        self.candidates = CandidateService(store, running, agent, engine)
+        self.backup = BackupService(self.config, self.audit)
+        self.candidates = CandidateService(store, running, agent, engine, self.audit)
         self.revisions = RevisionService(store, engine)
         self.auth = AuthService(accounts)
         self.users = UserService(accounts, self.candidates.forget)
@@ -45,6 +46,7 @@ class Service:
         self.tuning = TuningService(agent)
         self.updates = UpdateService(agent, self.audit, folder / "uploads")
         self.appliance = ApplianceService(agent, self.audit)
+        self.stored = StoredService(running, engine, agent, self.audit)
         self.setup = SetupService(self.auth, self.config, agent)
 
     @classmethod

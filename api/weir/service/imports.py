@@ -106,10 +106,11 @@ class ImportService:
     ) -> Report:
         """Make a report; nothing is changed. Raises Invalid when the files are not of that format."""
         revision, document = self._snapshot(by)
-        edits, lines, summary = _read(format_name, files, document, replace_all)
-        findings = self._service.config.check(by, edits) if edits else []
-        findings.sort(key=lambda finding: finding.severity != "error")
-        effect, reason = self._preview(by, edits) if preview else (None, "It was not asked for.")
+        edits, lines, summary, of_files = _read(format_name, files, document, replace_all)
+        checked = self._service.config.check(by, edits) if edits else []
+        checked.sort(key=lambda finding: finding.severity != "error")
+        findings = [*of_files, *checked]
+        effect, reason = self._effect(by, edits, checked) if preview else (None, "It was not asked for.")
         now_ms = int(time.time() * 1000)
         report = Report(
             id=secrets.token_urlsafe(12),
@@ -135,9 +136,14 @@ class ImportService:
         with self._service.config.at_head(by) as (revision, running):
             return revision, running.copy()
 
-    def _preview(self, by: Principal, edits: Sequence[Edit]) -> tuple[Json | None, str | None]:
+    def _effect(
+        self, by: Principal, edits: Sequence[Edit], checked: Sequence[Finding]
+    ) -> tuple[Json | None, str | None]:
+        """What the import would do to the kernel, or None and why that is not known."""
         if not edits:
             return {}, None
+        if checked and checked[0].code == "too-many-queues":
+            return None, checked[0].message
         try:
             return self._service.config.preview(by, edits), None
         except (Unavailable, Invalid) as problem:
@@ -186,6 +192,7 @@ class ImportService:
             message or _message(report),
             confirm_within_s,
             expected_head=report.base_revision,
+            audited_as="import",
         )
         self.discard(by, report_id)
         return committed
@@ -211,28 +218,32 @@ class ImportService:
         return report
 
     def export(self, by: Principal, format_name: str) -> str:
-        """All queues as text of a format that can be written (`csv`, `routeros`)."""
-        _, document = self._snapshot(by)
+        """All queues as text of a format that can be written (`csv`, `routeros`); the audit trail says who
+        took it."""
+        revision, document = self._snapshot(by)
         # Imported when they are used: the API starts without them.
         if format_name == "csv":
             from weir.formats import csv
 
-            return csv.write(document)
-        if format_name == "routeros":
+            text = csv.write(document)
+        elif format_name == "routeros":
             from weir.formats import routeros
 
-            return routeros.write(document)
-        raise Invalid(f"{format_name!r} cannot be exported.", code="unknown-format")
+            text = routeros.write(document)
+        else:
+            raise Invalid(f"{format_name!r} cannot be exported.", code="unknown-format")
+        self._service.audit.record(by, "config.export", f"revision {revision}", detail=format_name)
+        return text
 
 
 def _read(
     format_name: str, files: Mapping[str, bytes], document: Document, replace_all: bool
-) -> tuple[PackedEdits, PackedList[Line], Mapping[str, int]]:
-    """Edits, lines and summary of an import; nothing that a reader made outlives this."""
+) -> tuple[PackedEdits, PackedList[Line], Mapping[str, int], Sequence[Finding]]:
+    """Edits, lines, summary and what is said of whole files; nothing else of a reader outlives this."""
     found = formats.read(format_name, files, document)
     objects: list[ConfigObject] = [*found.queue_types, *found.queues]
     edits = PackedEdits(_edits(document, objects, replace_all))
-    return edits, PackedList(found.lines, _line_values, _line), found.summary
+    return edits, PackedList(found.lines, _line_values, _line), found.summary, found.findings
 
 
 _line_values = attrgetter(*Line.__slots__)

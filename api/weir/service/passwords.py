@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
+from itertools import islice, pairwise
+from pathlib import Path
 
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -13,24 +16,13 @@ from weir.model.problem import Invalid, Unavailable
 
 MIN_CHARS = 10
 MAX_CHARS = 256
-COMMON = frozenset(
-    {
-        "1234567890",
-        "0123456789",
-        "qwertyuiop",
-        "administrator",
-        "password123",
-        "password1234",
-        "passwordpassword",
-        "adminadmin",
-        "admin12345",
-        "changeme123",
-        "letmein1234",
-        "welcome1234",
-        "routeros123",
-        "mikrotik123",
-    }
-)
+LEAST_DIFFERENT = 5
+MOST_APPENDED = 5
+"""A common password with so few characters around it that are no letters is tried right after it."""
+ROWS = ("01234567890", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop", "asdfghjkl", "zxcvbnm")
+LOOKALIKES = str.maketrans("@4301!5$7", "aaeoiisst")
+COMMON = Path(__file__).with_name("common-passwords.txt")
+HEADER_LINES = 3
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 """Without letters and digits that look alike."""
 GROUPS, GROUP_CHARS = 4, 5  # 31^20: 99 bits
@@ -52,10 +44,42 @@ def check_rules(password: str, username: str, path: str = "password") -> None:
         reason = f"must have at most {MAX_CHARS} characters"
     elif username.casefold() in folded:
         reason = "must not contain the user's name"
-    elif len(set(folded)) < 5 or folded in COMMON:
-        reason = "is too easy to guess"
+    elif is_easy(folded):
+        reason = "is among the first that somebody would try"
     if reason is not None:
         raise Invalid(f"the password {reason}", code="weak-password", path=path)
+
+
+def is_easy(folded: str) -> bool:
+    """Whether a case-folded password is one of the most used ones, a variation of one, or rows of keys."""
+    if len(set(folded)) < LEAST_DIFFERENT or _runs(folded) <= len(folded) // 4:
+        return True
+    tried = {text for form in _without_ends(folded) for text in (form, form.translate(LOOKALIKES))}
+    with COMMON.open(encoding="utf-8") as lines:
+        return any(line.rstrip("\n") in tried for line in islice(lines, HEADER_LINES, None))
+
+
+def _without_ends(text: str) -> set[str]:
+    """The text, and what is left without a few characters at its ends that are no letters; without a
+    repetition of itself, too."""
+    found = {text}
+    stripped = re.sub(r"^[\W\d_]+|[\W\d_]+$", "", text)
+    if len(text) - len(stripped) <= MOST_APPENDED:
+        found.add(stripped)
+    for form in tuple(found):
+        half = form[: len(form) // 2]
+        if form == half * 2:
+            found.add(half)
+    return found
+
+
+def _runs(text: str) -> int:
+    """How many pieces of rows of keys, of the alphabet, forwards or backwards, or of one character."""
+    return 1 + sum(not _neighbours(a, b) for a, b in pairwise(text))
+
+
+def _neighbours(a: str, b: str) -> bool:
+    return a == b or any(a + b in row or b + a in row for row in ROWS)
 
 
 def random_password() -> str:

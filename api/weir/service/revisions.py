@@ -29,9 +29,11 @@ class RevisionService:
         return self._store.revision(number)
 
     @requires("config.read")
-    def diff(self, _by: Principal, a: int, b: int) -> Diff:
-        """What turns revision `a` into `b`. Raises `NotFound`."""
-        return Diff([ObjectDiff(change) for change in self._store.changes_between(a, b)], None, ())
+    def diff(self, _by: Principal, a: int, b: int, start: int = 0, limit: int = 1000) -> Diff:
+        """What turns revision `a` into `b`, from index `start` on. Raises `NotFound`."""
+        counts, changes = self._store.compare(a, b, start, limit)
+        following = start + limit if start + limit < counts.total else None
+        return Diff(counts, [ObjectDiff(change) for change in changes], following)
 
     @requires("config.write")
     def restore(

@@ -31,6 +31,7 @@ class Router:
         self._clock = 0.0
         self._interfaces: dict[str, Json] = {}
         self._rates: dict[str, Json] = {}
+        self._unknown_rates: dict[str, Json] = {}
         self._cpu_busy: list[float] = []
         self._history = once(_history)
 
@@ -43,6 +44,10 @@ class Router:
             elapsed_s = clock - self._clock
             self._rates = {
                 name: _rates(self._interfaces.get(name), item, elapsed_s) for name, item in found.items()
+            }
+            self._unknown_rates = {
+                name: _unknown_rates(self._interfaces.get(name), item, elapsed_s)
+                for name, item in found.items()
             }
             history.push(self._rates, now)
             self._cpu_busy = _busy(self.system_answer.get("cpus", []), system.get("cpus", []))
@@ -75,6 +80,8 @@ class Router:
                     "tx_bytes": int(item.get("tx_bytes", 0)),
                     "unshaped_packets": dict(item.get("unshaped_packets") or {}),
                     "passed_up_packets": dict(item.get("passed_up_packets") or {}),
+                    "unknown": {**_unknown(item), **self._unknown_rates[name]},
+                    "refused_packets": _refused(item),
                 }
                 for name, item in self._interfaces.items()
             ]
@@ -123,6 +130,27 @@ def _rates(before: Json | None, now: Json, elapsed_s: float) -> Json:
             per_s = max(delta, 0) / elapsed_s if elapsed_s > 0 else 0.0
             rates[f"{way}_{shown}"] = round(per_s * 8) if what == "bytes" else round(per_s, 1)
     return rates
+
+
+def _unknown(item: Json) -> Json:
+    """What was forwarded that is in no queue, as an interface received and sent it."""
+    return {
+        f"{way}_{what}": int((item.get(f"checked_{what}") or {}).get(f"unknown-{way}", 0))
+        for way in ("rx", "tx")
+        for what in ("packets", "bytes")
+    }
+
+
+def _unknown_rates(before: Json | None, now: Json, elapsed_s: float) -> Json:
+    """Bits and packets per second of the same."""
+    found = _rates(None if before is None else _unknown(before), _unknown(now), elapsed_s)
+    return {name: rate for name, rate in found.items() if not name.endswith("_drops_ps")}
+
+
+def _refused(item: Json) -> dict[str, int]:
+    """Packets that the interface's checks dropped, by check."""
+    counts: dict[str, int] = item.get("checked_packets") or {}
+    return {check: count for check, count in counts.items() if not check.startswith("unknown-")}
 
 
 def _busy(before: list[Json], now: list[Json]) -> list[float]:

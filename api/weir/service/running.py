@@ -13,7 +13,7 @@ from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Finding, Invalid
 from weir.model.rules import FlaggedObjects, findings_by_id, findings_of, is_much, validate, validate_many
-from weir.store import ConfigStore
+from weir.store import ConfigStore, Damage
 
 MANY = 2000
 """More changes than this are looked at on a copy of the document."""
@@ -42,7 +42,9 @@ class Running:
         self._followed = followed
         self._lock = threading.RLock()
         self._flagging = threading.Lock()
-        self._revision, self._document = store.load()
+        self.damage: list[Damage] = []
+        """What could not be read at the start, and is not in the document."""
+        self._revision, self._document = store.load(self.damage)
         self._document.targets()  # else the first who asks for a finding waits for it
         give_back_memory()
         self._flagged: FlaggedObjects | None = None

@@ -11,10 +11,11 @@ import ipaddress
 import logging
 import threading
 from collections.abc import Set
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 from weir.model.objects import ConfigObject, Interface, StaticRoute
+from weir.model.overhead import FRAME_BYTES
 from weir.model.problem import Conflict, Forbidden, Invalid, Problem
 from weir.service.auth import AuthService
 from weir.service.configuration import ConfigService
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 LAN_ADDRESS = "192.168.88.1/24"
 POLL_S = 1.0
+REVERSE_PATH: Final[dict[str, Literal["loose", "strict"]]] = {"lan": "strict", "wan": "loose"}
+"""Of a new router: who is inside has the addresses of his network (BCP 38); a second WAN may come one day."""
 WEIR = Principal(0, "weir", "admin", "local", "first-start", "local", 0)
 Json = dict[str, Any]
 
@@ -101,7 +104,14 @@ class SetupService:
         ports = self._ports()
         if not ports:
             return False
-        first = Interface(ports[0]["id"], role="lan", addresses=(LAN_ADDRESS,), description="first setup")
+        first = Interface(
+            ports[0]["id"],
+            role="lan",
+            addresses=(LAN_ADDRESS,),
+            reverse_path=REVERSE_PATH["lan"],
+            description="first setup",
+            overhead_bytes=FRAME_BYTES,
+        )
         with self._turn:
             self._config.commit(WEIR, [Edit("interface", first.id, first)], "first start: an address")
         log.info("first start: %s has the address %s", first.id, LAN_ADDRESS)
@@ -141,9 +151,9 @@ class SetupService:
         _require_reach(wishes, before)
         if wishes.lan is not None:
             wanted = {("interface", name): None for name in before}
-            wanted["interface", wishes.lan.id] = wishes.lan
-        if wishes.wan is not None:
-            wanted["interface", wishes.wan.id] = wishes.wan
+        for chosen in filter(None, (wishes.lan, wishes.wan)):  # ports, so Ethernet
+            way = REVERSE_PATH["lan" if chosen is wishes.lan else "wan"]
+            wanted["interface", chosen.id] = replace(chosen, overhead_bytes=FRAME_BYTES, reverse_path=way)
         for gateway in wishes.gateways:
             version = ipaddress.ip_address(gateway).version
             route = StaticRoute(f"default-v{version}", "::/0" if version == 6 else "0.0.0.0/0", gateway)

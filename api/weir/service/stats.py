@@ -12,7 +12,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from weir.model.problem import Problem
 from weir.service.once import once
 from weir.service.router import Router
-from weir.stats.fanout import Fanout
+from weir.service.values import Principal
+from weir.stats.fanout import Fanout, Stream
 from weir.wire.client import AgentClient
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ Json = dict[str, Any]
 TOPICS = ("queues", "interfaces", "system", "config")
 TICK_S = 1.0
 LATE_S = 5.0
-HEARTBEAT_S = 10.0
+LOOK_S = 0.5
+"""How often credentials of open streams are looked at: a revoked one's ends within a second."""
 RETRY_MS = 2000
 
 
@@ -54,12 +56,14 @@ class StatsService:
         archive_path: Path | None,
         max_streams: int,
         config_event: Callable[[], Json],
+        permitted: Callable[[tuple[str, str]], bool],
     ) -> None:
         """Without an archive the day is empty. A database that cannot be written is reported in the log."""
         self._agent = agent
         self._made = once(lambda: _engine(archive_path))
         self.router = Router()
         self._config_event = config_event
+        self._permitted = permitted
         self._config: Json | None = None
         self._fanout: Fanout[Wanted] = Fanout(max_streams)
         self._counters: Counters | None = None
@@ -82,6 +86,7 @@ class StatsService:
         """Begin to sample in a thread of its own."""
         self._thread = threading.Thread(target=self._run, name="weir-sampler", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._watch_credentials, name="weir-stream-guard", daemon=True).start()
 
     def stop(self) -> None:
         """End the sampler and all streams."""
@@ -104,6 +109,14 @@ class StatsService:
                 log.exception("the sampler failed; it goes on")
             due = max(due + TICK_S, time.monotonic() - LATE_S)
             self._stop.wait(max(due - time.monotonic(), 0))
+
+    def _watch_credentials(self) -> None:
+        while not self._stop.wait(LOOK_S):
+            self.end_refused_streams()
+
+    def end_refused_streams(self) -> None:
+        """End the streams of sessions and tokens that are good no more."""
+        self._fanout.close_refused(self._permitted)
 
     def tick(self) -> None:
         """Take one sample and publish it. The sampler's thread calls it; tests may instead."""
@@ -203,16 +216,19 @@ class StatsService:
         topics: Sequence[str] | None,
         ids: Sequence[str] | None,
         top: int | None,
-        permitted: Callable[[], bool],
-    ) -> Iterator[bytes]:
-        """Server-sent events until the reader goes away. Raises Unavailable when there are too many."""
+        by: Principal,
+    ) -> Stream:
+        """Server-sent events until the reader goes away or may not read any more.
+
+        Raises Unavailable when there are too many streams.
+        """
         wanted = Wanted(
             tuple(name for name in TOPICS if name in (topics or TOPICS)),
             tuple(ids) if ids is not None else None,
             top,
         )
         first = f"retry: {RETRY_MS}\n\n".encode() + self._frame(wanted, always=True)
-        return self._fanout.frames(wanted, first, HEARTBEAT_S, permitted)
+        return self._fanout.stream(wanted, first, (by.via, by.credential_id))
 
     def _publish(self) -> None:
         try:

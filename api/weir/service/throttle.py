@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slowing down who guesses passwords: per name and address, per address, and per name.
 
+Somebody who guesses behind an operator's address, or an operator's name from many addresses, must not lock
+the operator out. So a browser that the operator has signed in with, the console, and a session that changes
+its password each have a count of their own instead (OWASP's device cookies).
+
 The count goes up before the password is looked at and is taken back by success, so that attempts in
 parallel count as well as attempts in a row; it is kept in the store, so a restart forgives nothing.
 """
@@ -36,9 +40,19 @@ NAME = Rule("name", free=50, longest_s=60)
 """Gentle, because anybody can make it block a name: it only stops guessing from many addresses."""
 
 
-def begin_attempt(writer: AccountWriter, username: str, source: str, now_ms: int) -> None:
-    """Count an attempt. Raises `Throttled` while any of its subjects is blocked; then nothing counts."""
-    subjects = _subjects(username, source)
+OWN = Rule("own", free=5, longest_s=900)
+CONSOLE = "console"
+"""The source of who is at the router itself."""
+
+
+def begin_attempt(
+    writer: AccountWriter, username: str, source: str, now_ms: int, own: str | None = None
+) -> None:
+    """Count an attempt. Raises `Throttled` while any of its subjects is blocked; then nothing counts.
+
+    `own` names what is counted alone: a known device or a session.
+    """
+    subjects = _subjects(username, source, own)
     blocked_until = 0
     states = {}
     for subject in subjects:
@@ -58,18 +72,22 @@ def begin_attempt(writer: AccountWriter, username: str, source: str, now_ms: int
     writer.drop_old_throttles(now_ms - FORGET_AFTER_MS)
 
 
-def succeeded(writer: AccountWriter, username: str, source: str) -> None:
+def succeeded(writer: AccountWriter, username: str, source: str, own: str | None = None) -> None:
     """Forgive what was counted for this name at this address, and one attempt of the others."""
-    for subject, rule in _subjects(username, source).items():
+    for subject, rule in _subjects(username, source, own).items():
         state = writer.throttle(subject)
-        if rule is PAIR or state is None:
+        if rule in (PAIR, OWN) or state is None:
             writer.clear_throttle(subject)
         else:
             writer.set_throttle(subject, Throttle(max(state.failures - 1, 0), 0, state.updated_at_ms))
 
 
-def _subjects(username: str, source: str) -> dict[str, Rule]:
+def _subjects(username: str, source: str, own: str | None) -> dict[str, Rule]:
+    if own is not None:
+        return {f"{OWN.prefix}:{own}": OWN}
     name = hashlib.sha256(username.casefold().encode("utf-8", "replace")).hexdigest()  # may be a password
+    if source == CONSOLE:
+        return {f"{OWN.prefix}:{CONSOLE}:{name}": OWN}
     network = network_of(source)
     return {
         f"{PAIR.prefix}:{network}:{name}": PAIR,

@@ -13,7 +13,8 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.service.fields import FieldChange, compare
 from weir.store.accounts import Scope
-from weir.store.rows import Revision
+from weir.store.candidates import Summary
+from weir.store.rows import ChangeCounts, Revision
 
 ABSENT = "absent"
 """The edit expects that the object does not exist."""
@@ -84,26 +85,15 @@ class PendingView:
 
 
 @dataclass(frozen=True, slots=True)
-class StagedChange:
-    """`etag` is the object's etag in the candidate; `conflict`: somebody else changed it meanwhile."""
-
-    kind: Kind
-    id: str
-    new: ConfigObject | None
-    etag: str
-    conflict: bool
-
-
-@dataclass(frozen=True, slots=True)
 class CandidateView:
     owner: str
     base_revision: int
     created_at_ms: int
-    changes: list[StagedChange]
+    summary: Summary
 
     @property
-    def conflicts(self) -> int:
-        return sum(change.conflict for change in self.changes)
+    def change_count(self) -> int:
+        return sum(self.summary.kinds.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +135,31 @@ class ObjectDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
-    """`preview` is what the change would do to the kernel; None when the agent does not answer."""
+class Effect:
+    """What validation says of changes, and what they would do to the kernel (None: the agent does not
+    answer, or there are errors)."""
 
-    objects: list[ObjectDiff]
     preview: dict[str, Any] | None
     findings: Sequence[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """How many objects a comparison names, and a page of them; `after` is where the next one begins."""
+
+    counts: ChangeCounts
+    objects: list[ObjectDiff]
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateDiff:
+    """A page of a candidate's changes. `effect` is None while it is still being worked out."""
+
+    base_revision: int
+    head_revision: int
+    diff: Diff
+    effect: Effect | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +177,11 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """`secret` goes into the browser's cookie and nowhere else."""
+    """`secret` and `device` go into the browser's cookies and nowhere else."""
 
     principal: Principal
     secret: str
     csrf_token: str
     must_change_password: bool
     expires_at_ms: int
+    device: str

@@ -12,7 +12,15 @@ from weir.http.endpoint import PUBLIC, SIGNED_IN, Area, answer
 from weir.http.rendering import moment
 from weir.http.resources.users import user_json
 from weir.http.schemas import accounts
-from weir.http.security import SESSION_COOKIE, clear_session_cookie, origin, set_session_cookie
+from weir.http.security import (
+    DEVICE_COOKIE,
+    MAX_SECRET_CHARS,
+    SESSION_COOKIE,
+    clear_session_cookie,
+    origin,
+    set_device_cookie,
+    set_session_cookie,
+)
 
 area = Area(
     "auth", "Sign in with a session cookie (browser) or send an API token as `Authorization: Bearer`."
@@ -25,10 +33,12 @@ area = Area(
 def sign_in(body: dict[str, Any]) -> Response:
     """Start a session
 
-    Sets the cookie `weir_session`. After several failures the account and the origin have to wait (429).
+    Sets the cookies `weir_session` and `weir_device`. After several failures the account and the origin have
+    to wait (429); a browser that has signed in before shows its `weir_device` and does not wait for others.
     """
     agent = request.headers.get("User-Agent", "")[:255]
-    signed = service().auth.sign_in(body["username"], body["password"], origin(), agent)
+    device = request.cookies.get(DEVICE_COOKIE, "")[:MAX_SECRET_CHARS]
+    signed = service().auth.sign_in(body["username"], body["password"], origin(), agent, device)
     response = answer(
         {
             "user": user_json(service().users.get(signed.principal, signed.principal.username)),
@@ -37,6 +47,7 @@ def sign_in(body: dict[str, Any]) -> Response:
         }
     )
     set_session_cookie(response, signed.secret)
+    set_device_cookie(response, signed.device)
     return response
 
 

@@ -17,14 +17,16 @@ from weir.http.rendering import (
     findings_json,
     kernel_json,
     pending_answer,
+    read_number,
 )
-from weir.http.schemas import changes, paging
+from weir.http.schemas import changes
 from weir.model import codec
 from weir.model.problem import NotFound
 from weir.service import ANYTHING, CandidateView, Edit
 
 area = Area("candidate", "Stage changes, see what they do, commit them together; one candidate per user.")
 config = Area("config", "The running configuration: a commit that waits for its confirmation.")
+WORKED_OUT = "It is still being worked out; ask again."
 CHANGE = "/candidate/changes/<string(maxlength=20):kind>/<string(maxlength=63):object_id>"
 
 
@@ -90,21 +92,25 @@ def unstage_change(kind: str, object_id: str) -> Response:
     return answer({"candidate": candidate_json(view)})
 
 
-@area.operation("GET", "/candidate/diff", scope=READ, query=paging.Page, answers=changes.CandidateDiff)
+@area.operation("GET", "/candidate/diff", scope=READ, query=changes.DiffQuery, answers=changes.CandidateDiff)
 def diff_candidate(query: dict[str, Any]) -> Response:
     """Compare your candidate with the running configuration
 
-    Per object and field, and what the commit would do to the kernel's entries.
+    Per object and field, and what the commit would do to the kernel's entries. With thousands of changes
+    the findings and the effect take seconds: they are worked out once for all pages, and until they are
+    there `complete` is false and nothing is said of either.
     """
-    view = mine()
-    diff = service().candidates.diff(me())
+    after = read_number(query["cursor"]) or 0
+    found = service().candidates.diff(me(), after, query["limit"], query["wait_s"])
+    effect = found.effect
     return answer(
         {
-            "base_revision": view.base_revision,
-            "head_revision": service().config.revision(me()),
-            **diff_page(diff.objects, query["limit"], query["cursor"]),
-            "kernel": kernel_json(diff.preview),
-            "findings": findings_json(diff.findings),
+            "base_revision": found.base_revision,
+            "head_revision": found.head_revision,
+            **diff_page(found.diff),
+            "complete": effect is not None,
+            "kernel": kernel_json(effect.preview) if effect else kernel_json(None, WORKED_OUT),
+            "findings": findings_json(effect.findings) if effect else [],
         }
     )
 

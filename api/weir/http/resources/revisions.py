@@ -40,12 +40,12 @@ def get_revision(number: int) -> Response:
     `revisions/{from}/diff/{to}` pages through all of them.
     """
     revision = service().revisions.get(me(), number)
-    diff = service().revisions.diff(me(), max(number - 1, 0), number)
+    diff = service().revisions.diff(me(), max(number - 1, 0), number, limit=MAX_SHOWN_CHANGES)
     head, pending = service().config.revision(me()), service().config.pending(me())
     return answer(
         {
             **revision_json(revision, head, pending),
-            "changes": [object_diff_json(item) for item in diff.objects[:MAX_SHOWN_CHANGES]],
+            "changes": [object_diff_json(item) for item in diff.objects],
         }
     )
 
@@ -59,12 +59,13 @@ def get_revision(number: int) -> Response:
 )
 def diff_revisions(query: dict[str, Any], from_number: int, to_number: int) -> Response:
     """Compare two revisions"""
-    diff = service().revisions.diff(me(), from_number, to_number)
+    start = read_number(query["cursor"]) or 0
+    diff = service().revisions.diff(me(), from_number, to_number, start, query["limit"])
     return answer(
         {
             "from_revision": from_number,
             "to_revision": to_number,
-            **diff_page(diff.objects, query["limit"], query["cursor"]),
+            **diff_page(diff),
         }
     )
 

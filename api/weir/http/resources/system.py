@@ -10,8 +10,8 @@ from flask import Response
 from weir.http.context import context, me, service
 from weir.http.endpoint import ADMIN, PUBLIC, READ, Area, answer
 from weir.http.health import system_json
-from weir.http.rendering import moment, read_number
-from weir.http.schemas import accounts, paging, system
+from weir.http.rendering import committed_json, moment, read_number
+from weir.http.schemas import accounts, changes, paging, system
 
 area = Area("system", "The router itself: version, kernel, capabilities, health, audit trail.")
 
@@ -29,6 +29,28 @@ def get_liveness() -> Response:
     For supervisors and load balancers; says nothing about the router.
     """
     return answer({"ok": True})
+
+
+@area.operation("GET", "/system/store", scope=READ, answers=system.Store)
+def get_store() -> Response:
+    """Whether the router follows its database, and what is damaged in it"""
+    return answer(service().stored.state(me()))
+
+
+@area.operation("POST", "/system/store/accept", scope=ADMIN, body=system.StoreHead, answers=system.Store)
+def accept_store(body: dict[str, Any]) -> Response:
+    """Run what the database has, though the router ran something else last
+
+    Name the revision and digest that `GET /system/store` gave as `stored`.
+    """
+    service().stored.accept(me(), body["revision"], body["digest"])
+    return answer(service().stored.state(me()))
+
+
+@area.operation("POST", "/system/store/restore", scope=ADMIN, answers=changes.CommitAnswer)
+def restore_store() -> Response:
+    """Write what the router runs in the place of what is damaged"""
+    return answer(committed_json(service().stored.restore(me())))
 
 
 @area.operation("GET", "/system/audit", scope=ADMIN, query=paging.AuditQuery, answers=accounts.AuditPage)

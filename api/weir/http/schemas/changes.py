@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from marshmallow import fields, validate
 
-from weir.http.schemas.base import Answer, Input, Text, Whole, one_of
+from weir.http.schemas.base import Answer, Input, QueryInteger, Text, Whole, one_of
+from weir.http.schemas.paging import Page
 from weir.http.schemas.problem import Finding
 
 KINDS = ("queue", "queue-type", "interface", "static-route", "firewall", "tuning")
@@ -164,6 +165,15 @@ class StagedAnswer(Answer):
     ids = fields.List(fields.String())
 
 
+class DiffQuery(Page):
+    wait_s = QueryInteger(
+        0,
+        120,
+        load_default=0,
+        metadata={"description": "How long to wait for `complete`, in seconds; small candidates always are."},
+    )
+
+
 class CandidateDiff(Answer):
     base_revision = fields.Integer()
     head_revision = fields.Integer()
@@ -171,6 +181,9 @@ class CandidateDiff(Answer):
     counts = fields.Nested(Counts)
     changes = fields.List(fields.Nested(Change))
     next_cursor = fields.String(allow_none=True)
+    complete = fields.Boolean(
+        metadata={"description": "False while `kernel` and `findings` are still being worked out."}
+    )
     kernel = fields.Nested(KernelEffect)
     findings = fields.List(fields.Nested(Finding))
 

@@ -28,6 +28,8 @@ from weir.model.limits import (
 ROLES = ("lan", "wan", "none")
 SHAPERS = ("auto", "edt", "police", "htb")
 FAST_PATHS = ("auto", "off")
+UNKNOWN = ("allow", "queue", "drop")
+REVERSE_PATHS = ("off", "loose", "strict")
 ADDRESSING_MODES = ("static", "dhcp")
 VLAN_PROTOCOLS = ("802.1Q", "802.1ad")
 
@@ -104,6 +106,22 @@ class InterfaceInput(Input):
     overhead_bytes = Whole(MIN_OVERHEAD_BYTES, MAX_OVERHEAD_BYTES, load_default=0)
     shaper = one_of(*SHAPERS, load_default="auto")
     fast_path = one_of(*FAST_PATHS, load_default="auto")
+    unknown = one_of(  # type: ignore[assignment]  # marshmallow takes fields out of the class
+        *UNKNOWN,
+        load_default="allow",
+        metadata={
+            "description": "Forwarded packets of addresses behind it that are in no queue. allow: unlimited, "
+            "but for a queue with the interface as target; queue: to that one, dropped without it; drop."
+        },
+    )
+    reverse_path = one_of(
+        *REVERSE_PATHS,
+        load_default="off",
+        metadata={
+            "description": "Sources that it forwards: off: any; loose: those that there is a way to; "
+            "strict: those whose way back is this interface (BCP 38)."
+        },
+    )
     domain = Whole(
         0,
         MAX_DOMAIN,
@@ -194,6 +212,8 @@ class Interface(Answer):
     overhead_bytes = fields.Integer()
     shaper = fields.String()
     fast_path = fields.String()
+    unknown = fields.String()  # type: ignore[assignment]
+    reverse_path = fields.String()
     domain = fields.Integer()
     vlan = fields.Nested(Vlan, allow_none=True)
     vrf = fields.String(allow_none=True)

@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import fields, post_load
 
 from weir.http.schemas.base import Input, QueryFlag, QueryInteger, Text, one_of
+from weir.store.listing import MAX_TEXT_CHARS
 
 MAX_LIMIT = 1000
 TOPICS = ("queues", "interfaces", "system", "config")
@@ -71,8 +72,11 @@ class QueueQuery(Page):
     offset = QueryInteger(0, 10_000_000, metadata={"description": "Instead of a cursor, to jump."})
     sort = one_of(*QUEUE_SORTS, *("-" + key for key in QUEUE_SORTS), load_default="position")
     q = Text(
-        max_length=255,
-        metadata={"description": "Part of name, comment or id; an address finds the queues that cover it."},
+        max_length=MAX_TEXT_CHARS,
+        metadata={
+            "description": "Part of name, comment or id; an address finds the queues that cover it, a prefix "
+            "also those inside it."
+        },
     )
     parent = Text(max_length=63, metadata={"description": "An id, or `none` for roots."})
     disabled = QueryFlag()

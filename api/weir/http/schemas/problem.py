@@ -14,7 +14,7 @@ class Finding(Answer):
     severity = one_of("error", "warning", "notice")
     code = fields.String(metadata={"description": "Stable and machine-readable."})
     message = fields.String(metadata={"description": "A sentence for people."})
-    kind = fields.String(metadata={"description": "The kind of object, or `request`."})
+    kind = fields.String(metadata={"description": "The kind of object, `request`, or `file` (of an import)."})
     id = fields.String(metadata={"description": "The object's id; empty for a part of the request."})
     field = fields.String(allow_none=True, metadata={"description": "`max_limit_bps.upload`, or null."})
 

@@ -166,6 +166,19 @@ class InterfaceHistory(Answer):
     tx = fields.Nested(HistoryDirection)
 
 
+class UnknownStats(Answer):
+    """What was forwarded and is in no queue, since the port is shaped; not what the router itself sends."""
+
+    rx_packets = fields.Integer()
+    rx_bytes = fields.Integer()
+    rx_packets_ps = fields.Float()
+    rx_bps = fields.Float()
+    tx_packets = fields.Integer()
+    tx_bytes = fields.Integer()
+    tx_packets_ps = fields.Float()
+    tx_bps = fields.Float()
+
+
 class InterfaceStats(Answer):
     id = fields.String()
     up = fields.Boolean()
@@ -187,6 +200,15 @@ class InterfaceStats(Answer):
         keys=fields.String(),
         values=fields.Integer(),
         metadata={"description": "Packets that came here and the fast path left to the stack, by reason."},
+    )
+    unknown = fields.Nested(UnknownStats)  # type: ignore[assignment]  # marshmallow takes it out of the class
+    refused_packets = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        metadata={
+            "description": "Packets that were dropped here, by check: impossible-source, wrong-way "
+            "(`reverse_path`), refused (`unknown`)."
+        },
     )
 
 

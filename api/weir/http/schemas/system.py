@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from marshmallow import fields
+from marshmallow import fields, validate
 
-from weir.http.schemas.base import Answer, one_of
+from weir.http.schemas.base import Answer, Input, one_of
 
 
 class Capability(Answer):
@@ -67,3 +67,31 @@ class System(Answer):
 
 class Live(Answer):
     ok = fields.Boolean()
+
+
+class StoreHead(Input):
+    """The newest revision of a database, and what its whole past comes down to."""
+
+    revision = fields.Integer(required=True, validate=validate.Range(0))
+    digest = fields.String(required=True, validate=validate.Regexp(r"[0-9a-f]{32}\Z"))
+
+
+class StoreFound(Answer):
+    revision = fields.Integer()
+    digest = fields.String()
+
+
+class Damage(Answer):
+    kind = fields.String(metadata={"description": "Empty when it cannot be told."})
+    id = fields.String()
+    message = fields.String()
+
+
+class Store(Answer):
+    followed = fields.Boolean(metadata={"description": "False: the last good configuration runs."})
+    reason = fields.String(metadata={"description": "Why it is not followed."})
+    running_revision = fields.Integer()
+    stored = fields.Nested(
+        StoreFound, allow_none=True, metadata={"description": "Its head, when a person has to decide."}
+    )
+    damaged = fields.List(fields.Nested(Damage))

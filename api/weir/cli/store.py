@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weir store`: what a person decides when the database is damaged or another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from weir.cli import output
+from weir.cli.group import Group, Session, pass_session
+
+Json = dict[str, Any]
+
+
+@click.group("store", cls=Group)
+def store() -> None:
+    """The router's database: whether it is followed, and what is damaged in it."""
+
+
+@store.command("show")
+@pass_session
+def show(session: Session) -> None:
+    """Say what runs, what the database has, and what is damaged."""
+    show_store(session, session.client.get("/system/store"))
+
+
+@store.command("accept")
+@click.argument("revision", type=int)
+@pass_session
+def accept(session: Session, revision: int) -> None:
+    """Run REVISION, the newest of the database, though the router ran something else last."""
+    found = session.client.get("/system/store")["stored"] or {"revision": None}
+    if found["revision"] != revision:
+        raise click.ClickException(f"the database does not wait for revision {revision} to be accepted")
+    show_store(session, session.client.write("POST", "/system/store/accept", found))
+
+
+@store.command("restore")
+@pass_session
+def restore(session: Session) -> None:
+    """Write what runs in the place of what is damaged."""
+    answer = session.client.write("POST", "/system/store/restore")
+    if session.json:
+        output.show_json(answer)
+    else:
+        click.echo(f"revision {answer['revision']} holds what runs")
+
+
+def show_store(session: Session, answer: Json) -> None:
+    if session.json:
+        output.show_json(answer)
+        return
+    click.echo(f"revision {answer['running_revision']} runs")
+    if not answer["followed"]:
+        click.echo(f"the database is not followed: {output.clean(answer['reason'])}")
+    if answer["stored"]:
+        number = answer["stored"]["revision"]
+        click.echo(f"`weir store accept {number}` makes the router run revision {number} of the database")
+    for item in answer["damaged"]:
+        click.echo(f"damaged: {output.clean(item['message'])}")
+
+
+def register(main: click.Group) -> None:
+    main.add_command(store)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person decides when the database is damaged, or is not what the router ran last (docs/adr/0105)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from weir.model.codec import from_json, parse_kind
+from weir.model.document import Change
+from weir.model.objects import ConfigObject
+from weir.service.audit import AuditService, entry_of
+from weir.service.engine import Engine, Request
+from weir.service.permissions import requires
+from weir.service.running import Running
+from weir.service.values import Committed, Principal
+from weir.store import WriteTransaction
+from weir.wire.client import AgentClient
+
+TIMEOUT_S = 120.0
+
+
+class StoredService:
+    def __init__(self, running: Running, engine: Engine, agent: AgentClient, audit: AuditService) -> None:
+        self._running = running
+        self._engine = engine
+        self._agent = agent
+        self._audit = audit
+
+    @requires("config.read")
+    def state(self, _by: Principal) -> dict[str, Any]:
+        """Whether the router follows the database, why not, and what is damaged in it."""
+        status = self._agent.call("status")
+        store = status["store"]
+        damaged = store["damaged"] or [asdict(item) for item in self._running.damage]
+        return {
+            "followed": store["ok"],
+            "reason": store["reason"],
+            "running_revision": status["revision"],
+            "stored": store["stored"],
+            "damaged": damaged,
+        }
+
+    @requires("system.manage")
+    def accept(self, by: Principal, revision: int, digest: str) -> dict[str, Any]:
+        """The router runs what the database has: this revision, named by its digest, as `state` gave it.
+
+        Raises `Conflict` (`outdated`), `Unavailable`.
+        """
+        answer = self._agent.call("adopt", {"revision": revision, "digest": digest}, timeout_s=TIMEOUT_S)
+        self._audit.note(entry_of(by, "config.accept", f"revision {revision}"))
+        return answer
+
+    @requires("system.manage")
+    def restore(self, by: Principal) -> Committed:
+        """Write what the router runs in the place of what is damaged, as a revision. Raises as a commit."""
+        objects = list(self._from_agent())
+        done = self._engine.run(
+            by,
+            Request(lambda transaction: self._lost(transaction, objects), message="restore what is damaged"),
+        )
+        self._running.damage = []
+        return done
+
+    def _lost(self, _transaction: WriteTransaction, objects: Sequence[ConfigObject]) -> list[Change]:
+        with self._running.document() as document:
+            return [
+                Change(item.kind, item.id, None, item)
+                for item in objects
+                if document.get(item.kind, item.id) is None
+            ]
+
+    def _from_agent(self) -> Iterator[ConfigObject]:
+        _, descriptors = self._agent.call_for_fds("running", timeout_s=TIMEOUT_S)
+        for descriptor in descriptors[1:]:
+            os.close(descriptor)
+        with os.fdopen(descriptors[0], "rb") as file:
+            file.seek(0)
+            for line in file:
+                kind, object_id, body = json.loads(line)
+                yield from_json(parse_kind(kind), json.loads(body), object_id)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit trail has an entry for whatever somebody did, and for what they took away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.http.test_backup import saved, send
+from tests.http.world import Client, World
+from weir.http.app import register
+
+SILENT = {
+    "backup.check_backup": "looks at a file",
+    "candidate.validate_candidate": "looks at the candidate",
+    "import.import_file": "reads a file into a report of one's own; what becomes of it is told",
+    "import.discard_report": "forgets that report",
+    "setup.finish_setup": "before there is anybody (tests/http/test_setup.py)",
+    "system.accept_store": "config.accept; needs an agent that refuses the store (tests/http/test_store.py)",
+    "system.restore_store": "a commit as any other; needs a damaged store (tests/http/test_store.py)",
+    "auth.sign_in": "tests/service/test_users.py",
+    "auth.sign_out": "tests/service/test_users.py",
+    "auth.change_password": "tests/service/test_users.py",
+    "auth.end_session": "tests/service/test_users.py",
+}
+"""Unsafe operations without an entry, or whose entry is looked at elsewhere."""
+
+
+def etag(api: Client, path: str) -> str:
+    return str(api("GET", path).json["etag"])
+
+
+def stage(api: Client, name: str = "staged") -> Any:
+    change = {"kind": "queue", "id": name, "new": {"name": name}}
+    return api("PUT", "/candidate/changes", {"changes": [change]})
+
+
+def conflicting(api: Client) -> None:
+    """A candidate whose change somebody else has made meanwhile."""
+    stage(api, "q1")
+    api("PATCH", "/queues/q1", {"comment": "theirs"}, etag=etag(api, "/queues/q1"))
+
+
+def report(api: Client) -> str:
+    read = api("POST", "/import/csv", data=b"name,target\nnew,10.7.0.1\n", content_type="text/csv")
+    assert read.status_code == 201, read.text
+    return str(read.json["id"])
+
+
+def pending(api: Client, name: str) -> dict[str, Any]:
+    stage(api, name)
+    done = api("POST", "/candidate/commit", {"confirm_within_s": 60})
+    assert done.status_code == 200, done.text
+    return dict(done.json)
+
+
+def confirm(api: Client) -> Any:
+    armed = pending(api, "confirmed")
+    body = {"revision": armed["revision"], "token": armed["pending"]["token"]}
+    return api("POST", "/config/confirm", body)
+
+
+def revert(api: Client) -> Any:
+    pending(api, "reverted")
+    return api("POST", "/config/revert")
+
+
+def put(path: str, body: Any) -> Callable[[Client], Any]:
+    return lambda api: api("PUT", path, body, etag=etag(api, path))
+
+
+def patch(path: str, body: Any) -> Callable[[Client], Any]:
+    return lambda api: api("PATCH", path, body, etag=etag(api, path))
+
+
+def delete(path: str) -> Callable[[Client], Any]:
+    return lambda api: api("DELETE", path, etag=etag(api, path))
+
+
+def post(path: str, body: Any = None) -> Callable[[Client], Any]:
+    return lambda api: api("POST", path, body)
+
+
+def unstage(api: Client) -> Any:
+    stage(api)
+    return api("DELETE", "/candidate/changes/queue/staged")
+
+
+def resolve(api: Client) -> Any:
+    conflicting(api)
+    return api("POST", "/candidate/resolve", {"keep": "theirs"})
+
+
+def commit(api: Client) -> Any:
+    stage(api)
+    return api("POST", "/candidate/commit", {})
+
+
+def restore(api: Client) -> Any:
+    data = saved(api)
+    api("POST", "/queues", {"name": "after the backup"})
+    return send(api, "/backup/restore", data)
+
+
+def revoke(api: Client) -> Any:
+    made = api("POST", "/tokens", {"name": "t", "scope": "read"}).json["id"]
+    return api("DELETE", f"/tokens/{made}")
+
+
+def install(api: Client) -> Any:
+    bundle = b"1.2.3" * 10
+    return api("POST", "/system/update", data=bundle, content_type="application/octet-stream")
+
+
+def route(api: Client) -> str:
+    body = {"destination": "10.8.0.0/16", "blackhole": True}
+    return f"/static-routes/{api('POST', '/static-routes', body).json['id']}"
+
+
+STEPS: dict[str, tuple[str, Callable[[Client], Any]]] = {
+    "queues.create_queue": ("config.commit", post("/queues", {"name": "q1"})),
+    "queues.put_queue": ("config.commit", put("/queues/q1", {"name": "q1", "comment": "a"})),
+    "queues.patch_queue": ("config.commit", patch("/queues/q1", {"comment": "b"})),
+    "queues.bulk_queues": (
+        "config.commit",
+        post("/queues/bulk", {"upsert": [{"name": "bulk"}]}),
+    ),
+    "queues.move_queue": ("config.commit", post("/queues/q1/move", {"before": None})),
+    "queue-types.create_queue_type": ("config.commit", post("/queue-types", {"id": "t1", "type": "pfifo"})),
+    "queue-types.put_queue_type": ("config.commit", put("/queue-types/t1", {"type": "bfifo"})),
+    "queue-types.patch_queue_type": ("config.commit", patch("/queue-types/t1", {"type": "pfifo"})),
+    "queue-types.delete_queue_type": ("config.commit", delete("/queue-types/t1")),
+    "interfaces.put_interface": (
+        "config.commit",
+        lambda api: api("PUT", "/interfaces/wan0", {"role": "wan"}),
+    ),
+    "interfaces.patch_interface": ("config.commit", patch("/interfaces/wan0", {"description": "x"})),
+    "interfaces.delete_interface": ("config.commit", delete("/interfaces/wan0")),
+    "static-routes.create_static_route": (
+        "config.commit",
+        post("/static-routes", {"destination": "10.0.0.0/8", "blackhole": True}),
+    ),
+    "static-routes.put_static_route": (
+        "config.commit",
+        lambda api: put(route(api), {"destination": "10.9.0.0/16", "blackhole": True})(api),
+    ),
+    "static-routes.patch_static_route": (
+        "config.commit",
+        lambda api: patch(
+            f"/static-routes/{api('GET', '/static-routes').json['items'][0]['id']}", {"distance": 9}
+        )(api),
+    ),
+    "static-routes.delete_static_route": (
+        "config.commit",
+        lambda api: delete(f"/static-routes/{api('GET', '/static-routes').json['items'][0]['id']}")(api),
+    ),
+    "firewall.put_firewall": ("config.commit", put("/firewall", {"allow_ping_from_wan": False})),
+    "firewall.patch_firewall": ("config.commit", patch("/firewall", {"allow_ping_from_wan": True})),
+    "tuning.put_tuning": ("config.commit", put("/tuning", {"overrides": {"a": "b"}})),
+    "tuning.patch_tuning": ("config.commit", patch("/tuning", {"overrides": {"a": None}})),
+    "candidate.create_candidate": ("candidate.open", post("/candidate")),
+    "candidate.stage_changes": ("candidate.stage", stage),
+    "candidate.unstage_change": ("candidate.unstage", unstage),
+    "candidate.discard_candidate": ("candidate.discard", lambda api: api("DELETE", "/candidate")),
+    "candidate.resolve_candidate": ("candidate.resolve", resolve),
+    "candidate.commit_candidate": ("config.commit", commit),
+    "config.confirm_commit": ("config.confirm", confirm),
+    "config.revert_commit": ("config.rollback", revert),
+    "revisions.restore_revision": ("config.restore", post("/revisions/1/restore", {})),
+    "backup.download_backup": ("config.backup", lambda api: api("GET", "/backup")),
+    "backup.restore_backup": ("config.restore", restore),
+    "export.export_csv": ("config.export", lambda api: api("GET", "/export/csv")),
+    "export.export_routeros": ("config.export", lambda api: api("GET", "/export/routeros")),
+    "import.commit_report": (
+        "config.import",
+        lambda api: api("POST", f"/import/reports/{report(api)}/commit", {}),
+    ),
+    "queues.delete_queue": ("config.commit", delete("/queues/q1")),
+    "setup.choose_time_zone": (
+        "system.time-zone",
+        lambda api: api("PUT", "/system/time-zone", {"name": "Europe/Berlin"}),
+    ),
+    "setup.reset_to_factory": ("system.factory-reset", post("/system/factory-reset", {"mode": "keep"})),
+    "setup.power_off": ("system.power-off", post("/system/power-off")),
+    "updates.install_update": ("system.update", install),
+    "updates.choose_slot": ("system.slot", post("/system/update/slot", {"slot": "B"})),
+    "updates.restart_router": ("system.restart", post("/system/restart")),
+    "users.create_user": ("user.create", post("/users", {"username": "ops", "scope": "read"})),
+    "users.update_user": ("user.update", lambda api: api("PATCH", "/users/ops", {"scope": "write"})),
+    "users.reset_password": ("password.reset", post("/users/ops/password-reset")),
+    "users.delete_user": ("user.delete", lambda api: api("DELETE", "/users/ops")),
+    "users.create_token": ("token.create", post("/tokens", {"name": "ci", "scope": "read"})),
+    "users.revoke_token": ("token.revoke", revoke),
+}
+"""In this order: the action that each operation leaves in the trail, and how to do it."""
+
+
+def newest(world: World) -> tuple[int, str]:
+    entry = world.client()("GET", "/system/audit?limit=1").json["items"][0]
+    return int(entry["id"]), str(entry["action"])
+
+
+def test_whatever_somebody_does_is_in_the_audit_trail(world: World, api: Client) -> None:
+    """Backup, export, and opening or discarding a candidate left no entry; a restored backup was a commit."""
+    for endpoint, (action, step) in STEPS.items():
+        before, _ = newest(world)
+        answer = step(api)
+        assert answer.status_code < 300, (endpoint, answer.text)
+        number, found = newest(world)
+        assert (number > before, found) == (True, action), endpoint
+
+
+def test_no_operation_that_does_something_is_missing_above() -> None:
+    app = Flask("weir")
+    operations = register(app)
+    methods = {rule.endpoint: rule.methods or set() for rule in app.url_map.iter_rules()}
+    unsafe = {name for name in operations if methods[name] - {"GET", "HEAD", "OPTIONS"}}
+    assert unsafe == (unsafe & STEPS.keys()) | SILENT.keys()
+
+
+@pytest.mark.parametrize("path", ["/backup", "/export/csv"])
+def test_who_may_not_take_the_configuration_leaves_no_entry_of_having_it(world: World, path: str) -> None:
+    world.client()("POST", "/queues", {"name": "q"})
+    before = newest(world)
+    assert world.client(None)("GET", path).status_code == 401
+    assert newest(world) == before

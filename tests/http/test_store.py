@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database that is damaged, or not what ran last: said by health and command line, decided by a person."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.http.world import Client, Live, World
+from weir.cli.main import main
+
+REASON = "the router ran revision 3, and the database has only 1"
+DIGEST = "ab" * 16
+
+
+def weir(world: World, live: Live, *arguments: str) -> str:
+    env = {"WEIR_URL": live.url, "WEIR_TOKEN": world.token()}
+    result = CliRunner().invoke(main, [*arguments], env=env)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def store_check(world: World) -> list[tuple[str, str]]:
+    world.parts.stats.tick()
+    checks = world.client()("GET", "/system").json["checks"]
+    return [(check["state"], check["message"]) for check in checks if check["id"] == "store"]
+
+
+def test_a_database_that_is_not_followed_is_said_and_accepted_by_an_administrator(tmp_path: Path) -> None:
+    with World(tmp_path) as world, Live(world) as live:
+        world.parts.stats.stop()
+        assert store_check(world) == []
+        head = {"revision": 1, "digest": DIGEST}
+        world.agent.state = "held"
+        world.agent.store = {"ok": False, "reason": REASON, "stored": head, "damaged": []}
+        ((state, message),) = store_check(world)
+        assert state == "failed" and REASON[4:] in message
+        assert REASON in weir(world, live, "store", "show")
+        assert world.client("write")("POST", "/system/store/accept", head).status_code == 403
+        other = {"revision": 1, "digest": "cd" * 16}
+        assert world.client()("POST", "/system/store/accept", other).json["code"] == "outdated"
+        assert "not followed" not in weir(world, live, "store", "accept", "1")
+        entries = world.client()("GET", "/system/audit").json["items"]
+        assert ("config.accept", "revision 1") in [(item["action"], item["subject"]) for item in entries]
+        assert store_check(world) == []
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A folder whose database has one queue in three with another rate than was written."""
+    with World(tmp_path) as world:
+        for name in ("q1", "q2", "q3"):
+            body = {"id": name, "name": name, "max_limit_bps": {"upload": 1_000_000, "download": 2_000_000}}
+            assert world.client()("POST", "/queues", body).status_code == 201
+    with sqlite3.connect(tmp_path / "weir.db") as connection:
+        changed = "UPDATE object_version SET body = replace(body, '2000000', '9000000') WHERE id = 'q2'"
+        assert connection.execute(changed).rowcount == 1
+    connection.close()
+    return tmp_path
+
+
+def test_one_damaged_object_does_not_stop_the_api_and_is_restored_from_what_runs(damaged: Path) -> None:
+    with World(damaged) as world, Live(world) as live:
+        api = world.client()
+        assert [item["id"] for item in api("GET", "/queues").json["items"]] == ["q1", "q3"]
+        answer = api("GET", "/queues/q2")
+        assert (answer.status_code, answer.json["code"]) == (503, "store-damaged")
+        assert "queue q2 is damaged on the disk" in weir(world, live, "store", "show")
+        assert api("PATCH", "/queues/q1", {"comment": "goes on"}, headers=etag(api, "q1")).status_code == 200
+        ran = world.agent.kernel["queue", "q1"]
+        world.agent.kernel["queue", "q2"] = type(ran)("q2", "q2", max_limit_bps=ran.max_limit_bps)
+        assert "holds what runs" in weir(world, live, "store", "restore")
+        assert api("GET", "/queues/q2").json["max_limit_bps"] == {"upload": 1_000_000, "download": 2_000_000}
+        assert "damaged" not in weir(world, live, "store", "show")
+        assert api("GET", "/queues").json["total"] == 3
+
+
+def etag(api: Client, name: str) -> dict[str, str]:
+    return {"If-Match": api("GET", f"/queues/{name}").headers["ETag"]}
