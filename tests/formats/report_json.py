@@ -11,7 +11,9 @@ from weir.model.objects import ConfigObject
 
 
 def report_to_json(report: ImportReport) -> dict[str, object]:
+    told = {"findings": [finding.to_json() for finding in report.findings]} if report.findings else {}
     return {
+        **told,
         "summary": report.summary,
         "silent_lines": report.silent_lines,
         "lines": [_without_defaults(asdict(line)) for line in report.lines],

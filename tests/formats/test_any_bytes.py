@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from tests.formats.report_json import assert_every_line_is_accounted_for, assert_objects_are_valid
 from weir.formats import FORMATS, ImportReport, read
-from weir.formats.text import MAX_FILES, MAX_IMPORT_BYTES
+from weir.formats.libreqos.network import MAX_ENTRIES
+from weir.formats.report import MAX_LINES_OF_REPORT
+from weir.formats.text import MAX_FILES, MAX_IMPORT_BYTES, MAX_LINES
 from weir.model.document import Document
 from weir.model.problem import Invalid
 from weir.model.rules import validate_all
@@ -93,6 +95,9 @@ HOSTILE = {
     "words": b"/queue simple\n" + b"a " * 200_000,
     "slashes": b"/" * 200_000,
     "digits": b"/queue simple\nadd max-limit=" + b"9" * MEBIBYTE + b"M/1M time=" + b"1d" * 100_000 + b"\n",
+    "unknown-properties": b"/queue simple\nadd " + b"".join(b"p%d=1 " % n for n in range(250_000)) + b"\n",
+    "properties-on-lines": b"/queue simple\nadd " + b"".join(b"p%d=1 \\\n" % n for n in range(99_999)),
+    "headings": b"/ip pool\n# x\n\n" * 50_000,
     "emoji-names": b"/queue simple\n" + b'add name="\xf0\x9f\x93\xa1"\n' * 6000,
 }  # fmt: skip
 HOSTILE_TABLES = {
@@ -144,8 +149,12 @@ def test_an_import_has_bounds() -> None:
         read("routeros", {"a": bytes(MAX_IMPORT_BYTES // 2 + 1), "b": bytes(MAX_IMPORT_BYTES // 2)})
     with pytest.raises(Invalid, match="no import format"):
         read("word", {"a": b""})
-    with pytest.raises(Invalid, match="binary backup"):
-        read("routeros", {"router.backup": b"\x88\xac\xa1\xb1\x00\x00"})
+    with pytest.raises(Invalid, match="2000000 lines"):
+        read("csv", {"a.csv": b"\n" * (MAX_LINES + 1)})
+    with pytest.raises(Invalid, match="commands or rows"):
+        read("routeros", {"a": b"/queue simple\n" + b"add\n" * (MAX_LINES_OF_REPORT + 1)})
+    with pytest.raises(Invalid, match="nodes"):
+        read("libreqos", {"network.json": b'{"a":[' + b"{}," * MAX_ENTRIES + b"{}]}"})
     with pytest.raises(Invalid, match="name the columns"):
         read("csv", {"a.csv": b"1,2,3\n"})
     with pytest.raises(Invalid, match="Circuit ID"):

@@ -2,8 +2,9 @@
 """Configurations of other systems, read into Weir's objects with a report on every line; and Weir's own CSV.
 
 A reader takes whole files as bytes and returns an `ImportReport`. It raises `Invalid` when the files
-cannot be of that format at all (empty, too large, a binary backup); whatever else is wrong is said in
-the report. Readers write nothing: the caller compares the report's objects with the document.
+cannot be of that format at all (empty, too large, an archive, a picture, a web page); whatever else is
+wrong is said in the report. Readers write nothing: the caller compares the report's objects with the
+document.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from weir.formats.report import ImportReport, Line
-from weir.formats.text import check_size
+from weir.formats.text import check_files
 from weir.model.document import Document
 from weir.model.problem import Invalid
 
@@ -36,7 +37,7 @@ def read(format: str, files: Mapping[str, bytes], existing: Document | None = No
         raise Invalid(
             f"{format!r} is no import format; there are {', '.join(FORMATS)}.", code="unknown-format"
         )
-    check_size(files)
+    check_files(files)
     reader: Reader = import_module(f"{__name__}.{format}").read
     with _no_cycle_collection():
         return reader(files, existing if existing is not None else Document())

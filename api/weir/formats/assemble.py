@@ -19,6 +19,7 @@ from weir.model.document import POSITION_STEP, Document
 from weir.model.limits import MAX_POSITION, MAX_QUEUE_LEVELS
 from weir.model.objects import Pair, Queue, QueueType, Total
 from weir.model.prefix import looks_like_prefix
+from weir.model.problem import Finding
 
 _DEFAULT_TYPE = "default-small"
 
@@ -30,6 +31,7 @@ def assemble(
     lines: Iterable[LineDraft],
     existing: Document,
     silent_lines: int,
+    findings: Sequence[Finding] = (),
 ) -> ImportReport:
     """Finish an import. `queue_types` is keyed by the name that the drafts use for the type."""
     first_by_name: dict[str, int] = {}
@@ -44,6 +46,7 @@ def assemble(
     parents = [resolve(draft, ids[index]) for index, draft in enumerate(drafts)]
     _Tree(drafts, ids, parents, existing).settle()
     _settle_targets(drafts, ids, parents, existing)
+    _name_merged_customers(drafts)
     _resolve_queue_types(drafts, queue_types, existing)
     positions = _positions(drafts, ids, parents, existing)
     queues = tuple(
@@ -61,6 +64,7 @@ def assemble(
         tuple(queue_types.values()),
         tuple(line.finish() for line in lines),
         silent_lines,
+        tuple(findings),
     )
 
 
@@ -179,6 +183,27 @@ def _settle_targets(
             draft.line.note(
                 "warning", "matches-nothing", "It has no target and no queue below it, so it matches nothing."
             )
+
+
+def _name_merged_customers(drafts: Iterable[Draft]) -> None:
+    """Warn on both queues where host bits made the addresses of two customers one prefix."""
+    owners: dict[str, Draft] = {}
+    for draft in drafts:
+        for target in draft.values.get("target", ()):
+            first = owners.setdefault(target, draft)
+            if first is not draft and (first.line.written(target) or draft.line.written(target)):
+                _note_merged(first, draft, target)
+                _note_merged(draft, first, target)
+
+
+def _note_merged(draft: Draft, other: Draft, target: str) -> None:
+    mine, theirs = (item.line.written(target) or target for item in (draft, other))
+    draft.line.note(
+        "warning",
+        "merged-by-host-bits",
+        f"{quoted(draft.name)} ({mine}) and {quoted(other.name)} ({theirs}, line {other.line.number}) "
+        f"are both {target}: only one of them is limited. Were single addresses meant?",
+    )
 
 
 def _resolve_queue_types(

@@ -19,14 +19,13 @@ from weir.formats.assemble import assemble
 from weir.formats.columns import COLUMNS, values_of
 from weir.formats.draft import Draft, clean_name
 from weir.formats.identity import is_id
-from weir.formats.records import DELIMITERS, parse_cells, read_records, split_lines
-from weir.formats.report import ImportReport, LineDraft, quoted
-from weir.formats.text import read_text
+from weir.formats.records import Record, how_cut_off, open_table, parse_cells
+from weir.formats.report import ImportReport, LineDraft, add_line, file_finding, note_encoding, quoted
 from weir.formats.tree import parents_first
 from weir.model.document import Document
 from weir.model.limits import MAX_POSITION
 from weir.model.objects import Queue
-from weir.model.problem import Invalid
+from weir.model.problem import Finding, Invalid
 
 FORMULA = frozenset("=+-@\t\r\n＝＋－＠")  # noqa: RUF001  # spreadsheets take the wide forms alike
 _BY_NAME = {column.name: column for column in COLUMNS}
@@ -61,7 +60,10 @@ def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
     """Raises `Invalid` when a file has no header with a `name` or an `id` column."""
     lines: list[LineDraft] = []
     drafts: list[Draft] = []
-    silent_lines = sum(_read_file(name, data, existing, lines, drafts) for name, data in files.items())
+    findings: list[Finding] = []
+    silent_lines = sum(
+        _read_file(name, data, existing, lines, drafts, findings) for name, data in files.items()
+    )
     taken: dict[str, Draft] = {}
     for draft in drafts:
         if draft.wanted_id is not None and taken.setdefault(draft.wanted_id, draft) is not draft:
@@ -69,49 +71,53 @@ def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
     kept = [draft for draft in drafts if draft.line.fate != "left-out"]
     for draft in kept:
         _find_parent(draft, taken, existing)
-    return assemble("csv", kept, {}, lines, existing, silent_lines)
+    return assemble("csv", kept, {}, lines, existing, silent_lines, findings)
 
 
 def _read_file(
-    file_name: str, data: bytes, existing: Document, lines: list[LineDraft], drafts: list[Draft]
+    file_name: str,
+    data: bytes,
+    existing: Document,
+    lines: list[LineDraft],
+    drafts: list[Draft],
+    findings: list[Finding],
 ) -> int:
     """Append what the file holds; returns the number of blank lines."""
-    text, encoding = read_text(data)
-    physical = split_lines(text)
-    records = read_records(physical, _delimiter(physical, file_name), lambda line: False)
-    header = next(records)
+    table = open_table(data, _names_a_queue)
+    if table is None:
+        raise Invalid(
+            f"{file_name}: the first line must name the columns, with name or id among them.",
+            code="no-header",
+        )
+    records = table.records()
+    record = header = next(records)
     line = LineDraft(header.number, header.end, header.source, file_name)
     columns = _columns(header.cells or [], line)
-    if encoding != "utf-8":
-        line.note(
-            "changed", "encoding", f"The file is not UTF-8: read as {encoding.replace('cp', 'Windows-')}."
-        )
+    note_encoding(table.encoding, line)
     lines.append(line)
     covered = header.end - header.number + 1
     for record in records:
         covered += record.end - record.number + 1
         line = LineDraft(record.number, record.end, record.source, file_name)
-        lines.append(line)
+        add_line(lines, line)
         try:
-            drafts.append(_row(record.cells, columns, line, existing))
+            drafts.append(_row(record, columns, line, existing))
         except ValueError as error:
             line.note("left-out", "bad-value", str(error))
-    return len(physical) - covered
+    how = how_cut_off(record, len(columns), data)
+    if how is not None:
+        findings.append(
+            file_finding("file-cut", f"{file_name} ends in the middle of a row: {how}.", file_name)
+        )
+    return len(table.lines) - covered
 
 
 def _header_name(cell: str) -> str:
     return cell.strip().lower().replace(" ", "_").replace("-", "_")
 
 
-def _delimiter(lines: list[str], file_name: str) -> str:
-    first = next((line for line in lines if line.strip()), "")
-    for delimiter in DELIMITERS:
-        names = {_header_name(cell) for cell in parse_cells(first, delimiter) or ()}
-        if names & {"name", "id"}:
-            return delimiter
-    raise Invalid(
-        f"{file_name}: the first line must name the columns, with name or id among them.", code="no-header"
-    )
+def _names_a_queue(row: str, delimiter: str) -> bool:
+    return not {"name", "id"}.isdisjoint(map(_header_name, parse_cells(row, delimiter) or ()))
 
 
 def _columns(cells: list[str], line: LineDraft) -> list[str | None]:
@@ -127,10 +133,11 @@ def _columns(cells: list[str], line: LineDraft) -> list[str | None]:
     return columns
 
 
-def _row(cells: list[str] | None, columns: list[str | None], line: LineDraft, existing: Document) -> Draft:
+def _row(record: Record, columns: list[str | None], line: LineDraft, existing: Document) -> Draft:
     """Raises `ValueError` with the sentence for the report."""
+    cells = record.cells
     if cells is None:
-        raise ValueError("The quotes of this row do not close or stand in the wrong place.")
+        raise ValueError(record.flaw)
     if len(cells) > len(columns):
         raise ValueError(f"The row has {len(cells)} cells, the header has {len(columns)}.")
     given = {name: unguard(cell) for name, cell in zip(columns, cells, strict=False) if name is not None}

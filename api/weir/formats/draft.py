@@ -104,7 +104,11 @@ def distinct_targets(targets: list[str], line: LineDraft) -> tuple[str, ...]:
 def read_target(text: str, line: LineDraft) -> str:
     """A prefix, perhaps in a domain (`10.0.0.0/24@2`), as a queue's target has it. Raises `Invalid`."""
     domain, prefix_text = split_domain(text)
-    return text_in_domain(domain, read_prefix(prefix_text, line))
+    prefix = read_prefix(prefix_text, line)
+    target = text_in_domain(domain, prefix)
+    if target != prefix.text and line.written(prefix.text):
+        line.widen(target, text)
+    return target
 
 
 def read_prefix(text: str, line: LineDraft) -> Prefix:
@@ -120,4 +124,5 @@ def read_prefix(text: str, line: LineDraft) -> Prefix:
     width = host.length
     network = Prefix(host.family, host.value >> (width - length) << (width - length), length)
     line.note("changed", "host-bits", f"{text} has host bits set; it means {network.text}.")
+    line.widen(network.text, text)
     return network

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from weir.model.objects import Queue, QueueType
+from weir.model.problem import Finding, Invalid
 
 Fate = Literal["imported", "changed", "warning", "left-out"]
 SEVERITY: dict[Fate, int] = {"imported": 0, "changed": 1, "warning": 2, "left-out": 3}
 
 MAX_SOURCE_CHARS = 400
+MAX_LINES_OF_REPORT = 500_000
+"""Commands or rows: three times what a router of 131,071 classes can take in."""
+MAX_REASONS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class ImportReport:
     """Objects with their final ids, and lines in the order of the input.
 
     `silent_lines` counts the physical lines that carry no command: blank ones, comments, section
-    headings. Every other physical line is inside the span of at least one `Line`.
+    headings. Every other physical line is inside the span of at least one `Line`. `findings` are
+    about a file as a whole.
     """
 
     format: str
@@ -47,6 +52,7 @@ class ImportReport:
     queue_types: tuple[QueueType, ...]
     lines: tuple[Line, ...]
     silent_lines: int = 0
+    findings: tuple[Finding, ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:
@@ -59,7 +65,11 @@ class ImportReport:
 
 @dataclass(slots=True)
 class LineDraft:
-    """A line while the import still finds things to say about it; the worst fate wins."""
+    """A line while the import still finds things to say about it; the worst fate wins.
+
+    `reasons` are in the order found, at most `MAX_REASONS`; the others are counted. `widened` leads from
+    a prefix to how the file wrote it, where that had host bits.
+    """
 
     number: int
     end: int
@@ -67,23 +77,42 @@ class LineDraft:
     file: str
     fate: Fate = "imported"
     code: str = "ok"
-    reasons: list[str] = field(default_factory=list)
+    reasons: dict[str, None] = field(default_factory=dict)
     object_id: str | None = None
     commands: int = 1
+    widened: dict[str, str] | None = None
+    further_reasons: int = 0
+
+    def __post_init__(self) -> None:
+        self.source = shorten(self.source)
 
     def note(self, fate: Fate, code: str, reason: str) -> None:
         if self.code == "ok" or SEVERITY[fate] > SEVERITY[self.fate]:
             self.fate, self.code = fate, code
-        if reason not in self.reasons:
-            self.reasons.append(reason)
+        if reason in self.reasons:
+            return
+        if len(self.reasons) < MAX_REASONS:
+            self.reasons[reason] = None
+        else:
+            self.further_reasons += 1
+
+    def widen(self, prefix: str, written: str) -> None:
+        """`prefix` is what a text with host bits became."""
+        self.widened = {**(self.widened or {}), prefix: written}
+
+    def written(self, prefix: str) -> str | None:
+        """The text that became `prefix`, where it had host bits."""
+        return self.widened.get(prefix) if self.widened else None
 
     def finish(self) -> Line:
         object_id = None if self.fate == "left-out" else self.object_id
         reason = " ".join(self.reasons)
+        if self.further_reasons:
+            reason += f" And {self.further_reasons} more of this kind."
         return Line(
             self.number,
             self.end,
-            shorten(self.source),
+            self.source,
             self.fate,
             self.code,
             reason,
@@ -91,6 +120,28 @@ class LineDraft:
             self.file,
             self.commands,
         )
+
+
+def add_line(lines: list[LineDraft], line: LineDraft) -> None:
+    """Raises `Invalid` above `MAX_LINES_OF_REPORT`: each line of a report takes memory."""
+    if len(lines) >= MAX_LINES_OF_REPORT:
+        raise Invalid(
+            f"The import has more than {MAX_LINES_OF_REPORT} commands or rows, more than a router can hold.",
+            code="import-too-large",
+        )
+    lines.append(line)
+
+
+def note_encoding(encoding: str, line: LineDraft, what: str = "The file") -> None:
+    """Say on `line` when a text was not UTF-8."""
+    if encoding != "utf-8":
+        shown = encoding.replace("cp", "Windows-")
+        line.note("changed", "encoding", f"{what} is not UTF-8: read as {shown}.")
+
+
+def file_finding(code: str, message: str, name: str) -> Finding:
+    """What is said of a file as a whole, before anything else of the report."""
+    return Finding("warning", code, message, "file", name)
 
 
 _CONTROL = dict.fromkeys((*range(32), *range(127, 160)), " ")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,28 +10,15 @@ from weir.formats.draft import Draft, clean_comment, clean_name, distinct_target
 from weir.formats.identity import is_id
 from weir.formats.libreqos.network import Network
 from weir.formats.libreqos.rates import pair_bps
-from weir.formats.records import DELIMITERS, parse_cells, read_records, split_lines
-from weir.formats.report import LineDraft, quoted
-from weir.formats.text import read_text
+from weir.formats.libreqos.rows import RATES, columns_of, header_name, named_cells
+from weir.formats.records import how_cut_off, open_table, parse_cells
+from weir.formats.report import LineDraft, add_line, file_finding, note_encoding, quoted
 from weir.model.document import Document
 from weir.model.objects import ZERO, Pair, QueueType
 from weir.model.prefix import looks_like_prefix
-from weir.model.problem import Invalid
+from weir.model.problem import Finding, Invalid
 
-_NOT_IN_HEADER = re.compile(r"[^a-z0-9]+")
-_RATES = ("downloadminmbps", "uploadminmbps", "downloadmaxmbps", "uploadmaxmbps")
-_ALIASES = {name.removesuffix("mbps"): name for name in _RATES}
 _NEEDED = frozenset({"circuitid", "downloadmaxmbps", "uploadmaxmbps"})
-_KNOWN = frozenset(
-    {"circuitid", "circuitname", "deviceid", "devicename", "parentnode", "parentnodeid", "anchornodeid"}
-    | {"mac", "ipv4", "ipv6", "comment", "sqm", *_RATES}
-)
-_NOT_KEPT = {
-    "deviceid": "Device ID",
-    "devicename": "Device Name",
-    "anchornodeid": "Anchor Node ID",
-    "mac": "MAC",
-}
 _NO_PARENT = frozenset({"", "none"})
 
 SQM_TYPES = {
@@ -57,6 +43,7 @@ class Circuits:
 
     def __init__(self, network: Network, existing: Document) -> None:
         self.lines: list[LineDraft] = []
+        self.findings: list[Finding] = []
         self.queue_types: dict[str, QueueType] = {}
         self._network = network
         self._existing = existing
@@ -70,27 +57,33 @@ class Circuits:
 
     def read_table(self, file_name: str, data: bytes) -> int:
         """Returns the number of comment and blank lines. Raises `Invalid` without a usable header."""
-        text, encoding = read_text(data)
-        physical = split_lines(text)
-        delimiter = _delimiter(physical, file_name)
-        records = read_records(physical, delimiter, _is_comment)
-        header = next(records)
+        table = open_table(data, _names_a_circuit, _is_comment)
+        if table is None:
+            raise Invalid(
+                f"{file_name}: the first row must name the columns, with Circuit ID, Download Max Mbps and "
+                "Upload Max Mbps among them.",
+                code="no-header",
+            )
+        records = table.records()
+        record = header = next(records)
         line = LineDraft(header.number, header.end, header.source, file_name)
-        columns = _columns(header.cells or [], line)
-        if encoding != "utf-8":
-            shown = encoding.replace("cp", "Windows-")
-            line.note("changed", "encoding", f"The file is not UTF-8: read as {shown}.")
+        columns = columns_of(header.cells or [], line)
+        note_encoding(table.encoding, line)
         self.lines.append(line)
         covered = header.end - header.number + 1
         for record in records:
             covered += record.end - record.number + 1
             line = LineDraft(record.number, record.end, record.source, file_name)
-            self.lines.append(line)
+            add_line(self.lines, line)
             try:
-                self._row(_named_cells(record.cells, columns, delimiter, line), line)
+                self._row(named_cells(record, columns, table.delimiter, line), line)
             except ValueError as error:
                 line.note("left-out", "bad-row", str(error))
-        return len(physical) - covered
+        how = how_cut_off(record, len(columns), data)
+        if how is not None:
+            what = f"{file_name} ends in the middle of a row: {how}."
+            self.findings.append(file_finding("file-cut", what, file_name))
+        return len(table.lines) - covered
 
     def finish(self) -> None:
         """Settle what only the whole table shows."""
@@ -133,7 +126,7 @@ class Circuits:
     def _row(self, cells: Mapping[str, str], line: LineDraft) -> None:
         """Raises `ValueError` with the sentence for the report."""
         circuit_id = cells.get("circuitid", "").strip()
-        plain = tuple(cells.get(name, "").strip() for name in (*_RATES, "parentnode", "parentnodeid", "sqm"))
+        plain = tuple(cells.get(name, "").strip() for name in (*RATES, "parentnode", "parentnodeid", "sqm"))
         circuit = self._circuits.get(circuit_id) if circuit_id else None
         if circuit is None:
             draft = self._new_draft(circuit_id, cells, line)
@@ -255,52 +248,5 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#")
 
 
-def _header_name(cell: str) -> str:
-    name = _NOT_IN_HEADER.sub("", cell.lower())
-    return _ALIASES.get(name, name)
-
-
-def _delimiter(lines: list[str], file_name: str) -> str:
-    first = next((line for line in lines if line.strip() and not _is_comment(line)), "")
-    for delimiter in DELIMITERS:
-        if _NEEDED.issubset(_header_name(cell) for cell in parse_cells(first, delimiter) or ()):
-            return delimiter
-    raise Invalid(
-        f"{file_name}: the first row must name the columns, with Circuit ID, Download Max Mbps and "
-        "Upload Max Mbps among them.",
-        code="no-header",
-    )
-
-
-def _columns(cells: list[str], line: LineDraft) -> list[str]:
-    """Normalised column names; what Weir does not keep is said once, on the header's line."""
-    columns = [_header_name(cell) for cell in cells]
-    unknown = [cell for cell, name in zip(cells, columns, strict=True) if name not in _KNOWN and name]
-    if unknown:
-        line.note(
-            "warning", "unknown-column", f"Unknown columns are left off: {quoted(', '.join(unknown), 200)}."
-        )
-    dropped = [_NOT_KEPT[name] for name in columns if name in _NOT_KEPT]
-    if dropped:
-        line.note("changed", "columns-not-kept", f"Weir does not keep {', '.join(dropped)}.")
-    return columns
-
-
-def _named_cells(
-    cells: list[str] | None, columns: list[str], delimiter: str, line: LineDraft
-) -> dict[str, str]:
-    """Cells by column. A comment with commas but no quotes gives too many cells, which it takes back."""
-    if cells is None:
-        raise ValueError("The quotes of this row do not close or stand in the wrong place.")
-    extra = len(cells) - len(columns)
-    if extra > 0 and not any(cell.strip() for cell in cells[len(columns) :]):
-        cells = cells[: len(columns)]
-    elif extra > 0:
-        if "comment" not in columns:
-            raise ValueError(f"The row has {len(cells)} cells, the header has {len(columns)}.")
-        at = columns.index("comment")
-        cells = [*cells[:at], delimiter.join(cells[at : at + extra + 1]), *cells[at + extra + 1 :]]
-        line.note(
-            "changed", "comment-commas", "The comment holds commas without quotes: they are part of it."
-        )
-    return dict(zip(columns, cells, strict=False))
+def _names_a_circuit(row: str, delimiter: str) -> bool:
+    return _NEEDED.issubset(map(header_name, parse_cells(row, delimiter) or ()))

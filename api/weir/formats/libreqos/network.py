@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from weir.formats.draft import Draft, clean_comment, clean_name
 from weir.formats.libreqos.rates import mbps_to_bps
-from weir.formats.report import LineDraft, quoted
-from weir.formats.text import read_text
+from weir.formats.report import MAX_LINES_OF_REPORT, LineDraft, add_line, quoted
+from weir.formats.text import decode, to_utf8
 from weir.model.objects import ZERO, Pair
 from weir.model.problem import Invalid
 from weir.model.reader import shared_pair
@@ -21,6 +21,9 @@ _DOWNLOAD = ("downloadBandwidthMbps", "downloadBandwidth")
 _UPLOAD = ("uploadBandwidthMbps", "uploadBandwidth")
 _KNOWN = frozenset({*_DOWNLOAD, *_UPLOAD, "type", "children", "virtual", "id", "name"})
 
+MAX_ENTRIES = 2_000_000
+MAX_NETWORK_BYTES = 32 * 2**20
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:\s*\{)?')
 
 
@@ -48,7 +51,8 @@ class Network:
 
 def read_network(file_name: str, data: bytes, network: Network) -> None:
     """Add the nodes of one file to `network`, parents first. Raises `Invalid` when it is no JSON object."""
-    text, _ = read_text(data)
+    _check_entries(file_name, data)
+    text, _ = decode(to_utf8(data))
     root = _parse(text, file_name)
     _number_lines(root, text)
     carrying: set[int] = set()
@@ -59,7 +63,7 @@ def read_network(file_name: str, data: bytes, network: Network) -> None:
         number = body.number if isinstance(body, _Object) else 1
         carrying.add(number)
         line = LineDraft(number, number, quoted(name, 120), file_name)
-        network.lines.append(line)
+        add_line(network.lines, line)
         if not isinstance(body, _Object):
             line.note("left-out", "bad-node", "A node must be an object with bandwidths and children.")
             continue
@@ -72,12 +76,42 @@ def read_network(file_name: str, data: bytes, network: Network) -> None:
     network.silent_lines += max(0, text.count("\n") + (not text.endswith("\n")) - len(carrying))
 
 
+def _check_entries(file_name: str, data: bytes) -> None:
+    """Each object and entry takes memory, however short its text is. Raises `Invalid`."""
+    if (
+        len(data) > MAX_NETWORK_BYTES
+        or data.count(b"{") > MAX_LINES_OF_REPORT
+        or data.count(b",") > MAX_ENTRIES
+    ):
+        raise Invalid(
+            f"{file_name} has more than {MAX_LINES_OF_REPORT} nodes, {MAX_ENTRIES} entries or "
+            f"{MAX_NETWORK_BYTES // 2**20} MiB, more than a router can hold.",
+            code="import-too-large",
+        )
+
+
+def _object(pairs: list[tuple[str, object]]) -> _Object:
+    """Half of a surrogate pair (`\\ud800`) is JSON and no text: nothing could be answered that holds it."""
+    return _Object(
+        [(_text(name), _text(value) if isinstance(value, str) else value) for name, value in pairs]
+    )
+
+
+def _text(value: str) -> str:
+    return value if value.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
 def _parse(text: str, file_name: str) -> _Object:
     try:
-        root = json.loads(text, object_pairs_hook=_Object, parse_int=str, parse_float=str)
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Invalid(f"{file_name} cannot be read as JSON: {reason}.", code="bad-json") from error
+        root = json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str)
+    except RecursionError as error:
+        raise Invalid(
+            f"{file_name} cannot be read as JSON: it is nested too deeply.", code="bad-json"
+        ) from error
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+            raise Invalid(f"{file_name} ends in the middle: send the whole file.", code="file-cut") from error
+        raise Invalid(f"{file_name} cannot be read as JSON: {error}.", code="bad-json") from error
     if not isinstance(root, _Object):
         raise Invalid(
             f"{file_name} must hold one JSON object with the nodes of the network.", code="bad-json"

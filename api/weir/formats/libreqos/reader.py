@@ -30,7 +30,9 @@ def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
     circuits.finish()
     drafts = [*network.drafts, *circuits.drafts]
     lines = [*network.lines, *circuits.lines]
-    return assemble("libreqos", drafts, circuits.queue_types, lines, existing, silent_lines)
+    return assemble(
+        "libreqos", drafts, circuits.queue_types, lines, existing, silent_lines, circuits.findings
+    )
 
 
 def _is_json(name: str, data: bytes) -> bool:

@@ -2,7 +2,8 @@
 """Statements of a RouterOS script: section headings, commands with their properties, and everything else.
 
 `/queue simple` alone on a line opens a section; `/queue simple add name=a` and `/queue/simple/add` name the
-section themselves and leave the open one as it is. Only commands below `/queue` are taken apart.
+section themselves and leave the open one as it is. `/system reboot` looks like a heading and is a command: a
+path opens a section only where it can, see `_opens_section`. Only commands below `/queue` are taken apart.
 The others may hold passwords, so nothing but their section is kept.
 """
 
@@ -36,12 +37,22 @@ ROOT_MENUS = frozenset(
     | {"port", "ppp", "queue", "radius", "routing", "snmp", "special-login", "system", "tool", "user"}
 )
 """What a command may begin with when it has neither a slash nor a section."""
+ACTIONS = frozenset(
+    {"apply", "backup", "cancel", "check-for-updates", "clear", "debug", "delay", "download", "error", "exec"}
+    | {"execute", "fetch", "flood-ping", "info", "install", "load", "make-supout", "ping", "power-cycle"}
+    | {"put", "quit", "reboot", "redo", "refresh", "renew", "release", "reset-configuration", "run", "save"}
+    | {"send", "shutdown", "sign", "start", "stop", "sup-output", "traceroute", "undo", "unlock", "wake"}
+    | {"warning", "wol"}
+)
+"""Words that act and never name a menu (RouterOS v7 manual, command lists of the menus); the list is not
+complete, which is why `_opens_section` also looks at what follows."""
 
 MAX_PATH_WORDS = 8
 
 _WORD = re.compile(r"[ \t]*(?:/[ \t]*)?([A-Za-z][A-Za-z0-9-]*)(?=[ \t\n;/\[]|\Z)")
 _BLANK = re.compile(r"[ \t\n;]*")
 _BLANK_IN_LINE = re.compile(r"[ \t]*")
+_NEXT_COMMAND = re.compile(r"[ \t]*/?(?:[ \t\n;]+|(?<=\n)#[^\n]*)*([A-Za-z-]+)")
 _PROPERTY = re.compile(
     r"[ \t]*(?:!([A-Za-z][A-Za-z0-9.-]*)|([A-Za-z][A-Za-z0-9.-]*)="
     r'(?:"([^"\\\n]*(?:\\.[^"\\\n]*)*)"|(?![\[({])([^ \t\n;"\\]*(?:\\.[^ \t\n;"\\]*)*)))(?=[ \t\n;]|\Z)'
@@ -56,7 +67,8 @@ class Command:
     """`properties` are raw (escaped) values by name; `unset` are the names that were given as `!name`.
 
     `flaw` is a code when the command cannot be read as `verb property=value ...`: `expression`
-    (needs a running RouterOS), `quotes` (a string that does not close) or `words` (something else).
+    (needs a running RouterOS), `quotes` (a string that does not close), `too-long` (a line beyond
+    `MAX_LINE_BYTES`) or `words` (something else).
     """
 
     path: tuple[str, ...]
@@ -96,7 +108,12 @@ def read_commands(script: Script) -> Iterator[Command]:
         if words and not absolute and not context and words[0] not in ROOT_MENUS:
             words, verb, after = (), "", at
         path = words if absolute or not words else (*context, *words)
-        if words and not verb and _at_end(text, after) and (absolute or context in ((), (QUEUE,))):
+        if (
+            words
+            and not verb
+            and (absolute or context in ((), (QUEUE,)))
+            and _opens_section(text, path, after)
+        ):
             context, at = path, after
             continue
         if not words:
@@ -118,6 +135,20 @@ def _head(text: str, at: int) -> tuple[tuple[str, ...], str, int]:
     return tuple(words), "", at
 
 
+def _opens_section(text: str, path: tuple[str, ...], after: int) -> bool:
+    """Whether words that stand alone are a heading, and not a command such as `/log info x`.
+
+    What begins with a verb belongs to a section, so a heading is followed by such a command, or by nothing
+    where the section is one that this reader knows.
+    """
+    if not _at_end(text, after) or ACTIONS.intersection(path):
+        return False
+    if path[0] == QUEUE:
+        return True
+    following = _NEXT_COMMAND.match(text, after)
+    return following is not None and following.group(1).lower() in VERBS
+
+
 def _at_end(text: str, at: int) -> bool:
     at = _BLANK_IN_LINE.match(text, at).end()  # type: ignore[union-attr]  # matches the empty string
     if text.startswith("/", at):
@@ -127,6 +158,9 @@ def _at_end(text: str, at: int) -> bool:
 
 def _command(script: Script, path: tuple[str, ...], verb: str, start: int, after: int) -> Command:
     command = Command(path, verb, start, after)
+    if script.is_too_long(start):
+        command.end, command.flaw = max(end_of_line(script, start), start + 1), "too-long"
+        return command
     if path[:1] == (QUEUE,) and verb:
         _read_properties(script, command, after)
         return command

@@ -9,10 +9,11 @@ an export may hold UTF-8, a Windows code page, or both as `\\HH` bytes.
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from weir.formats.text import decode
+from weir.formats.text import MAX_LINE_BYTES, decode, with_line_feeds
 
 _ESCAPE = re.compile(r"\\([0-9A-F]{2}|[\s\S])")
 _ESCAPED = {
@@ -39,15 +40,25 @@ _SKIP = re.compile(
 _SKIP_ONE_LINE = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\n|;')
 
 
+# What is kept of a line that is too long: no quote, brace or escape, so that nothing else is read otherwise.
+_HARMLESS_START = re.compile(rb"[^\"\\{}\[\]()$;]{0,120}")
+
+
 @dataclass(slots=True)
 class Script:
-    """The joined text of one file, and where each joined line began in it."""
+    """The joined text of one file, and where each joined line began in it.
+
+    `too_long` are the offsets of lines above `MAX_LINE_BYTES`, of which the text has the beginning only.
+    `continues` is true when the last line ends with a continuation that nothing follows.
+    """
 
     text: str
-    offsets: list[int] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    offsets: array[int] = field(default_factory=lambda: array("L"))
+    numbers: array[int] = field(default_factory=lambda: array("L"))
     physical_lines: int = 0
     blocks_close: bool = True
+    too_long: set[int] = field(default_factory=set)
+    continues: bool = False
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Physical line numbers (first, last) of the text from `start` up to, not including, `end`."""
@@ -56,38 +67,70 @@ class Script:
         after = self.numbers[last + 1] if last + 1 < len(self.numbers) else self.physical_lines + 1
         return self.numbers[first], after - 1
 
+    def is_too_long(self, at: int) -> bool:
+        """Whether the line that `at` is on was cut to its beginning."""
+        return bool(self.too_long) and self.offsets[bisect_right(self.offsets, at) - 1] in self.too_long
+
 
 def join_lines(data: bytes) -> Script:
-    """Undo CRLF and continuations. Blanks that begin a continued line are layout, not text."""
-    lines = data.decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    script = Script("", physical_lines=len(lines))
-    joined: list[str] = []
-    offset = index = 0
-    while index < len(lines):
-        script.offsets.append(offset)
-        script.numbers.append(index + 1)
-        line = lines[index]
-        index += 1
-        if line[-1:] == "\\" and _continues(line) and not line.lstrip(" \t").startswith("#"):
-            parts = [line]
-            while index < len(lines) and _continues(parts[-1]):
-                parts[-1] = parts[-1][:-1]
-                parts.append(lines[index].lstrip(" \t"))
-                index += 1
-            line = "".join(parts)
-        joined.append(line)
-        offset += len(line) + 1
-    script.text = "\n".join(joined)
+    """Undo CRLF and continuations. Blanks that begin a continued line are layout, not text.
+
+    Works on bytes with one buffer, as the file may be as large as an import can be.
+    """
+    data = with_line_feeds(data)
+    script = Script("")
+    joined = bytearray()
+    at, number, size = 0, 1, len(data)
+    while at < size:
+        begin = len(joined)
+        script.offsets.append(begin)
+        script.numbers.append(number)
+        at, lines = _join_one(data, at, joined, script)
+        number += lines
+        if len(joined) - begin > MAX_LINE_BYTES:
+            script.too_long.add(begin)
+            del joined[begin + _harmless_length(joined, begin) :]
+        joined += b"\n"
+    script.physical_lines = number - 1
+    del joined[-1:], data
+    script.text = joined.decode("latin-1")
     return script
 
 
-def _continues(line: str) -> bool:
+def _join_one(data: bytes, at: int, joined: bytearray, script: Script) -> tuple[int, int]:
+    """Append one logical line; returns where the next one begins and the number of physical lines taken."""
+    end = _line_end(data, at)
+    lines = 1
+    if _continues(data, at, end) and not data[at:end].lstrip(b" \t").startswith(b"#"):
+        while _continues(data, at, end):
+            if end + 1 >= len(data):
+                script.continues = True
+                break
+            joined += data[at : end - 1]
+            at = end + 1
+            end = _line_end(data, at)
+            at += len(data[at:end]) - len(data[at:end].lstrip(b" \t"))
+            lines += 1
+    joined += data[at:end]
+    return end + 1, lines
+
+
+def _line_end(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return end if end >= 0 else len(data)
+
+
+def _continues(data: bytes, at: int, end: int) -> bool:
     """An odd number of backslashes at the end; two are one escaped backslash."""
-    if not line.endswith("\\"):
+    if end == at or data[end - 1] != 0x5C:
         return False
-    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+    line = data[at:end]
+    return (len(line) - len(line.rstrip(b"\\"))) % 2 == 1
+
+
+def _harmless_length(joined: bytearray, begin: int) -> int:
+    match = _HARMLESS_START.match(joined, begin)
+    return match.end() - begin if match is not None else 0
 
 
 def end_of_line(script: Script, start: int) -> int:

@@ -12,23 +12,23 @@ from collections.abc import Mapping
 from weir.formats.assemble import assemble
 from weir.formats.draft import Draft
 from weir.formats.identity import IdAllocator
-from weir.formats.report import ImportReport, LineDraft, quoted
+from weir.formats.report import ImportReport, LineDraft, add_line, file_finding, note_encoding, quoted
 from weir.formats.routeros.commands import QUEUE, Command, read_commands, shown_source
 from weir.formats.routeros.lexer import Script, join_lines, names_a_variable, unescape
 from weir.formats.routeros.queue_types import read_queue_type
 from weir.formats.routeros.simple import read_queue
-from weir.formats.text import to_utf8
+from weir.formats.text import MAX_LINE_BYTES, has_last_line_end, to_utf8
 from weir.model.document import Document
 from weir.model.objects import QueueType
-from weir.model.problem import Invalid
+from weir.model.problem import Finding
 
-_BINARY_BACKUPS = (b"\x88\xac\xa1\xb1", b"\xef\xa8\x91\x72")
 _SIMPLE, _TYPE, _TREE = (QUEUE, "simple"), (QUEUE, "type"), (QUEUE, "tree")
 
 _FLAWS = {
     "expression": "Only a running RouterOS can evaluate it.",
     "quotes": "A string in it does not close on this line.",
     "words": "It holds something that is not a property=value.",
+    "too-long": f"It has more than {MAX_LINE_BYTES} bytes, which no command has.",
 }
 _NOT_A_QUEUE = "Weir imports queues and queue types; this section is something else."
 _QUEUE_TREE = (
@@ -39,17 +39,14 @@ _READ_ONLY = frozenset({"print", "export", "find", "get", "monitor"})
 
 
 def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
-    """Several files are read one after the other, as if they were one. Raises `Invalid` for a backup."""
+    """Several files are read one after the other, as if they were one."""
     work = _Import(existing)
     silent_lines = 0
     for name, data in files.items():
-        if data.startswith(_BINARY_BACKUPS):
-            raise Invalid(
-                f"{name} is a binary backup, which only RouterOS can read: import the text of /export.",
-                code="binary-backup",
-            )
         silent_lines += work.read_file(name, data)
-    return assemble("routeros", work.ordered(), work.queue_types, work.lines, existing, silent_lines)
+    return assemble(
+        "routeros", work.ordered(), work.queue_types, work.lines, existing, silent_lines, work.findings
+    )
 
 
 class _Import:
@@ -58,6 +55,8 @@ class _Import:
     def __init__(self, existing: Document) -> None:
         self._existing = existing
         self.lines: list[LineDraft] = []
+        self.findings: list[Finding] = []
+        self._run: tuple[str, str] | None = None
         self.queue_types: dict[str, QueueType] = {}
         self._drafts: list[Draft] = []
         self._names: set[str] = set()
@@ -69,28 +68,50 @@ class _Import:
         """Returns the number of physical lines without a command."""
         script = join_lines(to_utf8(data))
         carrying = covered_to = 0
-        previous: tuple[str, str] | None = None
+        command: Command | None = None
+        self._run = None
         for command in read_commands(script):
             number, end = script.span(command.start, command.end)
             carrying += max(0, end - max(covered_to, number - 1))
             covered_to = max(covered_to, end)
+            line = LineDraft(number, end, shown_source(script, command), name)
             if command.path[:1] == (QUEUE,) and command.verb:
-                previous = None
-                line = LineDraft(number, end, shown_source(script, command), name)
-                self.lines.append(line)
+                self._run = None
+                add_line(self.lines, line)
                 self._queue_command(script, command, line)
-                continue
-            code, reason = _other(command)
-            source = shown_source(script, command)
-            last = self.lines[-1] if self.lines else None
-            if last is not None and previous == (code, source) and number <= last.end + 1:
-                last.end, last.commands = max(last.end, end), last.commands + 1
-                continue
-            previous = (code, source)
-            line = LineDraft(number, end, source, name)
-            line.note("left-out", code, reason)
-            self.lines.append(line)
+            else:
+                self._other_command(command, line)
+        if command is not None and covered_to == script.physical_lines:
+            self._look_at_end(name, script, command, complete=has_last_line_end(data))
         return script.physical_lines - carrying
+
+    def _other_command(self, command: Command, line: LineDraft) -> None:
+        """A run of commands of one section that are left out for one reason is one line of the report."""
+        code, reason = _other(command)
+        last = self.lines[-1] if self.lines else None
+        if last is not None and self._run == (code, line.source) and line.number <= last.end + 1:
+            last.end, last.commands = max(last.end, line.end), last.commands + 1
+            return
+        self._run = (code, line.source)
+        line.note("left-out", code, reason)
+        add_line(self.lines, line)
+
+    def _look_at_end(self, name: str, script: Script, command: Command, *, complete: bool) -> None:
+        """Say so when the file ends within `command`, its last one: the rest of the router may be missing."""
+        if script.continues:
+            how = "its last line ends with a backslash, and nothing follows"
+        elif command.flaw == "quotes" or not script.blocks_close:
+            how = "a string or block in it does not close"
+        elif not complete and command.path[:1] == (QUEUE,) and command.verb:
+            how = "its last line has no line end, which an export always has"
+        else:
+            return
+        self.findings.append(
+            file_finding("file-cut", f"{name} ends in the middle of a command: {how}.", name)
+        )
+        self.lines[-1].note(
+            "warning", "file-cut", "The file ends here: check the last values, or send it whole."
+        )
 
     def ordered(self) -> list[Draft]:
         """Drafts in list order: `place-before` puts a queue right before the one it names."""
@@ -174,10 +195,7 @@ def _decoded(command: Command, line: LineDraft) -> dict[str, str]:
         if names_a_variable(raw):
             raise ValueError(f"{key} holds a script variable, which only a running RouterOS can evaluate.")
         properties[key.lower()], encoding = unescape(raw)
-        if encoding != "utf-8":
-            line.note(
-                "changed", "encoding", f"{key} is not UTF-8: read as {encoding.replace('cp', 'Windows-')}."
-            )
+        note_encoding(encoding, line, key)
     for key in dict.fromkeys(command.repeated):
         line.note("warning", "repeated-property", f"{key} is given twice: the last value counts.")
     return properties
@@ -199,6 +217,8 @@ def _other(command: Command) -> tuple[str, str]:
         return "script", "Scripts are not run: whatever it would add is not imported."
     if command.path[:1] == (QUEUE,):
         return "words", _FLAWS["words"]
+    if command.flaw == "too-long":
+        return "too-long", _FLAWS["too-long"]
     if not command.path:
         return "no-section", "It is not in any section, so it is not known what it is."
     return "other-section", _NOT_A_QUEUE
