@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from lab import plan
+from lab import node, plan
 from tests.router import running_router
 
 WEBUI = plan.ROOT / "webui"
@@ -24,15 +23,14 @@ def specs() -> list[Path]:
 def test_story(spec: Path) -> None:
     """Each story has a router of its own, seeded as by `make run`, and signs in with the first password."""
     with running_router(queues=True, traffic=True) as router:
-        environment = {
-            **os.environ,
-            "CI": "1",
-            "WEIR_URL": router.access.url,
-            "WEIR_ADMIN_USER": router.access.username,
-            "WEIR_ADMIN_PASSWORD": router.access.password,
-            "WEIR_TOKEN": router.access.token,
-            "WEIR_LAB_JSON": str(plan.LAB_JSON),
-        }
+        environment = node.environment(
+            CI="1",
+            WEIR_URL=router.access.url,
+            WEIR_ADMIN_USER=router.access.username,
+            WEIR_ADMIN_PASSWORD=router.access.password,
+            WEIR_TOKEN=router.access.token,
+            WEIR_LAB_JSON=str(plan.LAB_JSON),
+        )
         done = subprocess.run(
             ["npx", "playwright", "test", "--reporter=line", str(spec.relative_to(WEBUI))],
             cwd=WEBUI,

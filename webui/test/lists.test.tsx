@@ -54,6 +54,28 @@ it("a queue's form names the others that hold any of its addresses", async () =>
   expect(within(hint).getByRole("link", { name: "other" })).toBeInstanceOf(HTMLElement);
 });
 
+it("select all says how many it did not take", async () => {
+  const all = Array.from({ length: 1000 }, (_, number) => mockQueue(`q${number}`, { name: `customer ${number}` }));
+  const pages = (total: number) =>
+    http.get("*/api/v1/queues", ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      const offset = Number(query.get("offset") ?? 0);
+      const items = all.slice(0, Math.min(Number(query.get("limit") ?? 100), total - offset)).map((queue, number) => ({ ...queue, id: `q${offset + number}` }));
+      return HttpResponse.json({ items, next_cursor: null, total });
+    });
+  router.server.use(pages(100_422));
+  renderAt("/queues");
+  const box = await screen.findByRole("checkbox", { name: "Select all that match" });
+  fireEvent.click(box);
+  expect(await screen.findByText(/10.000 queues selected of 100.422 that match/)).toBeInstanceOf(HTMLElement);
+  expect(screen.getByText(/One edit takes no more/)).toBeInstanceOf(HTMLElement);
+  expect((box as HTMLInputElement).checked).toBe(false);
+  fireEvent.click(screen.getByRole("button", { name: "Clear" }));
+  router.server.use(pages(1_500));
+  fireEvent.click(box);
+  expect(await screen.findByText(/^1.500 queues selected$/)).toBeInstanceOf(HTMLElement);
+});
+
 it("a queue type says where its packets wait and why, and the default is that of all others", async () => {
   const item = (id: string, more: object) => ({ id, type: "pfifo", options: {}, comment: "", etag: "r1", used_by: 0, enforcement: [], warnings: [], ...more });
   const items = [item("default-small", { etag: "built-in" }), item("gaming", { type: "sfq", used_by: 2, enforcement: [{ field: "type", enforced: true, note: "sfq below HTB on lan0, whose shaper is htb" }] }), item("spare", { etag: "built-in", enforcement: [{ field: "type", enforced: true, note: "of no use yet" }] })];

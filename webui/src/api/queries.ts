@@ -124,7 +124,13 @@ export const tuningQuery = queryOptions({ queryKey: [...CONFIG, "tuning"], query
 export const firewallQuery = queryOptions({ queryKey: [...CONFIG, "firewall"], queryFn: () => need(api.GET("/api/v1/firewall")) });
 
 export const candidateQuery = queryOptions({ queryKey: CANDIDATE, queryFn: async () => (await need(api.GET("/api/v1/candidate"))).candidate, refetchInterval: 30_000 });
-export const candidateDiffQuery = (limit: number) => queryOptions({ queryKey: [...CANDIDATE, "diff", limit], queryFn: () => need(api.GET("/api/v1/candidate/diff", { params: { query: { limit } } })) });
+/** The first rows come at once; the effect of thousands of changes is asked for until it is worked out. */
+export const candidateDiffQuery = (limit: number) =>
+  queryOptions({
+    queryKey: [...CANDIDATE, "diff", limit],
+    queryFn: () => need(api.GET("/api/v1/candidate/diff", { params: { query: { limit } } })),
+    refetchInterval: (query) => (query.state.data?.complete === false ? 1_000 : false),
+  });
 export type PendingHere = Pending & { deadlineMs: number };
 
 /** The router says how many seconds are left; the countdown runs on this browser's clock. */

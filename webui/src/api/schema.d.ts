@@ -16,7 +16,8 @@ export interface paths {
         put?: never;
         /**
          * Start a session
-         * @description Sets the cookie `weir_session`. After several failures the account and the origin have to wait (429).
+         * @description Sets the cookies `weir_session` and `weir_device`. After several failures the account and the origin have
+         *     to wait (429); a browser that has signed in before shows its `weir_device` and does not wait for others.
          */
         post: operations["sign_in"];
         delete?: never;
@@ -603,7 +604,9 @@ export interface paths {
         };
         /**
          * Compare your candidate with the running configuration
-         * @description Per object and field, and what the commit would do to the kernel's entries.
+         * @description Per object and field, and what the commit would do to the kernel's entries. With thousands of changes
+         *     the findings and the effect take seconds: they are worked out once for all pages, and until they are
+         *     there `complete` is false and nothing is said of either.
          */
         get: operations["diff_candidate"];
         put?: never;
@@ -1148,6 +1151,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/system/store": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the router follows its database, and what is damaged in it */
+        get: operations["get_store"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/store/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run what the database has, though the router ran something else last
+         * @description Name the revision and digest that `GET /system/store` gave as `stored`.
+         */
+        post: operations["accept_store"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/store/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Write what the router runs in the place of what is damaged */
+        post: operations["restore_store"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/system/audit": {
         parameters: {
             query?: never;
@@ -1367,7 +1424,7 @@ export interface components {
             code: string;
             /** @description A sentence for people. */
             message: string;
-            /** @description The kind of object, or `request`. */
+            /** @description The kind of object, `request`, or `file` (of an import). */
             kind: string;
             /** @description The object's id; empty for a part of the request. */
             id: string;
@@ -1963,6 +2020,8 @@ export interface components {
             overhead_bytes: number;
             shaper: string;
             fast_path: string;
+            unknown: string;
+            reverse_path: string;
             domain: number;
             vlan: components["schemas"]["Vlan"] | null;
             vrf: string | null;
@@ -2016,6 +2075,18 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
+             * @description Forwarded packets of addresses behind it that are in no queue. allow: unlimited, but for a queue with the interface as target; queue: to that one, dropped without it; drop.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Sources that it forwards: off: any; loose: those that there is a way to; strict: those whose way back is this interface (BCP 38).
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
              * @description Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only.
              * @default 0
              */
@@ -2060,6 +2131,16 @@ export interface components {
             shaper?: "auto" | "edt" | "police" | "htb" | null;
             /** @enum {string|null} */
             fast_path?: "auto" | "off" | null;
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. allow: unlimited, but for a queue with the interface as target; queue: to that one, dropped without it; drop.
+             * @enum {string|null}
+             */
+            unknown?: "allow" | "queue" | "drop" | null;
+            /**
+             * @description Sources that it forwards: off: any; loose: those that there is a way to; strict: those whose way back is this interface (BCP 38).
+             * @enum {string|null}
+             */
+            reverse_path?: "off" | "loose" | "strict" | null;
             /** @description Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only. */
             domain?: number | null;
             /** @description The router makes the interface: a VLAN. null: it is there, or not. */
@@ -2252,6 +2333,8 @@ export interface components {
             counts: components["schemas"]["Counts"];
             changes: components["schemas"]["Change"][];
             next_cursor: string | null;
+            /** @description False while `kernel` and `findings` are still being worked out. */
+            complete: boolean;
             kernel: components["schemas"]["KernelEffect"];
             findings: components["schemas"]["Finding"][];
         };
@@ -2453,6 +2536,16 @@ export interface components {
             subqueues: components["schemas"]["Subqueues"];
             round_trips: components["schemas"]["RoundTrips"];
         };
+        UnknownStats: {
+            rx_packets: number;
+            rx_bytes: number;
+            rx_packets_ps: number;
+            rx_bps: number;
+            tx_packets: number;
+            tx_bytes: number;
+            tx_packets_ps: number;
+            tx_bps: number;
+        };
         InterfaceStats: {
             id: string;
             up: boolean;
@@ -2471,6 +2564,11 @@ export interface components {
             };
             /** @description Packets that came here and the fast path left to the stack, by reason. */
             passed_up_packets: {
+                [key: string]: number;
+            };
+            unknown: components["schemas"]["UnknownStats"];
+            /** @description Packets that were dropped here, by check: impossible-source, wrong-way (`reverse_path`), refused (`unknown`). */
+            refused_packets: {
                 [key: string]: number;
             };
         };
@@ -2638,6 +2736,30 @@ export interface components {
         };
         Live: {
             ok: boolean;
+        };
+        StoreFound: {
+            revision: number;
+            digest: string;
+        };
+        Damage: {
+            /** @description Empty when it cannot be told. */
+            kind: string;
+            id: string;
+            message: string;
+        };
+        Store: {
+            /** @description False: the last good configuration runs. */
+            followed: boolean;
+            /** @description Why it is not followed. */
+            reason: string;
+            running_revision: number;
+            /** @description Its head, when a person has to decide. */
+            stored: components["schemas"]["StoreFound"] | null;
+            damaged: components["schemas"]["Damage"][];
+        };
+        StoreHead: {
+            revision: number;
+            digest: string;
         };
         AuditEntry: {
             id: number;
@@ -3160,7 +3282,7 @@ export interface operations {
                 /** @description Instead of a cursor, to jump. */
                 offset?: number;
                 sort?: "position" | "name" | "id" | "max_limit_upload" | "max_limit_download" | "rate_upload" | "rate_download" | "drops" | "-position" | "-name" | "-id" | "-max_limit_upload" | "-max_limit_download" | "-rate_upload" | "-rate_download" | "-drops";
-                /** @description Part of name, comment or id; an address finds the queues that cover it. */
+                /** @description Part of name, comment or id; an address finds the queues that cover it, a prefix also those inside it. */
                 q?: string;
                 /** @description An id, or `none` for roots. */
                 parent?: string;
@@ -4447,6 +4569,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description How long to wait for `complete`, in seconds; small candidates always are. */
+                wait_s?: number;
             };
             header?: never;
             path?: never;
@@ -5191,6 +5315,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Live"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_store: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Store"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    accept_store: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StoreHead"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Store"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    restore_store: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommitAnswer"];
                 };
             };
             default: components["responses"]["PROBLEM"];

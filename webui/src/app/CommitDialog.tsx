@@ -67,6 +67,7 @@ export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
             changes={diff.data.changes}
             total={diff.data.total}
             kernel={diff.data.kernel}
+            complete={diff.data.complete}
             findings={problem?.findings.length ? problem.findings : diff.data.findings}
             action={(change) => (
               <Button size="compact-xs" variant="subtle" onClick={() => unstage.mutate(change)}>

@@ -99,7 +99,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {hits.length === 0 ? <p className={classes.none}>{loading ? "Searching" : "Nothing matches. An address finds the queues whose target covers it."}</p> : null}
+      {hits.length === 0 ? <p className={classes.none}>{loading ? "Searching" : "Nothing matches. An address finds the queues whose target covers it, a prefix also those inside it."}</p> : null}
     </Modal>
   );
 }

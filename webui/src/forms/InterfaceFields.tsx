@@ -16,6 +16,16 @@ const SHAPERS = [
   { value: "police", label: "police: drops above the rate" },
   { value: "htb", label: "HTB: the classic tree" },
 ];
+const UNKNOWN = [
+  { value: "allow", label: "let through: unlimited, but for a queue on this interface" },
+  { value: "queue", label: "into the queue that has this interface as target; without one dropped" },
+  { value: "drop", label: "drop" },
+];
+const REVERSE_PATHS = [
+  { value: "off", label: "any" },
+  { value: "loose", label: "that there is a way to" },
+  { value: "strict", label: "whose way back is this interface" },
+];
 const FAST_PATHS = [
   { value: "auto", label: "auto: in XDP what need not wait, where that is possible" },
   { value: "off", label: "off: all packets through the stack" },
@@ -70,9 +80,17 @@ function PortFields({ values, set, messages, parents, vrfs }: FieldsProps) {
       <NativeSelect label="IPv4 address" data={ADDRESSING_MODES} value={values.addressing} error={messages["addressing"]} onChange={(event) => set({ addressing: event.currentTarget.value as InterfaceValues["addressing"] })} />
       <Textarea label={values.addressing === "dhcp" ? "Further addresses" : "Addresses"} description="With prefix length, one per line: 192.0.2.1/24" rows={3} styles={MONO} spellCheck={false} value={values.addresses} error={messages["addresses"]} onChange={(event) => set({ addresses: event.currentTarget.value })} />
       <TextInput label="MTU" description={values.isVlan ? "Empty: that of its parent." : "Empty: as the kernel has it."} inputMode="numeric" value={values.mtu} error={messages["mtu"]} onChange={(event) => set({ mtu: event.currentTarget.value })} />
-      <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit." inputMode="numeric" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
+      <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit: 0 for IP packets alone, 18 for the Ethernet frame (22 with a tag), 38 for all that it takes on the wire, with preamble and gap. Small packets are mostly overhead." inputMode="numeric" list="overheads" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
+      <datalist id="overheads">
+        <option value="0">IP packets alone</option>
+        <option value="18">Ethernet frame</option>
+        <option value="22">Ethernet frame with a VLAN tag</option>
+        <option value="38">Ethernet with preamble and gap</option>
+      </datalist>
       <NativeSelect label="Shaper" data={SHAPERS} value={values.shaper} error={messages["shaper"]} onChange={(event) => set({ shaper: event.currentTarget.value as InterfaceValues["shaper"] })} />
       <NativeSelect label="Fast path" data={FAST_PATHS} value={values.fastPath} error={messages["fast_path"]} onChange={(event) => set({ fastPath: event.currentTarget.value as InterfaceValues["fastPath"] })} />
+      <NativeSelect label="Addresses without a queue" description="What becomes of their packets when they would be forwarded." data={UNKNOWN} value={values.unknown} error={messages["unknown"]} onChange={(event) => set({ unknown: event.currentTarget.value as InterfaceValues["unknown"] })} />
+      <NativeSelect label="Forward sources" description="A check against forged addresses. Not strict where several routes are equal." data={REVERSE_PATHS} value={values.reversePath} error={messages["reverse_path"]} onChange={(event) => set({ reversePath: event.currentTarget.value as InterfaceValues["reversePath"] })} />
       <VrfSelect description="Routes and addresses of their own; traffic stays among the interfaces in it, and the router answers nothing there but ping." value={values.vrf} error={messages["vrf"]} vrfs={vrfs} onChange={(vrf) => set({ vrf })} />
       <TextInput label="Domain of addresses" description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24." inputMode="numeric" value={values.domain} error={messages["domain"]} onChange={(event) => set({ domain: event.currentTarget.value })} />
     </>

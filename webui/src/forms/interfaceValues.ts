@@ -15,6 +15,8 @@ export interface InterfaceValues {
   overhead: string;
   shaper: InterfaceInput["shaper"];
   fastPath: InterfaceInput["fast_path"];
+  unknown: InterfaceInput["unknown"];
+  reversePath: InterfaceInput["reverse_path"];
   domain: string;
   isVlan: boolean;
   parent: string;
@@ -28,12 +30,13 @@ export interface InterfaceValues {
   disabled: boolean;
 }
 
-export const NEW_VLAN: InterfaceValues = { name: "", role: "lan", addresses: "", addressing: "static", mtu: "", description: "", overhead: "0", shaper: "auto", fastPath: "auto", domain: "0", isVlan: true, parent: "", tag: "", protocol: "802.1Q", vrf: "", isVrf: false, table: "", disabled: false };
-export const NEW_VRF: InterfaceValues = { ...NEW_VLAN, role: "none", isVlan: false, isVrf: true };
+export const NEW_VLAN: InterfaceValues = { name: "", role: "lan", addresses: "", addressing: "static", mtu: "", description: "", overhead: "22", shaper: "auto", fastPath: "auto", unknown: "allow", reversePath: "off", domain: "0", isVlan: true, parent: "", tag: "", protocol: "802.1Q", vrf: "", isVrf: false, table: "", disabled: false };
+export const NEW_VRF: InterfaceValues = { ...NEW_VLAN, role: "none", overhead: "0", isVlan: false, isVrf: true };
 
 export const valuesOf = (item: Interface): InterfaceValues => ({
   name: item.id, role: item.role as InterfaceValues["role"], addresses: item.addresses.join("\n"), addressing: item.addressing as InterfaceValues["addressing"], mtu: item.mtu === null ? "" : String(item.mtu), description: item.description,
   overhead: String(item.overhead_bytes), shaper: item.shaper as InterfaceValues["shaper"], fastPath: item.fast_path as InterfaceValues["fastPath"], domain: String(item.domain),
+  unknown: item.unknown as InterfaceValues["unknown"], reversePath: item.reverse_path as InterfaceValues["reversePath"],
   isVlan: item.vlan !== null, parent: item.vlan?.parent ?? "", tag: item.vlan ? String(item.vlan.id) : "", protocol: (item.vlan?.protocol ?? "802.1Q") as Protocol,
   vrf: item.vrf ?? "", isVrf: item.vrf_table !== null, table: item.vrf_table ? String(item.vrf_table) : "", disabled: item.disabled,
 });
@@ -51,7 +54,7 @@ export function readInterface(values: InterfaceValues): { id: string; input: Int
   if (!/^\d{0,5}$/.test(values.table.trim()) || Number(values.table) > 65535) messages["vrf_table"] = "A number from 1 to 65535, or nothing.";
   const input: InterfaceInput = {
     role: values.role, addresses: splitTargets(values.addresses), addressing: values.addressing, mtu: values.mtu.trim() === "" ? null : Number(values.mtu), description: values.description,
-    overhead_bytes: Number(values.overhead), shaper: values.shaper, fast_path: values.fastPath, domain: Number(values.domain),
+    overhead_bytes: Number(values.overhead), shaper: values.shaper, fast_path: values.fastPath, unknown: values.unknown, reverse_path: values.reversePath, domain: Number(values.domain),
     vlan: values.isVlan ? { parent: values.parent, id: Number(values.tag), protocol: values.protocol } : null,
     vrf: values.vrf === "" ? null : values.vrf, vrf_table: values.isVrf ? Number(values.table) : null, disabled: values.disabled,
   };

@@ -51,7 +51,10 @@ const SHAPER_COLUMNS: readonly Column<Shaper>[] = [
 
 /** Reasons of the datapath (docs/datapath.md) in words. */
 const UNSHAPED: Record<string, string> = {
-  "no-class": "IP, but in no queue", "not-ip": "not IP (ARP, LLDP, PPP control)", short: "header cut off", "bad-header": "wrong version or header length", "deep-tags": "more than two VLAN tags", "stale-class": "its queue was removed at that moment",
+  "no-class": "IP, but in no queue", "not-ip": "not IP (ARP, LLDP, PPP control)", short: "header cut off", "bad-header": "wrong version or header length", "deep-tags": "more than eight VLAN tags: dropped", "stale-class": "its queue was removed at that moment", unreadable: "came in so that no customer could be told: dropped",
+};
+const REFUSED: Record<string, string> = {
+  "impossible-source": "a source that no host has", "wrong-way": "the way back to its source is not this interface", refused: "in no queue, and this interface forwards only what is",
 };
 const PASSED_UP: Record<string, string> = {
   unusual: "not plain unicast IP for this router", route: "for the router itself, no neighbour yet, or larger than the MTU", port: "leaves through a port without fast path", "no-flow": "in no established flow", waits: "its queue is at its limit", order: "behind a packet of its flow that waits",
@@ -68,7 +71,7 @@ interface Uncounted {
 function uncounted(ports: readonly InterfaceStats[]): Uncounted[] {
   const rows = (port: string, what: string, words: Record<string, string>, counts: Record<string, number>) =>
     Object.entries(counts).filter(([, packets]) => packets > 0).map(([reason, packets]) => ({ key: `${port} ${what} ${reason}`, port, what, why: words[reason] ?? reason, packets }));
-  return ports.flatMap((port) => [...rows(port.id, "left unshaped", UNSHAPED, port.unshaped_packets), ...rows(port.id, "left to the stack", PASSED_UP, port.passed_up_packets)]);
+  return ports.flatMap((port) => [...rows(port.id, "left unshaped", UNSHAPED, port.unshaped_packets), ...rows(port.id, "left to the stack", PASSED_UP, port.passed_up_packets), ...rows(port.id, "dropped", REFUSED, port.refused_packets)]);
 }
 
 const UNCOUNTED_COLUMNS: readonly Column<Uncounted>[] = [

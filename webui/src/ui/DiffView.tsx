@@ -73,11 +73,13 @@ interface DiffViewProps {
   total: number;
   kernel?: KernelEffect;
   findings?: readonly Finding[];
+  /** False while findings and the effect on the kernel are still being worked out. */
+  complete?: boolean;
   /** A button for each change, such as "take it back". */
   action?: (change: Change) => ReactNode;
 }
 
-export function DiffView({ changes, total, kernel, findings = [], action }: DiffViewProps) {
+export function DiffView({ changes, total, kernel, findings = [], complete = true, action }: DiffViewProps) {
   if (total === 0) return <p className="dim">There is no difference.</p>;
   return (
     <div className="stack">
@@ -100,7 +102,8 @@ export function DiffView({ changes, total, kernel, findings = [], action }: Diff
         })}
       </ul>
       {total > changes.length ? <p className="dim">and {plural(total - changes.length, "more change")} of the same commit</p> : null}
-      {kernel ? <KernelText kernel={kernel} /> : null}
+      {complete ? null : <p className="dim" role="status">Checking these changes and their effect on the kernel…</p>}
+      {kernel && complete ? <KernelText kernel={kernel} /> : null}
     </div>
   );
 }

@@ -9,7 +9,7 @@ const NO_TOTAL: Record<string, unknown> = { max_limit_bps: 0, limit_at_bps: 0, b
 /** What an object has when nobody says anything (docs/reference/model.md); an added object is shown without it. */
 const DEFAULTS: Record<string, unknown> = {
   max_limit_bps: both(0), limit_at_bps: both(0), burst_limit_bps: both(0), burst_threshold_bps: both(0), burst_time_ms: both(0), priority: both(8), queue_type: both("default-small"), bucket_size_ms: both(100),
-  total: NO_TOTAL, disabled: false, blackhole: false, distance: 1, overhead_bytes: 0, domain: 0, shaper: "auto", role: "none", addressing: "static", fast_path: "auto",
+  total: NO_TOTAL, disabled: false, blackhole: false, distance: 1, overhead_bytes: 0, domain: 0, shaper: "auto", role: "none", addressing: "static", fast_path: "auto", unknown: "allow", reverse_path: "off",
 };
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -110,7 +110,7 @@ function changes(state: MockState): HttpHandler[] {
     http.get(`${API}/candidate/diff`, ({ request }) => {
       const all = stagedChanges(state);
       const limit = Number(new URL(request.url).searchParams.get("limit") ?? 100);
-      return HttpResponse.json({ base_revision: head(state), head_revision: head(state), total: all.length, counts: counts(all), changes: all.slice(0, limit), next_cursor: null, kernel: kernel(all), findings: [] });
+      return HttpResponse.json({ base_revision: head(state), head_revision: head(state), total: all.length, counts: counts(all), changes: all.slice(0, limit), next_cursor: null, complete: true, kernel: kernel(all), findings: [] });
     }),
     http.post(`${API}/candidate/commit`, async ({ request }) => {
       const body = (await request.json()) as { message: string; confirm_within_s: number | null };

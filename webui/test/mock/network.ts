@@ -8,7 +8,7 @@ const API = "*/api/v1";
 const page = (items: unknown[]) => HttpResponse.json({ items, next_cursor: null, total: items.length });
 
 const port = (id: string, role: string, address: string): Interface => ({
-  id, configured: true, role, addresses: [address], addressing: "static", mtu: null, description: role === "lan" ? "customers" : "provider", overhead_bytes: 0, shaper: "auto", fast_path: "auto", domain: 0, vlan: null, vrf: null, vrf_table: null, disabled: false, etag: "r1", warnings: [],
+  id, configured: true, role, addresses: [address], addressing: "static", mtu: null, description: role === "lan" ? "customers" : "provider", overhead_bytes: 0, shaper: "auto", fast_path: "auto", unknown: "allow", reverse_path: "off", domain: 0, vlan: null, vrf: null, vrf_table: null, disabled: false, etag: "r1", warnings: [],
   state: { index: 2, kind: "veth", vlan: null, vrf: null, vrf_table: null, mac: "02:00:00:00:00:01", mtu: 1500, up: true, speed_bps: 1e10, addresses: [address], lease: null, qdisc: "noqueue", shaper: "police", shaper_reason: "this kernel has no fq", hook: "tcx", fast_path: "on", fast_path_reason: "XDP forwards what conforms" },
 });
 const byDhcp = (item: Interface): Interface => ({

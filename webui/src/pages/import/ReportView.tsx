@@ -32,7 +32,8 @@ export function ReportView({ report }: { report: ImportReport }) {
   const setQuery = useDebouncedCallback((q: string) => void navigate({ search: (before) => ({ ...before, q: q || undefined }), replace: true }), 200);
   const nothing = report.counts.added + report.counts.changed + report.counts.removed === 0;
   const errors = report.findings.filter((finding) => finding.severity === "error");
-  const others = report.findings.filter((finding) => finding.severity !== "error");
+  const ofFiles = report.findings.filter((finding) => finding.kind === "file");
+  const others = report.findings.filter((finding) => finding.severity !== "error" && finding.kind !== "file");
   return (
     <>
       <div className={classes.summary}>
@@ -44,6 +45,7 @@ export function ReportView({ report }: { report: ImportReport }) {
           Commit this import
         </Button>
       </div>
+      {ofFiles.length > 0 ? <Findings findings={ofFiles} /> : null}
       {errors.length > 0 ? <Findings findings={errors} /> : null}
       {others.length > 0 ? (
         <details className={classes.others}>

@@ -7,6 +7,7 @@ import { interfaceHistoryQuery, interfacesQuery } from "@/api/queries";
 import type { InterfaceHistory, InterfaceStats } from "@/api/types";
 import { Arrow, Section, Tag } from "@/ui/blocks";
 import type { GraphData } from "@/ui/Graph";
+import { countText } from "@/ui/format";
 import { longRate } from "@/ui/rates";
 import classes from "./Overview.module.css";
 
@@ -81,6 +82,14 @@ const Rates = ({ upload, download }: { upload: number; download: number }) => (
   </>
 );
 
+/** What was forwarded here and is in no queue; nothing while there was none. */
+function Unknown({ port, role }: { port: InterfaceStats; role: string }) {
+  const { rx_packets, tx_packets, rx_bps, tx_bps } = port.unknown;
+  if (rx_packets + tx_packets === 0) return null;
+  const [upload, download] = role === "lan" ? [rx_bps, tx_bps] : [tx_bps, rx_bps];
+  return <span className="dim" title={`${countText(rx_packets)} packets received and ${countText(tx_packets)} sent since the interface is shaped`}> in no queue: <Rates upload={upload} download={download} /></span>;
+}
+
 export function InterfaceSection() {
   const configured = useQuery(interfacesQuery).data?.items;
   const roles = useMemo(() => new Map((configured ?? []).map((item) => [item.id, item])), [configured]);
@@ -104,6 +113,7 @@ export function InterfaceSection() {
               </span>
               <span className="num" data-live>
                 <Rates upload={data.upload.at(-1) ?? 0} download={data.download.at(-1) ?? 0} />
+                <Unknown port={last} role={role} />
               </span>
             </div>
             <PortGraph id={id} role={role} data={raw} />

@@ -17,11 +17,13 @@ const COLUMNS: readonly Column<Shaper>[] = [
   { id: "fast", title: "Fast path", render: (item) => <span>{item.fast_path ? <Tag tone="ok">✓ on</Tag> : <Tag>off</Tag>} {item.fast_path_reason ? <span className="dim">{item.fast_path_reason}</span> : null}</span> },
 ];
 
-/** Why the queue takes no packets now, as the compiler says. */
+/** Why the queue takes no packets now, and who does meanwhile, as the compiler says. */
 export function InactiveNote({ queue }: { queue: Queue }) {
   const compiled = useQuery(explainQuery(queue.id)).data?.compiled;
   const because = compiled?.["inactive_because"];
-  return typeof because === "string" ? <Note severity="warning">Takes no packets now: {sentence(because)}</Note> : null;
+  const meanwhile = compiled?.["meanwhile"];
+  if (typeof because !== "string") return null;
+  return <Note severity="warning">Takes no packets now: {sentence(because)}{typeof meanwhile === "string" ? <> Meanwhile {sentence(meanwhile)}</> : null}</Note>;
 }
 
 /** Where and by what the queue's limit is kept, and what of it is kept under a condition or not at all. */

@@ -13,7 +13,7 @@ import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
 import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Empty, Note, Skeleton } from "@/ui/blocks";
-import { plural } from "@/ui/format";
+import { countText, plural } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { BulkDrawer } from "./BulkDrawer";
 import { copyNow } from "./copy";
@@ -25,20 +25,27 @@ import { unfoldedIn, useUnfolding } from "./unfolded";
 
 const MOST_SELECTED = 10_000;
 
-/** Every queue that matches, for "select all"; page by page, up to what one edit may stage. */
-async function fetchMatching(filter: QueueFilter): Promise<Queue[]> {
-  const found: Queue[] = [];
-  while (found.length < MOST_SELECTED) {
-    const page = await need(api.GET("/api/v1/queues", { params: { query: { ...filter, offset: found.length, limit: 1000 } } }));
-    found.push(...page.items);
-    if (page.items.length === 0 || found.length >= page.total) break;
+/** Every queue that matches, for "select all"; page by page, up to what one edit may stage. `total`: how many match. */
+async function fetchMatching(filter: QueueFilter): Promise<{ queues: Queue[]; total: number }> {
+  const queues: Queue[] = [];
+  let total = 0;
+  while (queues.length < MOST_SELECTED) {
+    const page = await need(api.GET("/api/v1/queues", { params: { query: { ...filter, offset: queues.length, limit: 1000 } } }));
+    queues.push(...page.items);
+    total = page.total;
+    if (page.items.length === 0 || queues.length >= total) break;
   }
-  return found;
+  return { queues, total };
 }
 
-function useSelection(filter: QueueFilter, count: number): Selection & { clear: () => void } {
+function useSelection(filter: QueueFilter, count: number): Selection & { clear: () => void; matching: number | null } {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Queue>>(new Map());
-  const clear = useCallback(() => setChosen(new Map()), []);
+  // How many matched when "select all" could not take them all.
+  const [matching, setMatching] = useState<number | null>(null);
+  const clear = useCallback(() => {
+    setChosen(new Map());
+    setMatching(null);
+  }, []);
   const toggle = useCallback((queue: Queue) => {
     setChosen((before) => {
       const next = new Map(before);
@@ -47,15 +54,18 @@ function useSelection(filter: QueueFilter, count: number): Selection & { clear: 
     });
   }, []);
   const has = useCallback((id: string) => chosen.has(id), [chosen]);
-  const all = chosen.size > 0 && chosen.size >= Math.min(count, MOST_SELECTED);
+  const all = chosen.size > 0 && chosen.size >= count;
   const toggleAll = () => {
     if (chosen.size > 0) { clear(); return; }
     fetchMatching(filter).then(
-      (queues) => setChosen(new Map(queues.map((queue) => [queue.id, queue]))),
+      ({ queues, total }) => {
+        setChosen(new Map(queues.map((queue) => [queue.id, queue])));
+        setMatching(total > queues.length ? total : null);
+      },
       (error: unknown) => say("error", asProblem(error).message),
     );
   };
-  return { count: chosen.size, has, toggle, toggleAll, all, clear, queues: useMemo(() => [...chosen.values()], [chosen]) };
+  return { count: chosen.size, has, toggle, toggleAll, all, clear, matching, queues: useMemo(() => [...chosen.values()], [chosen]) };
 }
 
 export default function QueuesPage() {
@@ -86,7 +96,11 @@ export default function QueuesPage() {
         <Toolbar search={search} onSearch={onSearch} cards={cards} may={may} status={<Status rows={rows} search={search} hold={hold} tree={tree} />} />
         {selection.queues.length > 0 ? (
           <div className={classes.bulk} role="status">
-            <strong>{plural(selection.queues.length, "queue")} selected</strong>
+            <strong>
+              {plural(selection.queues.length, "queue")} selected
+              {selection.matching === null ? null : ` of ${countText(selection.matching)} that match`}
+            </strong>
+            {selection.matching === null ? null : <span>One edit takes no more. Narrow the search to reach the others.</span>}
             {may ? <Button onClick={() => onSearch({ edit: "selected" })}>Edit all</Button> : null}
             <Button onClick={copyNow}>Copy</Button>
             <Button variant="subtle" onClick={selection.clear}>
@@ -120,7 +134,7 @@ function Body({ rows, filtered, onClear, children }: { rows: Rows; filtered: boo
   if (filtered) {
     return (
       <Empty title="No queue matches">
-        <p className="dim">The search looks at name, comment and id; an address finds the queues whose target covers it.</p>
+        <p className="dim">The search looks at name, comment and id; an address finds the queues whose target covers it, a prefix also those inside it.</p>
         <Button onClick={onClear}>Show all queues</Button>
       </Empty>
     );
