@@ -11,10 +11,11 @@ VARIANT ?= vm
 LAB ?= namespaces
 $(if $(filter-out namespaces vm,$(LAB)),$(error LAB=$(LAB): choose namespaces or vm))
 PYTHON := build/venv/bin/python
+NPM := PATH="$(CURDIR)/build/venv/bin:$$PATH" npm
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
 
-.PHONY: help deps datapath webui run vm lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel image image-life image-start image-check
+.PHONY: help deps datapath webui run vm lab lab-down dev lint format test test-quick bench openapi screenshots lock clean kernel test-kernel test-newcomer test-all image image-life image-start image-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -29,12 +30,12 @@ lab-down: ## Remove the lab, whoever started it
 	@$(PYTHON) -m lab down
 
 dev: lab ## A lab, and the web interface with hot reload in front of it on port 5173; Ctrl-C removes both
-	@trap 'cd .. && $(PYTHON) -m lab down' EXIT && cd webui && WEIR_URL=http://127.0.0.1:$(PORT) npm run --silent dev
+	@trap 'cd .. && $(PYTHON) -m lab down' EXIT && cd webui && WEIR_URL=http://127.0.0.1:$(PORT) $(NPM) run --silent dev
 
 vm: build vm-image ## Boot the newest image of build/images, or without one the lab on the product's kernel, in a virtual machine (PORT=8080)
 	@exec $(PYTHON) -m lab vm --port $(PORT)
 
-deps: $(STAMPS)/debian $(STAMPS)/venv $(STAMPS)/npm ## Install what is missing: Debian packages, build/venv, npm packages
+deps: $(STAMPS)/debian $(STAMPS)/venv $(STAMPS)/npm ## Install what is missing: Debian packages, build/venv with Node.js, npm packages
 
 .PHONY: build
 build: deps datapath webui
@@ -62,7 +63,7 @@ bench: build vm-image ## Measure every figure of docs/benchmarks.md; names the r
 
 openapi: deps ## Write docs/api/openapi.json and the types that the web interface takes from it
 	@$(PYTHON) -m weir.http.openapi docs/api/openapi.json
-	@cd webui && npm run --silent generate
+	@cd webui && $(NPM) run --silent generate
 
 screenshots: build ## Every page, light and dark, wide and narrow, few and many queues, to build/screenshots
 	@$(PYTHON) -m lab screenshots --port $(PORT)
@@ -70,8 +71,14 @@ screenshots: build ## Every page, light and dark, wide and narrow, few and many 
 kernel: $(STAMPS)/debian $(STAMPS)/kernel ## Build the product kernel from Debian's packaged source (VARIANT=vm, or appliance: an hour)
 	@board/kernel/kernel build $(VARIANT)
 
-test-kernel: build vm-image kernel ## Build and check the product kernel: its patches and defaults, and on it tests/vm and the disk's slots and updates
+test-kernel: build vm-image kernel ## Build and check the product kernel: its patches and defaults, and on it long tests of tests/vm and the disk's slots and updates
 	@$(PYTHON) -m tests.run kernel
+
+test-newcomer: build $(STAMPS)/newcomer ## `make run` as committed, on bare trees of Debian 12 and 13 below /root, to a sign-in
+	@$(PYTHON) -m tests.run newcomer
+
+test-all: build vm-image $(STAMPS)/kernel $(STAMPS)/newcomer ## test, test-kernel and test-newcomer in one schedule, as CI does
+	@$(PYTHON) -m tests.run all kernel newcomer
 
 image: webui $(STAMPS)/image ## Build the appliance's image (BUILDROOT_DIR= and BR2_DL_DIR= for local copies)
 	@board/image/build appliance
@@ -96,10 +103,15 @@ clean: ## Remove everything that was built (the lab first)
 vm-image: $(STAMPS)/debian
 	@lab/setup/vm.sh
 
-$(STAMPS)/debian: lab/setup/packages.txt lab/setup/debian.sh lab/setup/node.sh
-	@mkdir -p $(STAMPS)
+# What a stamp was made from is a file that changes only with it: versions and sums, not times.
+.PHONY: FORCE
+FORCE:
+
+$(STAMPS)/from/%: FORCE
+	@lab/setup/made_from.sh $* $@
+
+$(STAMPS)/debian: $(STAMPS)/from/debian
 	@lab/setup/debian.sh
-	@lab/setup/node.sh
 	@touch $@
 
 $(STAMPS)/kernel: $(STAMPS)/debian board/kernel/packages.txt
@@ -110,16 +122,22 @@ $(STAMPS)/image: $(STAMPS)/debian board/image/packages.txt
 	@lab/setup/debian.sh board/image/packages.txt
 	@touch $@
 
-$(STAMPS)/venv: $(STAMPS)/debian api/requirements-dev.lock api/pyproject.toml lab/setup/venv.sh
+$(STAMPS)/newcomer: $(STAMPS)/debian tests/newcomer/packages.txt
+	@lab/setup/debian.sh tests/newcomer/packages.txt
+	@touch $@
+
+$(STAMPS)/from/venv: $(STAMPS)/debian
+$(STAMPS)/venv: $(STAMPS)/from/venv
 	@lab/setup/venv.sh
 	@touch $@
 
-$(STAMPS)/npm: $(STAMPS)/debian webui/package-lock.json
+$(STAMPS)/from/npm: $(STAMPS)/venv
+$(STAMPS)/npm: $(STAMPS)/from/npm
 	@echo "installing npm packages of webui/package-lock.json"
-	@cd webui && npm ci --no-audit --no-fund --loglevel=error
+	@cd webui && $(NPM) ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 build/webui/index.html: $(STAMPS)/npm $(WEBUI_SOURCES)
 	@echo "building the web interface"
-	@cd webui && npm run --silent build
+	@cd webui && $(NPM) run --silent build
 	@touch $@

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 
 from bench.rows import Row
-from lab import netns, plan
+from lab import netns, node, plan
 
 
 def run() -> list[Row]:
     webui = plan.ROOT / "webui"
-    printed = netns.run(["npm", "run", "--silent", "--prefix", str(webui), "measure"])
+    printed = netns.run(
+        ["npm", "run", "--silent", "--prefix", str(webui), "measure"], environment=node.environment()
+    )
     found = json.loads(printed.strip().splitlines()[-1])
     return [
         Row.of(

@@ -79,6 +79,7 @@ class Trees:
             self.tree(port.network, leaves, leaf_bps=leaf_bps, length=length)
             for device in (port.ingress, port.egress):
                 self.datapath.attach(device, SHAPED | Role.FAST, "edt")
+            self.datapath.refuse_sources([])  # none of the packets claims to be the router
 
         return prepare
 

@@ -14,6 +14,7 @@ import ctypes
 import os
 import stat
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
@@ -34,15 +35,33 @@ def closed_ancestor(folder: Path) -> Path | None:
 
 def expose(folders: list[Path]) -> None:
     """Make the folders reachable in a new mount namespace, hiding everything else beside them."""
-    _check(_libc.unshare(CLONE_NEWNS), "unshare")
-    _mount("none", "/", None, MS_REC | MS_PRIVATE)
-    behind: dict[Path, list[Path]] = {}
+    own_mounts()
+    behind: dict[Path, dict[Path, Path]] = {}
     for folder in folders:
         closed = closed_ancestor(folder)
         if closed is not None:
-            behind.setdefault(closed, []).append(folder)
+            behind.setdefault(closed, {})[folder] = folder
     for closed, wanted in behind.items():
-        _hide_all_but(closed, wanted)
+        cover(closed, wanted)
+
+
+def own_mounts() -> None:
+    """From here on, what this process mounts is seen by it and its children alone."""
+    _check(_libc.unshare(CLONE_NEWNS), "unshare")
+    _mount("none", "/", None, MS_REC | MS_PRIVATE)
+
+
+def cover(closed: Path, wanted: Mapping[Path, Path]) -> None:
+    """Put an empty folder over the closed one and, at each wanted place in it, the folder named for it."""
+    held = {place: os.open(folder, os.O_PATH | os.O_DIRECTORY) for place, folder in wanted.items()}
+    _mount("tmpfs", str(closed), "tmpfs", 0, "mode=755,size=1m")
+    umask = os.umask(0o022)
+    for place, descriptor in held.items():
+        place.mkdir(parents=True, exist_ok=True)
+        _mount(f"/proc/self/fd/{descriptor}", str(place), None, MS_BIND | MS_REC)
+        os.close(descriptor)
+    os.umask(umask)
+    _mount("none", str(closed), None, MS_REMOUNT | MS_RDONLY)
 
 
 def drop_privilege(uid: int) -> None:
@@ -53,17 +72,6 @@ def drop_privilege(uid: int) -> None:
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
-
-
-def _hide_all_but(closed: Path, wanted: list[Path]) -> None:
-    """Hold the wanted folders by descriptor, cover the closed one, and bind them back to their places."""
-    held = [(folder, os.open(folder, os.O_PATH | os.O_DIRECTORY)) for folder in wanted]
-    _mount("tmpfs", str(closed), "tmpfs", 0, "mode=755,size=1m")
-    for folder, descriptor in held:
-        folder.mkdir(parents=True, exist_ok=True)
-        _mount(f"/proc/self/fd/{descriptor}", str(folder), None, MS_BIND | MS_REC)
-        os.close(descriptor)
-    _mount("none", str(closed), None, MS_REMOUNT | MS_RDONLY)
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:

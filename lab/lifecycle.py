@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lab import plan, process, router, seed, sweep, topology
+from lab import frr, plan, process, router, seed, sweep, topology
 from lab.netns import LabError
 
 RESTART_AFTER_S = 0.5
@@ -81,7 +81,6 @@ class Lab:
             sweep.sweep()
         if not router.port_is_free(self.options.address, self.options.port):
             raise LabError(f"port {self.options.port} is taken; choose another one with PORT=")
-        lock.set_inheritable(True)
         self._sweeper = subprocess.Popen(
             [sys.executable, "-m", "lab.sweep", "--when-stdin-closes"],
             stdin=subprocess.PIPE,
@@ -97,8 +96,8 @@ class Lab:
         topology.build()
         router.prepare_folders()
         self._tell("starting FRR")
-        for child in router.start_frr():
-            self._services[child.name] = (child, _never)
+        for daemon in frr.daemons():
+            router.wait_for_frr(daemon, self._serve(f"frr-{daemon}", partial(router.start_frr, daemon)))
         self._tell("making the database and its first accounts")
         password, token = router.create_accounts()
         self._tell("starting the agent and the API")
@@ -127,7 +126,7 @@ class Lab:
         ended_at_s: dict[str, float] = {}
         while not until():
             for name, (child, start) in self._services.items():
-                if child.popen.poll() is None or start is _never or (HOLD / name).exists():
+                if child.popen.poll() is None or (HOLD / name).exists():
                     continue
                 now_s = time.monotonic()
                 if now_s - ended_at_s.setdefault(name, now_s) >= RESTART_AFTER_S:
@@ -167,10 +166,6 @@ def take_down(within_s: float = 30.0) -> bool:
 
 def _start_traffic(side: str) -> process.Child:
     return process.start(f"traffic-{side}", [sys.executable, "-m", "lab.traffic", side])
-
-
-def _never() -> process.Child:
-    raise LabError("this service is not started again")
 
 
 def _pid_file_of_lab() -> Path:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,10 +19,14 @@ class LabError(Exception):
     """Why the lab cannot do something, as one sentence for the person who started it."""
 
 
-def run(command: Sequence[str], *, stdin: str | None = None) -> str:
+def run(
+    command: Sequence[str], *, stdin: str | None = None, environment: Mapping[str, str] | None = None
+) -> str:
     """Run a command and return what it printed; raises LabError with its own words when it fails."""
     try:
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, input=stdin, env=environment, capture_output=True, text=True, check=False
+        )
     except FileNotFoundError as error:
         raise LabError(f"the command {command[0]} is missing; `make deps` installs it") from error
     if done.returncode != 0:

@@ -10,14 +10,11 @@ import socket
 import sys
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
-from lab import confine, netns, plan, process
+from lab import confine, frr, netns, plan, process
 from lab.netns import LabError
-
-FRR_PROGRAMS = Path("/usr/lib/frr")
-FRR_DAEMONS = ("zebra", "mgmtd", "staticd")
-"""mgmtd exists since FRR 9 and is skipped where it is missing."""
 
 AGENT_SOCKET = plan.RUN / "agent.sock"
 PIN_MOUNT = plan.RUN / "bpf"
@@ -49,27 +46,15 @@ def remove_folders() -> None:
         netns.run(["rm", "-rf", "--one-file-system", str(plan.RUN)])
 
 
-def start_frr() -> list[process.Child]:
-    """zebra and staticd with a run folder of their own, so that the host's FRR, if any, is not met."""
+def start_frr(daemon: str) -> process.Child:
+    """One daemon, on its way up."""
     FRR_RUN.mkdir(exist_ok=True)
-    netns.run(["chown", "frr:frr", str(FRR_RUN)])
-    started = []
-    for daemon in FRR_DAEMONS:
-        program = FRR_PROGRAMS / daemon
-        if not program.exists():
-            continue
-        configuration = FRR_RUN / f"{daemon}.conf"
-        configuration.touch()
-        command = [
-            str(program),
-            *("--vty_socket", str(FRR_RUN), "-z", str(FRR_RUN / "zserv.api")),
-            *("-i", str(FRR_RUN / f"{daemon}.pid"), "-f", str(configuration), "--log", "stdout", "-P", "0"),
-        ]
-        child = process.start(f"frr-{daemon}", command, prepare=netns.entering(plan.ROUTER))
-        socket_file = FRR_RUN / f"{daemon}.vty"
-        process.wait_for(f"FRR's {daemon}", socket_file.exists, [child])
-        started.append(child)
-    return started
+    prepare = partial(frr.place, plan.ROUTER, FRR_RUN)
+    return process.start(f"frr-{daemon}", frr.command(daemon, FRR_RUN), prepare=prepare)
+
+
+def wait_for_frr(daemon: str, child: process.Child) -> None:
+    process.wait_for(f"FRR's {daemon}", frr.vty_socket(daemon, FRR_RUN).exists, [child])
 
 
 def start_agent() -> process.Child:
@@ -133,7 +118,7 @@ def port_is_free(address: str, port: int) -> bool:
 def must_have_programs() -> None:
     """Raise LabError naming the first program or build result that is missing."""
     needed = (
-        (FRR_PROGRAMS / "zebra", "FRR is missing: `make deps` installs it"),
+        (frr.PROGRAMS / "zebra", "FRR is missing: `make deps` installs it"),
         (Path("/usr/sbin/nft"), "nftables is missing: `make deps` installs it"),
         (LIBRARY, "the datapath is not built: `make datapath` builds it"),
         (WEBUI / "index.html", "the web interface is not built: `make webui` builds it"),

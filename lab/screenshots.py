@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 
-from lab import lifecycle, plan, process, seed
+from lab import lifecycle, node, plan, process, seed
 from lab.netns import LabError
 
 MANY = 10_000
@@ -36,14 +36,13 @@ def take(access: lifecycle.Access) -> None:
 
 
 def _pictures(access: lifecycle.Access, size: str, password: str) -> None:
-    environment = {
-        **os.environ,
-        "WEIR_URL": access.url,
-        "WEIR_ADMIN_USER": access.username,
-        "WEIR_ADMIN_PASSWORD": password,
-        "WEIR_API_PID": str(process.remembered("api") or ""),
-        "SIZE": size,
-    }
+    environment = node.environment(
+        WEIR_URL=access.url,
+        WEIR_ADMIN_USER=access.username,
+        WEIR_ADMIN_PASSWORD=password,
+        WEIR_API_PID=str(process.remembered("api") or ""),
+        SIZE=size,
+    )
     done = subprocess.run(
         ["npm", "run", "--silent", "screenshots"], cwd=plan.ROOT / "webui", env=environment, check=False
     )

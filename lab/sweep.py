@@ -9,30 +9,49 @@ by Ctrl-C, by an error or by kill -9, the pipe closes and the sweeper does the c
 
 from __future__ import annotations
 
+import fcntl
+import os
 import signal
-import socket
 import sys
 import time
 
 from lab import plan, process, router, topology
 from lab.netns import LabError
 
-LOCK_NAME = "\0weir-lab"
-"""A Unix socket name without a file: held by the lab and its sweeper, free as soon as both are gone."""
+
+class Lock:
+    """The right to make or remove a lab: held by the lab and its sweeper, free as soon as both are gone.
+
+    It lies on /run itself, where the names of namespaces and the run folder are: a lab with a /run of its own
+    meets no other, and nothing is left of it.
+    """
+
+    def __init__(self) -> None:
+        """Raises BlockingIOError while another process holds it."""
+        self._descriptor = os.open(plan.RUN.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def close(self) -> None:
+        """Free it, unless a process that was started with it is still there."""
+        os.close(self._descriptor)
 
 
-def take_lock() -> socket.socket | None:
-    """The right to make or remove a lab on this machine; None while another process holds it."""
-    lock = socket.socket(socket.AF_UNIX)
+def take_lock() -> Lock | None:
+    """None while another process holds it."""
     try:
-        lock.bind(LOCK_NAME)
-    except OSError:
-        lock.close()
+        return Lock()
+    except BlockingIOError:
         return None
-    return lock
 
 
-def wait_for_lock(within_s: float) -> socket.socket:
+def wait_for_lock(within_s: float) -> Lock:
     deadline = time.monotonic() + within_s
     while (lock := take_lock()) is None:
         if time.monotonic() > deadline:

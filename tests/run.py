@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the checks of this repository: `python -m tests.run all`, or groups of them (lint, unit, lab, vm, e2e).
 
-The group `kernel` is apart from `all`: it needs the product's kernel, which takes a quarter of an hour to
+Two groups are apart from `all`. `kernel` needs the product's kernel, which takes 21 minutes of a processor to
 build. What is about the image belongs to it: the disk's slots, updates and data partition; and those long
-tests that need the virtual machine (marked `on_ours`) for which `make test` has no time.
+tests that need the virtual machine (marked `on_ours`) for which `make test` has no time. `newcomer` installs
+Debian twice.
 
 Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
 with the closing lines of the runners. Checks that only compute or count instructions run side by side; those
@@ -13,7 +14,6 @@ that measure traffic run alone.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -22,6 +22,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab import node
+
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 BIN = ROOT / "build" / "venv" / "bin"
@@ -29,9 +31,11 @@ PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "--durations=8", "-p", "no:ca
 ON_OURS = ["--kernel", "build/kernel/vm/bzImage"]
 COUNTING = ["--count-instructions"]
 """What else runs does not change what is measured so."""
+KERNEL = "the product's kernel"
 GUEST_S, TO_END_S = 900, 60
 CONTRACT = "tests/http/test_contract.py"
-ALONE = {"lab", "lifecycle", "vm", "flood", "latency", "instructions", "disks", "e2e", "kernel"}
+GROUPS = ["lint", "unit", "lab", "vm", "e2e"]
+ALONE = {"lab", "lifecycle", "vm", "flood", "latency", "instructions", "disks", "e2e", "kernel", "newcomer"}
 """Areas of tests that measure, or that need a lab of their own."""
 
 CLOSING_LINE = re.compile(
@@ -58,6 +62,8 @@ class Check:
     folder: Path = ROOT
     processors: int = 1
     lab: bool = False
+    needs: str = ""
+    """The name of a check that has to have passed, if it is among those that run."""
     limit_s: float = 600.0
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -125,7 +131,8 @@ def lint_checks() -> list[Check]:
 CALLED_BY_OTHERS = "trace,traceback,error_status_code,error_headers,field_name,frame,signum"
 """Arguments that a library's protocol prescribes and we do not need."""
 CODESPELL_SKIP = (
-    "./build,./.git,*/node_modules/*,*.lock,*/package-lock.json,*.svg,*.json,*.rsc,./LICENSE,*/.*_cache/*"
+    "./build,./.git,*/node_modules/*,*.lock,*/package-lock.json,*.svg,*.json,*.rsc,./LICENSE,*/.*_cache/*,"
+    "*/common-passwords.txt"
 )
 CLANG_FORMAT = (
     "git ls-files -z 'datapath/*.c' 'datapath/*.h' 'bench/*.c' | xargs -0 -r clang-format --dry-run --Werror"
@@ -156,21 +163,21 @@ def in_vm(
 ) -> Check:
     """Tests in a virtual machine, which is ended before the check is."""
     command = ["lab/vm/run", "--timeout", str(guest_s), *options, *PYTEST, *asked]
-    return Check(name, group, command, processors=processors, limit_s=guest_s + TO_END_S)
+    needs = KERNEL if "--kernel" in options else ""
+    return Check(name, group, command, processors=processors, needs=needs, limit_s=guest_s + TO_END_S)
 
 
 def vm_checks() -> list[Check]:
     return [
         in_vm("vm", "vm", [], ["-m", "not on_ours", "tests/vm"], processors=PROCESSORS),
-        Check("kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, limit_s=1200),
-        in_vm("disks", "kernel", ON_OURS, ["tests/disks"], guest_s=1200),
-        in_vm("flood", "kernel", [*COUNTING, *ON_OURS], ["tests/flood"]),
-        in_vm("order", "kernel", [*COUNTING, *ON_OURS], ["-m", "counted", "tests/vm"]),
+        Check(
+            "kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, needs=KERNEL, limit_s=1200
+        ),
         in_vm(
             "vm on the product's kernel",
             "kernel",
             ON_OURS,
-            ["-m", "not counted", "tests/vm"],
+            ["-m", "on_ours and not counted", "tests/vm"],
             processors=PROCESSORS,
             guest_s=1200,
         ),
@@ -180,15 +187,46 @@ def vm_checks() -> list[Check]:
             [*PYTEST, "-m", "on_ours", "tests/lifecycle"],
             processors=PROCESSORS,
             lab=True,
+            needs=KERNEL,
             limit_s=600,
         ),
+    ]
+
+
+def kernel_build() -> Check:
+    """One compiler at a time, beside what needs the other processor."""
+    command = ["board/kernel/kernel", "build", "vm"]
+    return Check(KERNEL, "kernel", command, limit_s=3000, environment={"JOBS": "1"})
+
+
+def side_by_side_on_ours() -> list[Check]:
+    """What takes one processor and needs the product's kernel."""
+    return [
+        in_vm("disks", "kernel", ON_OURS, ["tests/disks"], guest_s=1200),
+        in_vm("order", "kernel", [*COUNTING, *ON_OURS], ["-m", "counted", "tests/vm"], guest_s=1500),
+        in_vm("flood", "kernel", [*COUNTING, *ON_OURS], ["tests/flood"]),
+    ]
+
+
+def newcomer_checks() -> list[Check]:
+    """Each has a /run of its own, and so its own lab beside this machine's."""
+    tests = "tests/newcomer/test_first_minutes.py"
+    named = {"newcomer on Debian 12": "bookworm or killed", "newcomer on Debian 13": "trixie"}
+    limit_s = 1200.0
+    patient = [*PYTEST, "-o", f"faulthandler_timeout={limit_s}"]
+    return [
+        Check(name, "newcomer", [*patient, "-k", words, tests], limit_s=limit_s)
+        for name, words in named.items()
     ]
 
 
 def checks(groups: list[str]) -> list[Check]:
     every = [
         # The long ones first, and those that run alone last.
+        kernel_build(),
+        *side_by_side_on_ours(),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], lab=True, limit_s=900),
+        *newcomer_checks(),
         in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
         Check("lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], lab=True, limit_s=600),
         *lint_checks(),
@@ -202,9 +240,9 @@ def checks(groups: list[str]) -> list[Check]:
 def run(check: Check) -> Outcome:
     """Run one check to its end; its words go to its log."""
     LOGS.mkdir(parents=True, exist_ok=True)
-    log = LOGS / f"{check.name.replace(' ', '-')}.log"
+    log = log_of(check)
     begun_s = time.monotonic()
-    environment = {**os.environ, "NO_COLOR": "1", **check.environment}
+    environment = node.environment(NO_COLOR="1", **check.environment)
     environment.pop("FORCE_COLOR", None)
     with log.open("wb") as output:
         try:
@@ -233,13 +271,24 @@ def run(check: Check) -> Outcome:
     return outcome
 
 
+def refused(check: Check) -> Outcome:
+    """What the check needs is not there, and an older one that may be there would prove nothing."""
+    words = f"error: not run, as {check.needs} failed"
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log_of(check).write_text(f"{words}\n")
+    return Outcome(check, 1, 0.0, "", [words])
+
+
+def log_of(check: Check) -> Path:
+    return LOGS / f"{check.name.replace(' ', '-')}.log"
+
+
 def report(outcome: Outcome) -> None:
     mark = "passed" if outcome.code == 0 else f"FAILED (status {outcome.code})"
     print(f"{outcome.check.name}: {mark} in {outcome.seconds:.1f} s  {outcome.closing}", flush=True)
     if outcome.code != 0:
         print_causes(outcome)
-        log = LOGS / f"{outcome.check.name.replace(' ', '-')}.log"
-        words = log.read_text(errors="replace").splitlines()
+        words = log_of(outcome.check).read_text(errors="replace").splitlines()
         print("\n".join(f"    {line}" for line in words[-200:]), flush=True)
 
 
@@ -249,7 +298,7 @@ def print_causes(outcome: Outcome) -> None:
 
 
 class Schedule:
-    """Runs checks in the order given, each as soon as its processors and the lab are free."""
+    """Runs checks in the order given, each as soon as its processors, the lab and what it needs are there."""
 
     def __init__(self, wanted: list[Check]) -> None:
         self.outcomes: list[Outcome] = []
@@ -267,7 +316,7 @@ class Schedule:
 
     def _work(self) -> None:
         while (check := self._next()) is not None:
-            outcome = run(check)
+            outcome = refused(check) if self._is_hopeless(check) else run(check)
             with self._changed:
                 report(outcome)
                 self.outcomes.append(outcome)
@@ -289,15 +338,19 @@ class Schedule:
     def _fits(self, check: Check) -> bool:
         used = sum(running.processors for running in self._running)
         lab_is_taken = check.lab and any(running.lab for running in self._running)
-        return used + check.processors <= PROCESSORS and not lab_is_taken
+        unready = any(other.name == check.needs for other in (*self._running, *self._waiting))
+        return used + check.processors <= PROCESSORS and not lab_is_taken and not unready
+
+    def _is_hopeless(self, check: Check) -> bool:
+        return any(outcome.check.name == check.needs and outcome.code for outcome in self.outcomes)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.run", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("groups", nargs="+", choices=["all", "lint", "unit", "lab", "vm", "e2e", "kernel"])
+    parser.add_argument("groups", nargs="+", choices=["all", *GROUPS, "kernel", "newcomer"])
     groups = parser.parse_args().groups
     if "all" in groups:
-        groups = ["lint", "unit", "lab", "vm", "e2e"]
+        groups += GROUPS
     begun_s = time.monotonic()
     wanted = checks(groups)
     outcomes = Schedule(wanted).run()

@@ -14,7 +14,7 @@ while IFS=$'\t' read -r proof package; do
 	case $proof in
 	'' | '#'*) continue ;;
 	esac
-	[ -e "$proof" ] || missing+=("$package")
+	compgen -G "$proof" >/dev/null || missing+=("$package")
 done <"$list"
 
 [ ${#missing[@]} -gt 0 ] || exit 0

@@ -5,6 +5,8 @@
 #
 #   suite.sh download SUITE FOLDER PACKAGE...   fetch the .deb files only (PACKAGE may be a regular expression: newest match)
 #   suite.sh install SUITE PACKAGE...           install on this machine, from SUITE where the machine's release has it older
+#   suite.sh newer                              print the suite that has Linux 6.12 and QEMU 8 for this machine's release
+#   suite.sh mirror                             print the address of the mirror that this machine itself uses
 
 set -euo pipefail
 
@@ -15,10 +17,17 @@ fail() {
 	exit 1
 }
 
+release=$(sed -n "s/^VERSION_CODENAME=//p" /etc/os-release)
+
+newer() {
+	case $release in
+	bookworm) echo bookworm-backports ;; # itself it has Linux 6.1 and QEMU 7
+	*) echo "$release" ;;
+	esac
+}
+
 # The address of the mirror that this machine itself uses for its release.
 mirror() {
-	local release
-	release=$(sed -n "s/^VERSION_CODENAME=//p" /etc/os-release)
 	apt-get indextargets --format "\$(CODENAME) \$(REPO_URI)" "Created-By: Packages" |
 		awk -v release="$release" '$1 == release { print $2; exit }'
 }
@@ -30,7 +39,7 @@ configure() {
 	[ -n "$uri" ] || fail "this machine's apt sources name no Debian mirror for its own release"
 	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main" >"$folder/sources.list"
-	if [ "$2" = with-release ]; then
+	if [ "$2" = with-release ] && [ "$suite" != "${suite%-backports}" ]; then
 		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri ${suite%-backports} main" \
 			>>"$folder/sources.list"
 	fi
@@ -75,5 +84,7 @@ download | install)
 	shift
 	"$command" "$@"
 	;;
-*) fail "say download or install" ;;
+newer) newer ;;
+mirror) mirror ;;
+*) fail "say download, install, newer or mirror" ;;
 esac

@@ -19,7 +19,7 @@ fail() {
 
 suite() {
 	"$here/suite.sh" "$@" >>"$vm/setup.log" 2>&1 ||
-		fail "could not get packages from backports: $(tail -1 "$vm/setup.log") (all its words: $vm/setup.log)"
+		fail "could not get packages of $newer: $(tail -1 "$vm/setup.log") (all its words: $vm/setup.log)"
 }
 
 install_qemu() {
@@ -80,10 +80,10 @@ build_initramfs() {
 }
 
 mkdir -p "$vm"
-backports=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)-backports
-install_qemu "$backports"
+newer=$("$here/suite.sh" newer)
+install_qemu "$newer"
 if [ ! -e "$vm/kernel" ]; then
-	unpack_kernel "$backports"
+	unpack_kernel "$newer"
 fi
 if [ ! -e "$vm/initramfs.gz" ] || [ "$root/lab/vm/init" -nt "$vm/initramfs.gz" ] ||
 	[ "$here/vm.sh" -nt "$vm/initramfs.gz" ]; then

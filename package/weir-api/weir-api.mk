@@ -8,8 +8,8 @@ WEIR_API_VERSION = 0.1.0
 WEIR_API_SITE = $(WEIR_ROOT)/api
 WEIR_API_SITE_METHOD = local
 WEIR_API_SETUP_TYPE = setuptools
-WEIR_API_LICENSE = Apache-2.0
-WEIR_API_LICENSE_FILES = LICENSE
+WEIR_API_LICENSE = Apache-2.0, MIT (common-passwords.txt)
+WEIR_API_LICENSE_FILES = LICENSE LICENSES/MIT.txt
 
 # The agent runs as root, the API as a user of its own that owns the database.
 define WEIR_API_USERS

@@ -3,33 +3,20 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import re
 import shutil
-import socket
-import ssl
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "board/overlay/usr/libexec/weir/tls"
-CONFIGURATION = ROOT / "board/overlay/etc/nginx/nginx.conf"
+from tests.image.front import Front, make_key
+
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is missing")
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is missing")
-
-
-def make_key(folder: Path) -> str:
-    """What a start does; the file that nginx reads."""
-    subprocess.run([SCRIPT, folder / "kept", folder / "used"], check=True, capture_output=True)
-    return (folder / "used/weir.pem").read_text()
 
 
 def openssl(*words: str | Path) -> str:
@@ -90,71 +77,14 @@ class Echo(BaseHTTPRequestHandler):
         """The test's output is not for requests."""
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class Front:
-    """nginx with the image's configuration, on ports of this test's own."""
-
-    def __init__(self, folder: Path, api_port: int) -> None:
-        make_key(folder)
-        self.plain, self.secure = free_port(), free_port()
-        text = CONFIGURATION.read_text(encoding="utf-8")
-        text = re.sub(
-            r"^\s*(listen \[|http2 on).*\n", "", text, flags=re.MULTILINE
-        )  # nginx 1.22 has no http2
-        for old, new in (
-            ("listen 80", f"listen 127.0.0.1:{self.plain}"),
-            ("listen 443", f"listen 127.0.0.1:{self.secure}"),
-            ("127.0.0.1:8080", f"127.0.0.1:{api_port}"),
-            ("/run/weir-tls", str(folder / "used")),
-            ("/run/nginx.pid", str(folder / "pid")),
-            ("/usr/share/weir/webui", str(folder / "webui")),
-            ("/usr/share/weir;", f"{ROOT}/board/overlay/usr/share/weir;"),
-            ("include mime.types", "include /etc/nginx/mime.types"),
-        ):
-            assert old in text, old
-            text = text.replace(old, new)
-        self.configuration = folder / "nginx.conf"
-        self.configuration.write_text(text)
-
-    def get(self, path: str, *, secure: bool = True, **headers: str) -> tuple[int, dict[str, str], str]:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        connection = (
-            http.client.HTTPSConnection("127.0.0.1", self.secure, timeout=10, context=context)
-            if secure
-            else http.client.HTTPConnection("127.0.0.1", self.plain, timeout=10)
-        )
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read().decode()
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Front, ThreadingHTTPServer]]:
     api = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
     threading.Thread(target=api.serve_forever, daemon=True).start()
-    found = Front(tmp_path, api.server_port)
-    tmp_path.chmod(0o755)
-    command = ["nginx", "-c", str(found.configuration), "-e", str(tmp_path / "error.log")]
-    with subprocess.Popen([*command, "-g", "daemon off;"]) as server:
-        try:
-            deadline = time.monotonic() + 20
-            while time.monotonic() < deadline and server.poll() is None:
-                with suppress(OSError):
-                    found.get("/", secure=False)
-                    break
-                time.sleep(0.05)
-            yield found, api
-        finally:
-            server.terminate()
-            server.wait(timeout=10)
-            api.shutdown()
-            api.server_close()
+    with Front(tmp_path, api.server_port) as found:
+        yield found, api
+    api.shutdown()
+    api.server_close()
 
 
 @needs_openssl

@@ -186,3 +186,10 @@ def test_a_disk_is_asked_once_whether_it_is_ours() -> None:
     asking = [line for line in rules.splitlines() if "PROGRAM" in line]
     assert len(asking) == 1
     assert 'ENV{DEVTYPE}=="disk"' in asking[0]
+
+
+def test_the_kernel_protects_files_from_the_links_of_strangers() -> None:
+    """Its own default is 0; systemd's differs by release, and in /etc ours wins (sysctl.d(5))."""
+    lines = (OVERLAY / "etc/sysctl.d/weir-files.conf").read_text(encoding="utf-8").splitlines()
+    settings = dict(line.split(" = ") for line in lines if not line.startswith("#"))
+    assert settings == {"fs.protected_hardlinks": "1", "fs.protected_symlinks": "1"}

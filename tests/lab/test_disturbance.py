@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import struct
 import threading
@@ -13,7 +14,7 @@ from contextlib import suppress
 
 import pytest
 
-from lab import measure, plan
+from lab import frr, measure, plan
 from lab.measure import Flow
 from tests.router import Router, customer, rate
 
@@ -129,6 +130,32 @@ def test_no_packet_is_lost_while_agent_and_api_crash_and_come_back(neighbours: R
             measure.poll(lambda: time.monotonic() > deadline, 2)
 
     assert Echoes().during(crash) == []
+
+
+KILLS = 50
+
+
+@pytest.mark.parametrize("service", [*(f"frr-{name}" for name in frr.daemons()), "agent", "api"])
+def test_no_packet_is_lost_by_50_kills_of_a_daemon(neighbours: Router, service: str) -> None:
+    """All packets go by static routes: the clients' subnet and the default route are FRR's."""
+
+    def kill() -> None:
+        for _ in range(KILLS):
+            pid = until_running(neighbours, service)
+            os.kill(pid, signal.SIGKILL)
+            assert measure.poll(lambda pid=pid: neighbours.pid_of(service) not in (pid,), 20)
+
+    lost = Echoes().during(kill)
+    until_running(neighbours, service)
+    assert lost == []
+    assert measure.poll(neighbours.answers, 60)
+
+
+def until_running(router: Router, service: str) -> int:
+    assert measure.poll(lambda: router.pid_of(service) is not None, 20), f"{service} is not started again"
+    pid = router.pid_of(service)
+    assert pid is not None
+    return pid
 
 
 def test_limits_hold_while_agent_and_api_are_dead_and_after_they_are_back(router: Router) -> None:

@@ -21,6 +21,7 @@ from types import TracebackType
 from lab import netns
 from tests.datapath.topology import SERVER, Peer, Topology, run
 from weir.adapters.datapath import Datapath
+from weir.adapters.datapath_records import Mode
 from weir.adapters.share_controller import ShareController
 from weir.adapters.tc import fq_lines
 from weir.backends.tables import record_of
@@ -28,8 +29,8 @@ from weir.compiler import SlotAllocation, compile_document
 from weir.model.document import Document
 from weir.model.objects import Queue, QueueType
 
-ROUND_TRIPS_MS = (20, 10, 40, 80)
-"""Of the bands 0 to 3."""
+ROUND_TRIPS_MS = (20, 10, 40, 80, 0)
+"""Of the bands 0 to 4; the last is what the emulated machine takes by itself, some 0.2 ms."""
 NEAR, FAR = "mix-client", "mix-server"
 HEADERS_SHARE = 1448 / 1500
 """Payload bytes per IP byte of full segments with timestamps."""
@@ -55,9 +56,9 @@ class Bulk:
 
 
 class Router:
-    """Both ports shape by `fq`; the queues are those of the last `shape`."""
+    """Both ports pace by `fq`, or police; the queues are those of the last `shape`."""
 
-    def __init__(self, clients: int) -> None:
+    def __init__(self, clients: int, mode: Mode = "edt") -> None:
         self._topology = Topology()
         for peer, name in ((self._topology.client, NEAR), (self._topology.server, FAR)):
             peer.name(name)
@@ -69,9 +70,9 @@ class Router:
         self.datapath = Datapath.open(None, capacity=4096)
         self._sharing: ShareController | None = None
         for port in ("lan0", "wan0"):
-            for line in fq_lines(port, 2):
+            for line in fq_lines(port, 2) if mode == "edt" else ():
                 run("tc", *line.split())
-            self.datapath.attach(port, mode="edt")
+            self.datapath.attach(port, mode=mode)
 
     def shape(self, queues: Sequence[Queue], types: Sequence[QueueType] = ()) -> None:
         """These queues and no others, from nothing."""
@@ -106,10 +107,10 @@ def _delay(server: Peer) -> None:
 
 
 @contextmanager
-def standing(clients: int) -> Iterator[Router]:
+def standing(clients: int, mode: Mode = "edt") -> Iterator[Router]:
     """A router in a network namespace of its own, which the calling process stays in."""
     assert ctypes.CDLL(None, use_errno=True).unshare(netns.CLONE_NEWNET) == 0
-    router = Router(clients)
+    router = Router(clients, mode)
     try:
         yield router
     finally:

@@ -11,13 +11,14 @@ from weir.model.problem import Forbidden, Unavailable
 from weir.service import audit
 from weir.service.appliance import ApplianceService
 from weir.service.auth import AuthService
+from weir.service.throttle import CONSOLE
 from weir.service.updates import UpdateService
 from weir.service.users import UserService
 from weir.service.values import Principal
 from weir.store.accounts import AccountStore
 from weir.wire.client import AgentClient
 
-AT_CONSOLE = Principal(0, "console", "admin", "local", "console", "console", 0)
+AT_CONSOLE = Principal(0, "console", "admin", "local", "console", CONSOLE, 0)
 ADMIN = "admin"
 
 
@@ -63,7 +64,7 @@ class Actions:
         """
         with opened_accounts(self._database) as accounts:
             auth = AuthService(accounts)
-            signed = auth.sign_in(username, password, "console", "weir-console")
+            signed = auth.sign_in(username, password, CONSOLE, "weir-console")
             who = signed.principal
             try:
                 if who.scope != "admin":

@@ -8,43 +8,63 @@ a tick, and the newest replaces what was not taken.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, TypeVar
 
 from weir.model.problem import Unavailable
 
 Filter = TypeVar("Filter", bound=Hashable)
 HEARTBEAT = b": still here\n\n"
+HEARTBEAT_S = 10.0
+"""After so long without a frame a reader is told that the stream goes on."""
 
 
 class Subscription:
     """What one reader waits for."""
 
-    def __init__(self) -> None:
+    def __init__(self, holder: Hashable = None) -> None:
+        self.holder = holder
         self._ready = threading.Condition()
         self._frame: bytes | None = None
         self._closed = False
+        self._wake: Callable[[], None] = _nothing
 
     def put(self, frame: bytes) -> None:
         with self._ready:
             self._frame = frame
             self._ready.notify()
+        self._wake()
 
     def close(self) -> None:
         with self._ready:
             self._closed = True
             self._ready.notify()
+        self._wake()
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """As `Stream.listen`."""
+        self._wake = wake
+
+    def poll(self) -> bytes | None:
+        """As `Stream.poll`. A closed stream has no last frame: its reader may not see it any more."""
+        with self._ready:
+            frame, self._frame = self._frame, None
+            return None if self._closed else frame or b""
 
     def take(self, timeout_s: float) -> bytes | None:
         """The newest frame, a heartbeat when there was none in time, None when it is over."""
         with self._ready:
             self._ready.wait_for(lambda: self._frame is not None or self._closed, timeout_s)
             frame, self._frame = self._frame, None
-            return frame or (None if self._closed else HEARTBEAT)
+            return None if self._closed else frame or HEARTBEAT
+
+
+def _nothing() -> None:
+    """Nobody listens."""
 
 
 class Fanout(Generic[Filter]):
-    """Subscriptions by filter. `most` bounds their number: each one occupies a thread of the server."""
+    """Subscriptions by filter. `most` bounds their number: each one is sent every frame."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -53,14 +73,14 @@ class Fanout(Generic[Filter]):
         self._count = 0
         self._closed = False
 
-    def subscribe(self, chosen: Filter) -> Subscription:
+    def subscribe(self, chosen: Filter, holder: Hashable = None) -> Subscription:
         """Raises Unavailable when there are too many already."""
         with self._lock:
             if self._closed or self._count >= self._most:
                 message = f"There are {self._count} live streams already; close one or poll instead."
                 raise Unavailable(message, code="too-many-streams")
             self._count += 1
-            found = Subscription()
+            found = Subscription(holder)
             self._readers.setdefault(chosen, set()).add(found)
             return found
 
@@ -95,30 +115,45 @@ class Fanout(Generic[Filter]):
         for reader in readers:
             reader.close()
 
-    def frames(
-        self,
-        chosen: Filter,
-        first: bytes,
-        heartbeat_s: float,
-        permitted: Callable[[], bool],
-        check_every: int = 15,
-    ) -> Generator[bytes, None, None]:
-        """The frames of one stream. `permitted` is asked every `check_every` frames (sessions end)."""
-        reader = self.subscribe(chosen)
+    def stream(self, chosen: Filter, first: bytes, holder: Hashable = None) -> Stream:
+        """The frames of one reader, who goes on reading for as long as `holder` is permitted to."""
+        reader = self.subscribe(chosen, holder)
+        return Stream(first, reader, lambda: self.unsubscribe(chosen, reader))
 
-        def run() -> Generator[bytes, None, None]:
-            try:
-                yield b""  # taken below: a generator that never ran would not unsubscribe when closed
-                yield first
-                count = 0
-                while (frame := reader.take(heartbeat_s)) is not None:
-                    count += 1
-                    if count % check_every == 0 and not permitted():
-                        return
-                    yield frame
-            finally:
-                self.unsubscribe(chosen, reader)
+    def close_refused(self, permitted: Callable[[Any], bool]) -> None:
+        """End the streams of holders who are not permitted any more; each holder is asked about once."""
+        with self._lock:
+            readers = [reader for group in self._readers.values() for reader in group]
+        refused = {holder for holder in {reader.holder for reader in readers} if not permitted(holder)}
+        for reader in readers:
+            if reader.holder in refused:
+                reader.close()
 
-        stream = run()
-        next(stream)
-        return stream
+
+class Stream:
+    """What one reader gets. Iterating waits for each frame; a loop listens and polls instead."""
+
+    def __init__(self, first: bytes, reader: Subscription, end: Callable[[], None]) -> None:
+        self.first = first
+        self._reader = reader
+        self._end = end
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.first
+        while (frame := self._reader.take(HEARTBEAT_S)) is not None:
+            yield frame
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Call `wake`, from any thread, whenever there is something to `poll`."""
+        self._reader.listen(wake)
+
+    def poll(self) -> bytes | None:
+        """The newest frame, `b""` when there is none yet, None when the stream is over."""
+        return self._reader.poll()
+
+    def close(self) -> None:
+        """Give the place back."""
+        self._end()
+
+    def __del__(self) -> None:
+        self._end()  # of an answer that failed before anybody could close it

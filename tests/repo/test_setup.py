@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A step of the set-up is repeated when, and only when, what it was made from has changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+READ = ("Makefile", "lab/setup/made_from.sh", "lab/setup/packages.txt", "api/pyproject.toml")
+LOCKS = ("api/requirements-dev.lock", "webui/package-lock.json")
+
+
+class Tree:
+    """A clone whose set-up only notes that it ran."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in (*READ, *LOCKS):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
+        self.program("lab/setup/debian.sh", "echo debian >>ran")
+        self.program("lab/setup/venv.sh", "echo venv >>ran")
+        self.program("build/venv/bin/npm", "echo npm >>../ran")
+        self.node("v24.1.0")
+
+    def program(self, name: str, line: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{line}\n")
+        path.chmod(0o755)
+
+    def node(self, version: str) -> None:
+        self.program("build/venv/bin/node", f"echo {version}")
+
+    def steps(self) -> list[str]:
+        """What `make deps` did."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        subprocess.run(["make", "--silent", "deps"], cwd=self.root, env=environment, check=True)
+        ran = self.root / "ran"
+        done = ran.read_text().split() if ran.exists() else []
+        ran.unlink(missing_ok=True)
+        return done
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    made = Tree(tmp_path / "clone")
+    assert made.steps() == ["debian", "venv", "npm"]
+    assert made.steps() == []
+    return made
+
+
+def test_another_node_installs_the_npm_packages_again(tree: Tree) -> None:
+    """Vite's native part was missing for ever after Node.js had been upgraded."""
+    tree.node("v24.2.0")
+    assert tree.steps() == ["npm"]
+
+
+@pytest.mark.parametrize(("lock", "step"), list(zip(LOCKS, ("venv", "npm"), strict=True)))
+def test_another_lock_file_installs_what_it_lists_again(tree: Tree, lock: str, step: str) -> None:
+    path = tree.root / lock
+    path.touch()
+    assert tree.steps() == []
+    times = path.stat()
+    path.write_text(f"{path.read_text()}\n")
+    os.utime(path, (times.st_atime, times.st_mtime - 1000))  # as a checkout of an older version may have
+    assert step in tree.steps()
+
+
+def test_a_clone_under_another_name_makes_its_environment_again(tree: Tree) -> None:
+    tree.root = tree.root.rename(tree.root.with_name("moved"))
+    assert "venv" in tree.steps()
