@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -105,6 +106,14 @@ def test_no_python_function_is_longer_than_a_screen_and_a_half() -> None:
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
     assert relative([path for path in sources() if path.stem in VAGUE_NAMES]) == []
+
+
+def test_each_decision_record_has_a_number_of_its_own_and_says_it() -> None:
+    records = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+    numbers = [int(path.name[:4]) for path in records]
+    assert len(set(numbers)) == len(records) > 0
+    told = [re.search(r"^# (\d+)\. ", path.read_text(), re.MULTILINE) for path in records]
+    assert [int(match[1]) if match else None for match in told] == numbers
 
 
 @pytest.mark.parametrize("pattern", ["bare except", "sleep in a test"])

@@ -107,7 +107,7 @@ test("at 200 % zoom everything is reached without scrolling sideways", async ({ 
   await context.close();
 });
 
-test("nothing moves for whoever asked for less motion", async ({ page }) => {
+test("nothing moves where less motion is asked for", async ({ page }) => {
   await page.emulateMedia({ reducedMotion: "reduce" });
   await signIn(page);
   for (const path of ["/", "/queues", "/queues?edit=new", "/history"]) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of the agent's socket: fixed, validated, and never commands.
 
-Whoever speaks here has passed the check of its uid; it is still not trusted: every change goes through
-the model's own parser and rules again.
+A caller has passed the check of its uid and is still not trusted: every change goes through the model's own
+parser and rules again.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class DocumentedApi(Api):  # type: ignore[misc]  # flask-smorest has no types
 
 def describe() -> dict[str, Any]:
     """The OpenAPI document. An application of its own is described: working it out takes as long as importing
-    Flask, and whoever signs in does not need it."""
+    Flask, and signing in does not need it."""
     app = Flask("weir", static_folder=None)
     app.config.update(
         API_TITLE="Weir",

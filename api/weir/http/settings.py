@@ -11,7 +11,7 @@ from pathlib import Path
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`trusted_proxies` counts the reverse proxies whose X-Forwarded-* headers are believed. `first_setup` is
-    the appliance's: while there is no account, whoever is at the router makes the first one."""
+    the appliance's: while there is no account, the first visitor creates one."""
 
     database: Path
     agent_socket: Path

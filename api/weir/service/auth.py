@@ -68,7 +68,7 @@ class AuthService:
             audit.write(writer, audit.entry(ADMIN, "none", source, "user.setup", ADMIN))
 
     def issue_local_token(self, name: str, scope: Scope, expires_in_s: int | None = None) -> str:
-        """A token of `admin` for whoever may write the database file anyway (lab, management command)."""
+        """A token of `admin` for those who may write the database anyway (lab, management command)."""
         with self._store.write() as writer:
             owner = writer.user(ADMIN)
             token, secret = make_token(owner, name, scope, expires_in_s)

@@ -2,7 +2,7 @@
 """What the sampler computes with: counters in mapped memory, rates and history.
 
 `weir.service.stats` imports this when the agent first answers. It brings numpy, a sixth of what a start of
-the API imports, and whoever waits for the sign-in page waits for that too.
+the API imports, and the sign-in page would wait for that too.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 import type { InterfaceStatsAnswer, Pending, QueueStats, QueueStatsAnswer, SystemStats } from "./types";
 
 /**
- * One event stream for the whole page. Whoever shows a queue subscribes to it; the stream is asked
+ * One event stream for the whole page. What shows a queue subscribes to it; the stream is asked
  * for the union of what is on the screen, and the new stream is open before the old one closes.
  * Measurements do not pass through React: a listener writes its own cell.
  */

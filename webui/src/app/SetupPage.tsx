@@ -49,7 +49,7 @@ interface FieldsProps {
   errors: Errors;
 }
 
-/** The first visit to a new router: whoever is here makes its account. */
+/** The first visit to a new router: the first visitor creates its account. */
 export default function SetupPage({ setup, onDone }: { setup: Setup; onDone: () => void }) {
   const [draft, setDraft] = useState(() => draftOf(setup));
   const finish = useMutation({

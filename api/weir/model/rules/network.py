@@ -219,7 +219,7 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
             "open-to-wan",
             firewall,
             "drop_new_from_wan",
-            "whoever is outside can reach the router and the networks behind it",
+            "anyone outside can reach the router and the networks behind it",
         )
     if not any(item.role == "wan" and not item.disabled for item in view.document.interfaces()):
         yield finding(

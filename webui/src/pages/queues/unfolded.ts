@@ -18,8 +18,8 @@ export function toggled(open: string | undefined, id: string): string | undefine
 }
 
 /**
- * What is unfolded is in the page's address, so that a colleague sees the same tree. Whoever comes back to the tree by the
- * menu finds it as this tab left it.
+ * What is unfolded is in the page's address, so that a colleague sees the same tree. The menu leads
+ * back to the tree as this tab left it.
  */
 export function useUnfolding({ view, open }: QueuesSearch, onSearch: (change: Partial<QueuesSearch>) => void): (id: string) => void {
   useEffect(() => {
