@@ -8,6 +8,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 list=${1:-$here/packages.txt}
 log=$here/../../build/debian-packages.log
+# shellcheck source=lab/setup/apt.sh
+. "$here/apt.sh"
 missing=()
 
 while IFS=$'\t' read -r proof package; do
@@ -37,7 +39,8 @@ if [ ! -e "$policy" ]; then
 fi
 
 export DEBIAN_FRONTEND=noninteractive
-{ apt-get -q update && apt-get -q install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 || {
+mkdir -p "$(dirname "$log")"
+{ apt_get "$log" update && apt_get "$log" install -y --no-install-recommends "${missing[@]}"; } || {
 	tail -5 "$log" >&2
 	echo "make deps: apt-get could not install ${missing[*]} (all its words: $log)" >&2
 	exit 1

@@ -11,6 +11,8 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=lab/setup/apt.sh
+. "$root/lab/setup/apt.sh"
 
 fail() {
 	echo "suite.sh: $*" >&2
@@ -75,7 +77,10 @@ install() {
 	local suite=$1
 	shift
 	configure "$suite" with-release
-	DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install -y --no-install-recommends -t "$suite" "$@"
+	local log=$root/build/apt/install.log
+	export DEBIAN_FRONTEND=noninteractive
+	apt_get "$log" "${options[@]}" install -y --no-install-recommends -t "$suite" "$@" ||
+		fail "apt-get install from $suite failed: $(tail -1 "$log")"
 }
 
 command=${1:-}

@@ -75,3 +75,32 @@ def test_another_lock_file_installs_what_it_lists_again(tree: Tree, lock: str, s
 def test_a_clone_under_another_name_makes_its_environment_again(tree: Tree) -> None:
     tree.root = tree.root.rename(tree.root.with_name("moved"))
     assert "venv" in tree.steps()
+
+
+BUSY = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4242 (apt-get)"
+
+
+@pytest.mark.parametrize(
+    ("busy_times", "words", "code"), [(2, BUSY, 0), (9, "E: Unable to locate package x", 1)]
+)
+def test_an_apt_that_another_one_keeps_waiting_tries_again(
+    tmp_path: Path, busy_times: int, words: str, code: int
+) -> None:
+    """A freshly started Debian updates itself for some minutes, and held the lock against `make run`."""
+    tries = tmp_path / "tries"
+    apt_get = tmp_path / "apt-get"
+    apt_get.write_text(
+        f"#!/bin/bash\necho try >>{tries}\n"
+        f'[ "$(wc -l <{tries})" -gt {busy_times} ] || {{ echo "{words}"; exit 100; }}\n'
+    )
+    apt_get.chmod(0o755)
+    ran = subprocess.run(
+        ["bash", "-c", f". {ROOT}/lab/setup/apt.sh && apt_get {tmp_path}/log install -y x"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == code
+    assert len(tries.read_text().split()) == (busy_times + 1 if code == 0 else 1)
+    assert ran.stderr.count("waiting for another apt") == (1 if code == 0 else 0)
