@@ -6,32 +6,52 @@
 The command runs as root in the project's folder; its output appears here and its exit status is this
 program's. What it writes is gone afterwards, except below build/vm/runs/<pid> ($WEIR_RUN in the guest).
 Guest processors are emulated: good for function and for rates to about 100 Mbit/s, not for speed.
+
+A guest that broke down (it died before it was up, its kernel stalled, its command fell silent) is started
+again, at most twice. A command that ended is never repeated, whatever its status.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
-import threading
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab import plan, process, router
+from lab.guest_output import Output, Status
 
 VM = plan.BUILD / "vm"
 GUEST_ADDRESS = "10.0.2.15"
 DIED_EARLY = 125
 TIMED_OUT = 124
 STALLED = 123
+SILENT = 122
+DIED = 1
+LIVES = 3
 STALL = "sysctl.kernel.panic_on_rcu_stall=1 rcupdate.rcu_cpu_stall_timeout=60"
 """For a guest whose clock counts instructions. Once in about ten long runs its kernel stops scheduling RCU's
 thread although the processor is idle (QEMU 10, 6.12; cause not known), and whatever waits for RCU waits for
 ever. Its own watchdog then ends it: 60 s of its time are 60 thousand million instructions."""
-AGAIN = {DIED_EARLY: "the guest died before it was up", STALLED: "the guest's kernel stalled"}
+CAUSES = {
+    DIED_EARLY: "it died before it was up",
+    STALLED: "its kernel stalled",
+    SILENT: "its command said nothing for too long",
+    TIMED_OUT: "its time was over",
+    DIED: "it ended before its command did",
+}
+AGAIN = {DIED_EARLY, STALLED, SILENT}
+"""Ends that say nothing about the command. One whose time was over would take as long again."""
+WATCH_S = 0.5
+OFF_WITHIN_S = 60.0
+"""From the end of the command until the guest is switched off."""
 STALL_WORDS = "Kernel panic - not syncing: RCU Stall"
 
 
@@ -52,19 +72,54 @@ def main() -> None:
     command = " ".join(shlex.quote(word) for word in arguments.command)
     (run / "command").write_text(f"export WEIR_RUN={shlex.quote(str(run))}\n{command}\n")
     try:
-        code = boot(run, arguments)
-        if code in AGAIN:
-            print(f"lab/vm/run: {AGAIN[code]}; trying once more", file=sys.stderr)
-            code = boot(run, arguments)
-        if code in AGAIN:
-            print("\n".join([f"lab/vm/run: {AGAIN[code]}:", *_last_words(run)]), file=sys.stderr)
-        elif code == TIMED_OUT:
-            print("\n".join(["lab/vm/run: the console ends with:", *_last_words(run)]), file=sys.stderr)
+        code = live(run, arguments)
     finally:
         if arguments.keep is not None:
             shutil.copytree(run, arguments.keep, dirs_exist_ok=True)
         shutil.rmtree(run, ignore_errors=True)
     sys.exit(code)
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How a guest ended."""
+
+    code: int
+    """The command's status, or one of `CAUSES`."""
+    cause: str | None
+    """Why the command did not come to its end; None if it did."""
+    named_failure: bool
+    """The command's output had what `--failure` looks for."""
+
+    @property
+    def may_be_repeated(self) -> bool:
+        return self.cause is not None and self.code in AGAIN and not self.named_failure
+
+
+def live(run: Path, arguments: argparse.Namespace) -> int:
+    """The status of the command, or of the last guest if none came to its end. Tells of each that did not."""
+    for number in range(1, LIVES + 1):
+        begun_s = time.monotonic()
+        life = boot(run, arguments)
+        lasted_s = time.monotonic() - begun_s
+        if life.cause is None:
+            break
+        again = life.may_be_repeated and number < LIVES
+        then = "trying once more" if again else "not tried again"
+        if life.named_failure:
+            then += ", as its command had named a failure"
+        _tell(f"guest {number} of {LIVES} ended after {lasted_s:.0f} s: {life.cause}; {then}")
+        print("\n".join(["    its console ended with:", *_last_words(run)]), file=sys.stderr)
+        if not again:
+            break
+    if arguments.silence is not None:
+        _tell(f"guest {number} of {LIVES} took {lasted_s:.0f} s")
+    return life.code
+
+
+def _tell(words: str) -> None:
+    sys.stdout.flush()
+    print(f"lab/vm/run: {words}", file=sys.stderr, flush=True)
 
 
 def _last_words(run: Path) -> list[str]:
@@ -76,8 +131,7 @@ def _last_words(run: Path) -> list[str]:
     ]
 
 
-def boot(run: Path, arguments: argparse.Namespace) -> int:
-    """One life of the guest; returns the command's status, DIED_EARLY, STALLED or TIMED_OUT."""
+def boot(run: Path, arguments: argparse.Namespace) -> Life:
     output_read, output_write = os.pipe()
     status_read, status_write = os.pipe()
     qemu = subprocess.Popen(
@@ -91,33 +145,50 @@ def boot(run: Path, arguments: argparse.Namespace) -> int:
     )
     os.close(output_write)
     os.close(status_write)
-    lines: list[str] = []
-    copier = threading.Thread(target=_copy, args=(output_read,))
-    reader = threading.Thread(target=_read_status, args=(status_read, lines))
-    copier.start()
-    reader.start()
+    output, status = Output(output_read, arguments.failure), Status(status_read)
+    output.start()
+    status.start()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: qemu.kill())
-    timed_out = False
-    try:
-        qemu.wait(timeout=arguments.timeout)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        qemu.kill()
-        qemu.wait()
-    copier.join()
-    reader.join()
-    if timed_out:
-        print(f"lab/vm/run: ended after {arguments.timeout} s", file=sys.stderr)
-        return TIMED_OUT
-    for line in lines:
-        if line.startswith("exit "):
-            return int(line.split()[1])
-    if qemu.returncode == -signal.SIGKILL:
+    ended = _await_end(qemu, output, status, arguments)
+    output.join()
+    status.join()
+    if status.exit_code is not None:
+        return Life(status.exit_code, None, output.named_failure)
+    if ended is None:
+        ended = _own_end(run, status, qemu.returncode)
+    return Life(ended, CAUSES.get(ended), output.named_failure)
+
+
+def _await_end(
+    qemu: subprocess.Popen[bytes], output: Output, status: Status, arguments: argparse.Namespace
+) -> int | None:
+    """None when the guest ended by itself or its command did; TIMED_OUT or SILENT when it was ended here."""
+    limits = (
+        (output.silent_s, arguments.silence, SILENT),
+        (status.lasted_s, arguments.timeout, TIMED_OUT),
+        (status.off_for_s, OFF_WITHIN_S, None),
+    )
+    while True:
+        try:
+            qemu.wait(timeout=WATCH_S)
+        except subprocess.TimeoutExpired:
+            for seconds, limit_s, ended in limits:
+                if limit_s is not None and seconds() > limit_s:
+                    qemu.kill()
+                    qemu.wait()
+                    return ended
+        else:
+            return None
+
+
+def _own_end(run: Path, status: Status, returned: int) -> int:
+    """What ended a guest whose command did not come to its end; `returned` is the status of QEMU."""
+    if returned == -signal.SIGKILL:
         return 130
-    if "up" not in lines:
+    if not status.is_up:
         return DIED_EARLY
-    return STALLED if any(STALL_WORDS in line for line in _last_words(run)) else 1
+    return STALLED if any(STALL_WORDS in line for line in _last_words(run)) else DIED
 
 
 def _qemu_command(run: Path, arguments: argparse.Namespace, output: int, status: int) -> list[str]:
@@ -186,18 +257,6 @@ def _cpu() -> str:
     return "max,-cx16" if "version 7." in words else "max"
 
 
-def _copy(source: int) -> None:
-    with os.fdopen(source, "rb", buffering=0) as pipe:
-        while chunk := pipe.read(65536):
-            sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
-
-
-def _read_status(source: int, lines: list[str]) -> None:
-    with os.fdopen(source, "r") as pipe:
-        lines += [line.strip() for line in pipe]
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="lab/vm/run", description=__doc__.splitlines()[0] if __doc__ else ""
@@ -216,6 +275,16 @@ def _arguments() -> argparse.Namespace:
         help="one processor, whose clock counts instructions (1 ns each) and skips idle time",
     )
     parser.add_argument("--timeout", type=float, help="end the guest after so many seconds")
+    parser.add_argument(
+        "--silence",
+        type=float,
+        help="end it when its command says nothing for so many seconds, and try again",
+    )
+    parser.add_argument(
+        "--failure",
+        type=re.compile,
+        help="a regular expression: a guest whose output it was found in is not tried again",
+    )
     parser.add_argument(
         "--keep", type=Path, help="copy the run folder (console.log, results) there at the end"
     )

@@ -7,8 +7,8 @@ tests that need the virtual machine (marked `on_ours`) for which `make test` has
 Debian twice.
 
 Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
-with the closing lines of the runners. Checks that only compute or count instructions run side by side; those
-that measure traffic run alone.
+with a table of times and the closing lines of the runners. Checks that only compute or count instructions run
+side by side; those that measure traffic run alone.
 """
 
 from __future__ import annotations
@@ -23,20 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab import node
+from tests.checks import GROUPS, PROCESSORS, ROOT, Check, checks
 
-ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
-BIN = ROOT / "build" / "venv" / "bin"
-PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "--durations=8", "-p", "no:cacheprovider"]
-ON_OURS = ["--kernel", "build/kernel/vm/bzImage"]
-COUNTING = ["--count-instructions"]
-"""What else runs does not change what is measured so."""
-KERNEL = "the product's kernel"
-GUEST_S, TO_END_S = 900, 60
-CONTRACT = "tests/http/test_contract.py"
-GROUPS = ["lint", "unit", "lab", "vm", "e2e"]
-ALONE = {"lab", "lifecycle", "vm", "flood", "latency", "instructions", "disks", "e2e", "kernel", "newcomer"}
-"""Areas of tests that measure, or that need a lab of their own."""
 
 CLOSING_LINE = re.compile(
     r"=*.*\b\d+ (passed|failed|errors?)\b.*"  # pytest, vitest, and our C tests
@@ -46,26 +35,11 @@ CLOSING_LINE = re.compile(
 CAUSE = re.compile(
     r"(E  |FAILED |ERROR |error:).*|.*(Error|Rejection|Exception|originated in|\bfailed\b).*|ended: .*"
 )
+TOLD = re.compile(r"lab/vm/run: guest \d+ of \d+ .*")
+"""How long a guest took, and that one broke down: said of a check that passed as well."""
 CAUSES = 12
 """Lines of a failed check that are said again at the end, where a log that was cut off still has them."""
-PROCESSORS = 2
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One command. One that takes `PROCESSORS` runs alone; `lab`: it needs the one lab that there can be."""
-
-    name: str
-    group: str
-    command: list[str]
-    folder: Path = ROOT
-    processors: int = 1
-    lab: bool = False
-    needs: str = ""
-    """The name of a check that has to have passed, if it is among those that run."""
-    limit_s: float = 600.0
-    environment: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -75,166 +49,9 @@ class Outcome:
     seconds: float
     closing: str
     causes: list[str] = field(default_factory=list)
-
-
-def unit_areas() -> list[str]:
-    """Folders of tests/ that hold pytest files and need neither the lab nor the virtual machine."""
-    return sorted(
-        f"tests/{folder.name}"
-        for folder in (ROOT / "tests").iterdir()
-        if folder.is_dir() and folder.name not in ALONE and any(folder.rglob("test_*.py"))
-    )
-
-
-def lint_checks() -> list[Check]:
-    def tool(name: str, *arguments: str, folder: Path = ROOT) -> Check:
-        return Check(name, "lint", [str(BIN / name), *arguments], folder)
-
-    python = ["api/weir", "lab", "bench", "tests"]
-    return [
-        Check("ruff check", "lint", [str(BIN / "ruff"), "check", "--quiet", *python]),
-        Check("ruff format", "lint", [str(BIN / "ruff"), "format", "--quiet", "--check", *python]),
-        Check("mypy api", "lint", [str(BIN / "mypy")], ROOT / "api"),
-        Check(
-            "mypy lab",
-            "lint",
-            [str(BIN / "mypy"), "--strict", "lab", "bench"],
-            environment={"MYPYPATH": "api"},
-        ),
-        tool("lint-imports", folder=ROOT / "api"),
-        tool(
-            "vulture",
-            "--min-confidence",
-            "100",
-            "--ignore-names",
-            CALLED_BY_OTHERS,
-            "api/weir",
-            "lab",
-            "bench",
-        ),
-        tool(
-            "codespell",
-            "--quiet-level",
-            "3",
-            "--skip",
-            CODESPELL_SKIP,
-            "--ignore-words",
-            "tests/repo/words.txt",
-            ".",
-        ),
-        Check("shellcheck", "lint", ["bash", "-c", "git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck"]),
-        Check("clang-format", "lint", ["bash", "-c", CLANG_FORMAT]),
-        Check("eslint", "lint", ["npm", "run", "--silent", "lint"], ROOT / "webui"),
-    ]
-
-
-CALLED_BY_OTHERS = "trace,traceback,error_status_code,error_headers,field_name,frame,signum"
-"""Arguments that a library's protocol prescribes and we do not need."""
-CODESPELL_SKIP = (
-    "./build,./.git,*/node_modules/*,*.lock,*/package-lock.json,*.svg,*.json,*.rsc,./LICENSE,*/.*_cache/*,"
-    "*/common-passwords.txt"
-)
-CLANG_FORMAT = (
-    "git ls-files -z 'datapath/*.c' 'datapath/*.h' 'bench/*.c' | xargs -0 -r clang-format --dry-run --Werror"
-)
-
-
-def unit_checks() -> list[Check]:
-    npm_test = ["npm", "test", "--silent", "--", "--run"]
-    in_parallel = [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}"]
-    return [
-        Check("vitest", "unit", npm_test, ROOT / "webui", environment={"CI": "1"}),
-        Check("datapath", "unit", ["make", "test"], ROOT / "datapath"),
-        # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
-        Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
-        Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
-        Check("pytest", "unit", [*in_parallel, *unit_areas()], processors=PROCESSORS, limit_s=1200),
-    ]
-
-
-def in_vm(
-    name: str,
-    group: str,
-    options: list[str],
-    asked: list[str],
-    *,
-    processors: int = 1,
-    guest_s: int = GUEST_S,
-) -> Check:
-    """Tests in a virtual machine, which is ended before the check is."""
-    command = ["lab/vm/run", "--timeout", str(guest_s), *options, *PYTEST, *asked]
-    needs = KERNEL if "--kernel" in options else ""
-    return Check(name, group, command, processors=processors, needs=needs, limit_s=guest_s + TO_END_S)
-
-
-def vm_checks() -> list[Check]:
-    return [
-        in_vm("vm", "vm", [], ["-m", "not on_ours", "tests/vm"], processors=PROCESSORS),
-        Check(
-            "kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, needs=KERNEL, limit_s=1200
-        ),
-        in_vm(
-            "vm on the product's kernel",
-            "kernel",
-            ON_OURS,
-            ["-m", "on_ours and not counted", "tests/vm"],
-            processors=PROCESSORS,
-            guest_s=1200,
-        ),
-        Check(
-            "lab in the virtual machine",
-            "kernel",
-            [*PYTEST, "-m", "on_ours", "tests/lifecycle"],
-            processors=PROCESSORS,
-            lab=True,
-            needs=KERNEL,
-            limit_s=600,
-        ),
-    ]
-
-
-def kernel_build() -> Check:
-    """One compiler at a time, beside what needs the other processor."""
-    command = ["board/kernel/kernel", "build", "vm"]
-    return Check(KERNEL, "kernel", command, limit_s=3000, environment={"JOBS": "1"})
-
-
-def side_by_side_on_ours() -> list[Check]:
-    """What takes one processor and needs the product's kernel."""
-    return [
-        in_vm("disks", "kernel", ON_OURS, ["tests/disks"], guest_s=1200),
-        in_vm("order", "kernel", [*COUNTING, *ON_OURS], ["-m", "counted", "tests/vm"], guest_s=1500),
-        in_vm("flood", "kernel", [*COUNTING, *ON_OURS], ["tests/flood"]),
-    ]
-
-
-def newcomer_checks() -> list[Check]:
-    """Each has a /run of its own, and so its own lab beside this machine's."""
-    tests = "tests/newcomer/test_first_minutes.py"
-    named = {"newcomer on Debian 12": "bookworm or killed", "newcomer on Debian 13": "trixie"}
-    limit_s = 1200.0
-    patient = [*PYTEST, "-o", f"faulthandler_timeout={limit_s}"]
-    return [
-        Check(name, "newcomer", [*patient, "-k", words, tests], limit_s=limit_s)
-        for name, words in named.items()
-    ]
-
-
-def checks(groups: list[str]) -> list[Check]:
-    every = [
-        # The long ones first, and those that run alone last.
-        kernel_build(),
-        *side_by_side_on_ours(),
-        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], lab=True, limit_s=900),
-        *newcomer_checks(),
-        in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
-        Check("lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], lab=True, limit_s=600),
-        *lint_checks(),
-        *unit_checks(),
-        Check("lab", "lab", [*PYTEST, "tests/lab"], processors=PROCESSORS, lab=True, limit_s=900),
-        *vm_checks(),
-    ]
-    return [check for check in every if check.group in groups]
+    told: list[str] = field(default_factory=list)
+    begun_s: float = 0.0
+    """By the clock of `time.monotonic`."""
 
 
 def run(check: Check) -> Outcome:
@@ -265,6 +82,8 @@ def run(check: Check) -> Outcome:
     text = ESCAPES.sub("", log.read_text(errors="replace"))
     closing = [line.strip() for line in text.splitlines() if CLOSING_LINE.fullmatch(line)]
     outcome = Outcome(check, code, time.monotonic() - begun_s, closing[-1] if closing else "")
+    outcome.begun_s = begun_s
+    outcome.told = list(filter(TOLD.fullmatch, text.splitlines()))
     if code != 0:
         lines = (line.strip()[:300] for line in text.splitlines())
         outcome.causes = list(filter(CAUSE.match, lines))[:CAUSES]
@@ -286,6 +105,7 @@ def log_of(check: Check) -> Path:
 def report(outcome: Outcome) -> None:
     mark = "passed" if outcome.code == 0 else f"FAILED (status {outcome.code})"
     print(f"{outcome.check.name}: {mark} in {outcome.seconds:.1f} s  {outcome.closing}", flush=True)
+    print_told(outcome)
     if outcome.code != 0:
         print_causes(outcome)
         words = log_of(outcome.check).read_text(errors="replace").splitlines()
@@ -295,6 +115,19 @@ def report(outcome: Outcome) -> None:
 def print_causes(outcome: Outcome) -> None:
     for cause in outcome.causes:
         print(f"  {outcome.check.name}> {cause}", flush=True)
+
+
+def print_told(outcome: Outcome) -> None:
+    for line in outcome.told:
+        print(f"  {outcome.check.name}> {line}", flush=True)
+
+
+def print_times(outcomes: list[Outcome], begun_s: float) -> None:
+    """The longest first, and when each began, so that one sees what waited for what."""
+    print("  seconds  begun at  processors  check")
+    for outcome in sorted(outcomes, key=lambda outcome: -outcome.seconds):
+        began_s = max(outcome.begun_s - begun_s, 0.0)
+        print(f"{outcome.seconds:9.1f} {began_s:9.1f} {outcome.check.processors:11}  {outcome.check.name}")
 
 
 class Schedule:
@@ -356,7 +189,10 @@ def main() -> None:
     outcomes = Schedule(wanted).run()
     failed = [outcome.check.name for outcome in outcomes if outcome.code != 0]
     print(f"\n{len(outcomes)} checks in {time.monotonic() - begun_s:.0f} s", flush=True)
+    print_times(outcomes, begun_s)
     for outcome in outcomes:
+        if len(outcome.told) > 1:
+            print_told(outcome)
         if outcome.closing:
             print(f"{outcome.check.name}: {outcome.closing}")
     for outcome in outcomes:

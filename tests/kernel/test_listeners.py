@@ -14,7 +14,7 @@ import pytest
 from tests.kernel.product import ask, needs_kernel, printed
 
 pytestmark = needs_kernel
-COUNTED = ("--count-instructions",)
+COUNTED = ("--count-instructions", "--silence", "400")
 MANY = 16_384
 BUCKETS = 65_536
 """What the product's configuration asks for: a quarter of it made chains of four, 1.29 times as long."""

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 
 import pytest
 
-from tests import run
+from lab import emulator
+from tests import checks, run
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUPS = [*run.GROUPS, "kernel", "newcomer"]
+GROUPS = [*checks.GROUPS, "kernel", "newcomer"]
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the checks in the order of their ends; a check's command is the status it ends with."""
     names: list[str] = []
 
-    def play(check: run.Check) -> run.Outcome:
+    def play(check: checks.Check) -> run.Outcome:
         names.append(check.name)
         return run.Outcome(check, int(check.command[0]), 0.0, "")
 
@@ -30,15 +32,15 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_what_needs_a_check_comes_after_it(ran: list[str]) -> None:
-    needy = run.Check("needy", "unit", ["0"], needs="built")
-    outcomes = run.Schedule([needy, run.Check("built", "unit", ["0"])]).run()
+    needy = checks.Check("needy", "unit", ["0"], needs="built")
+    outcomes = run.Schedule([needy, checks.Check("built", "unit", ["0"])]).run()
     assert ran == ["built", "needy"]
     assert [outcome.code for outcome in outcomes] == [0, 0]
 
 
 def test_what_needs_a_check_that_failed_is_not_run_and_fails(ran: list[str]) -> None:
-    needy = run.Check("needy", "unit", ["0"], needs="built", processors=run.PROCESSORS)
-    outcomes = run.Schedule([needy, run.Check("built", "unit", ["1"])]).run()
+    needy = checks.Check("needy", "unit", ["0"], needs="built", processors=checks.PROCESSORS)
+    outcomes = run.Schedule([needy, checks.Check("built", "unit", ["1"])]).run()
     assert ran == ["built"]
     assert {outcome.check.name: outcome.code for outcome in outcomes} == {"built": 1, "needy": 1}
     assert "built failed" in outcomes[1].causes[0]
@@ -49,7 +51,7 @@ def test_what_takes_both_processors_runs_alone(monkeypatch: pytest.MonkeyPatch) 
     seen: list[set[str]] = []
     lock = threading.Lock()
 
-    def play(check: run.Check) -> run.Outcome:
+    def play(check: checks.Check) -> run.Outcome:
         with lock:
             running.add(check.name)
             seen.append(set(running))
@@ -59,28 +61,64 @@ def test_what_takes_both_processors_runs_alone(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(run, "run", play)
     monkeypatch.setattr(run, "report", lambda _: None)
-    ones = [run.Check(f"one {number}", "unit", []) for number in range(20)]
-    run.Schedule([run.Check("both", "unit", [], processors=run.PROCESSORS), *ones]).run()
+    ones = [checks.Check(f"one {number}", "unit", []) for number in range(20)]
+    run.Schedule([checks.Check("both", "unit", [], processors=checks.PROCESSORS), *ones]).run()
     assert {"both"} in seen
     assert all(names == {"both"} for names in seen if "both" in names)
 
 
 def test_a_test_of_the_virtual_machine_runs_on_one_kernel_once() -> None:
     """Whatever it is marked with; what is `counted` has to be marked `on_ours` as well."""
+    tests = ROOT / "tests" / "vm"
     asked = [
-        check.command[check.command.index("-m") + 1]
-        for check in run.checks(GROUPS)
-        if "tests/vm" in check.command
+        (check.command[-1], check.command[check.command.index("-m") + 1])
+        for check in checks.checks(GROUPS)
+        if check.command[-1].startswith("tests/vm")
     ]
-    for on_ours, counted in ((False, False), (True, False), (True, True)):
-        marks = {"on_ours": on_ours, "counted": counted}
-        assert sum(bool(eval(words, marks)) for words in asked) == 1, marks
-    for path in (ROOT / "tests" / "vm").glob("test_*.py"):
+    for path in tests.glob("test_*.py"):
         text = path.read_text()
         assert text.count("mark.counted") <= text.count("mark.on_ours"), path.name
+        for on_ours, counted in ((False, False), (True, False), (True, True)):
+            if counted and "mark.counted" not in text:
+                continue
+            marks = {"on_ours": on_ours, "counted": counted}
+            wanted = [words for where, words in asked if where in ("tests/vm", f"tests/vm/{path.name}")]
+            assert sum(bool(eval(words, marks)) for words in wanted) == 1, (path.name, marks)
+
+
+def test_a_check_outlasts_every_guest_that_it_may_start() -> None:
+    """It would be ended without a word otherwise, in the middle of a guest that was doing well."""
+    guests = [check for check in checks.checks(GROUPS) if check.command[0] == "lab/vm/run"]
+    assert len(guests) > 5
+    for check in guests:
+        guest_s = float(check.command[check.command.index("--timeout") + 1])
+        assert check.limit_s > emulator.LIVES * guest_s, check.name
+        assert "-v" in check.command, check.name
+        assert re.search(check.command[check.command.index("--failure") + 1], "tests/vm/a.py::b FAILED")
 
 
 def test_every_folder_of_tests_is_in_a_check() -> None:
-    words = " ".join(word for check in run.checks(GROUPS) for word in check.command)
+    words = " ".join(word for check in checks.checks(GROUPS) for word in check.command)
     folders = [path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")]
     assert sorted({name for name in folders if f"tests/{name}" not in words}) == []
+
+
+def test_a_guest_that_was_started_again_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not even if the check passed."""
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    told = "lab/vm/run: guest 1 of 3 ended after 9 s: its kernel stalled; trying once more"
+    outcome = run.run(checks.Check("guest", "vm", ["echo", told]))
+    run.report(outcome)
+    assert outcome.code == 0
+    assert f"guest> {told}" in capsys.readouterr().out
+
+
+def test_the_times_of_the_checks_are_told_longest_first(capsys: pytest.CaptureFixture[str]) -> None:
+    times = {"short": 1.0, "long": 30.5, "middle": 4.0}
+    outcomes = [run.Outcome(checks.Check(name, "unit", []), 0, time_s, "") for name, time_s in times.items()]
+    run.print_times(outcomes, 0.0)
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[-1] for line in lines] == ["long", "middle", "short"]
+    assert lines[0].split()[0] == "30.5"

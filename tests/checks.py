@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks that tests/run.py runs: of code, of units, in the lab and in virtual machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab import emulator
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / "build" / "venv" / "bin"
+PYTEST = [str(BIN / "pytest"), "-q", "--color=no", "--durations=8", "-p", "no:cacheprovider"]
+BY_TEST = ["-v" if word == "-q" else word for word in PYTEST]
+"""Says each test before it runs and after it, so that a guest that hangs is one that says nothing."""
+FAILURE = r"\b(FAILED|ERROR)\b"
+ON_OURS = ["--kernel", "build/kernel/vm/bzImage"]
+COUNTING = ["--count-instructions"]
+"""What else runs does not change what is measured so."""
+KERNEL = "the product's kernel"
+GUEST_S, TO_END_S = 900, 60
+SILENCE_S = 400
+"""Without a word. A test in a guest has to end sooner, on a busy machine as well."""
+CONTRACT = "tests/http/test_contract.py"
+GROUPS = ["lint", "unit", "lab", "vm", "e2e"]
+ALONE = {"lab", "lifecycle", "vm", "flood", "latency", "instructions", "disks", "e2e", "kernel", "newcomer"}
+"""Areas of tests that measure, or that need a lab of their own."""
+
+PROCESSORS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One command. One that takes `PROCESSORS` runs alone; `lab`: it needs the one lab that there can be."""
+
+    name: str
+    group: str
+    command: list[str]
+    folder: Path = ROOT
+    processors: int = 1
+    lab: bool = False
+    needs: str = ""
+    """The name of a check that has to have passed, if it is among those that run."""
+    limit_s: float = 600.0
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def unit_areas() -> list[str]:
+    """Folders of tests/ that hold pytest files and need neither the lab nor the virtual machine."""
+    return sorted(
+        f"tests/{folder.name}"
+        for folder in (ROOT / "tests").iterdir()
+        if folder.is_dir() and folder.name not in ALONE and any(folder.rglob("test_*.py"))
+    )
+
+
+def lint_checks() -> list[Check]:
+    def tool(name: str, *arguments: str, folder: Path = ROOT) -> Check:
+        return Check(name, "lint", [str(BIN / name), *arguments], folder)
+
+    python = ["api/weir", "lab", "bench", "tests"]
+    return [
+        Check("ruff check", "lint", [str(BIN / "ruff"), "check", "--quiet", *python]),
+        Check("ruff format", "lint", [str(BIN / "ruff"), "format", "--quiet", "--check", *python]),
+        Check("mypy api", "lint", [str(BIN / "mypy")], ROOT / "api"),
+        Check(
+            "mypy lab",
+            "lint",
+            [str(BIN / "mypy"), "--strict", "lab", "bench"],
+            environment={"MYPYPATH": "api"},
+        ),
+        tool("lint-imports", folder=ROOT / "api"),
+        tool(
+            "vulture",
+            "--min-confidence",
+            "100",
+            "--ignore-names",
+            CALLED_BY_OTHERS,
+            "api/weir",
+            "lab",
+            "bench",
+        ),
+        tool(
+            "codespell",
+            "--quiet-level",
+            "3",
+            "--skip",
+            CODESPELL_SKIP,
+            "--ignore-words",
+            "tests/repo/words.txt",
+            ".",
+        ),
+        Check("shellcheck", "lint", ["bash", "-c", "git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck"]),
+        Check("clang-format", "lint", ["bash", "-c", CLANG_FORMAT]),
+        Check("eslint", "lint", ["npm", "run", "--silent", "lint"], ROOT / "webui"),
+    ]
+
+
+CALLED_BY_OTHERS = "trace,traceback,error_status_code,error_headers,field_name,frame,signum"
+"""Arguments that a library's protocol prescribes and we do not need."""
+CODESPELL_SKIP = (
+    "./build,./.git,*/node_modules/*,*.lock,*/package-lock.json,*.svg,*.json,*.rsc,./LICENSE,*/.*_cache/*,"
+    "*/common-passwords.txt"
+)
+CLANG_FORMAT = (
+    "git ls-files -z 'datapath/*.c' 'datapath/*.h' 'bench/*.c' | xargs -0 -r clang-format --dry-run --Werror"
+)
+
+
+def unit_checks() -> list[Check]:
+    npm_test = ["npm", "test", "--silent", "--", "--run"]
+    in_parallel = [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}"]
+    return [
+        Check("vitest", "unit", npm_test, ROOT / "webui", environment={"CI": "1"}),
+        Check("datapath", "unit", ["make", "test"], ROOT / "datapath"),
+        # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
+        Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
+        Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
+        Check("pytest", "unit", [*in_parallel, *unit_areas()], processors=PROCESSORS, limit_s=1200),
+    ]
+
+
+def in_vm(
+    name: str,
+    group: str,
+    options: list[str],
+    asked: list[str],
+    *,
+    processors: int = 1,
+    guest_s: int = GUEST_S,
+) -> Check:
+    """Tests in a virtual machine, which is ended, and started again if it broke down, before the check is."""
+    watched = ["--timeout", str(guest_s), "--silence", str(SILENCE_S), "--failure", FAILURE]
+    command = ["lab/vm/run", *watched, *options, *BY_TEST, *asked]
+    needs = KERNEL if "--kernel" in options else ""
+    limit_s = emulator.LIVES * guest_s + TO_END_S
+    return Check(name, group, command, processors=processors, needs=needs, limit_s=limit_s)
+
+
+def vm_checks() -> list[Check]:
+    return [
+        in_vm("vm", "vm", [], ["-m", "not on_ours", "tests/vm"], processors=PROCESSORS),
+        Check(
+            "kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, needs=KERNEL, limit_s=1200
+        ),
+        in_vm(
+            "vm on the product's kernel",
+            "kernel",
+            ON_OURS,
+            ["-m", "on_ours and not counted", "tests/vm"],
+            processors=PROCESSORS,
+            guest_s=1200,
+        ),
+        Check(
+            "lab in the virtual machine",
+            "kernel",
+            [*PYTEST, "-m", "on_ours", "tests/lifecycle"],
+            processors=PROCESSORS,
+            lab=True,
+            needs=KERNEL,
+            limit_s=600,
+        ),
+    ]
+
+
+def kernel_build() -> Check:
+    """One compiler at a time, beside what needs the other processor."""
+    command = ["board/kernel/kernel", "build", "vm"]
+    return Check(KERNEL, "kernel", command, limit_s=3000, environment={"JOBS": "1"})
+
+
+def counted_checks() -> list[Check]:
+    """A guest for each file, so that one that is started again costs the time of one file."""
+    files = sorted((ROOT / "tests" / "vm").glob("test_*.py"))
+    return [
+        in_vm(
+            f"counted {path.stem.removeprefix('test_')}",
+            "kernel",
+            [*COUNTING, *ON_OURS],
+            ["-m", "counted", f"tests/vm/{path.name}"],
+        )
+        for path in files
+        if "mark.counted" in path.read_text(encoding="utf-8")
+    ]
+
+
+def side_by_side_on_ours() -> list[Check]:
+    """What takes one processor and needs the product's kernel."""
+    return [
+        in_vm("disks", "kernel", ON_OURS, ["tests/disks"], guest_s=1200),
+        *counted_checks(),
+        in_vm("flood", "kernel", [*COUNTING, *ON_OURS], ["tests/flood"]),
+    ]
+
+
+def newcomer_checks() -> list[Check]:
+    """Each has a /run of its own, and so its own lab beside this machine's."""
+    tests = "tests/newcomer/test_first_minutes.py"
+    named = {"newcomer on Debian 12": "bookworm or killed", "newcomer on Debian 13": "trixie"}
+    limit_s = 1200.0
+    patient = [*PYTEST, "-o", f"faulthandler_timeout={limit_s}"]
+    return [
+        Check(name, "newcomer", [*patient, "-k", words, tests], limit_s=limit_s)
+        for name, words in named.items()
+    ]
+
+
+def checks(groups: list[str]) -> list[Check]:
+    every = [
+        # The long ones first, and those that run alone last.
+        kernel_build(),
+        *side_by_side_on_ours(),
+        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], lab=True, limit_s=900),
+        *newcomer_checks(),
+        in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
+        Check("lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], lab=True, limit_s=600),
+        *lint_checks(),
+        *unit_checks(),
+        Check("lab", "lab", [*PYTEST, "tests/lab"], processors=PROCESSORS, lab=True, limit_s=900),
+        *vm_checks(),
+    ]
+    return [check for check in every if check.group in groups]
