@@ -11,7 +11,8 @@ import pytest
 from lab import netns
 from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
-from weir.model.objects import Firewall, Pair, StaticRoute
+from weir.kinds.static_route import StaticRoute
+from weir.model.objects import Firewall, Pair
 
 
 @pytest.fixture(scope="module", autouse=True)

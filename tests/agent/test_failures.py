@@ -10,7 +10,8 @@ import pytest
 
 from tests.agent.polling import until
 from tests.agent.rig import Rig, apply, client_queue, lan, queue, wan
-from weir.model.objects import Pair, StaticRoute
+from weir.kinds.static_route import StaticRoute
+from weir.model.objects import Pair
 from weir.model.problem import Problem, Unavailable
 
 ROUTE = StaticRoute("far", "10.77.0.0/16", gateway="10.64.0.2")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
 from weir.model.objects import (
     Firewall,
@@ -16,7 +17,6 @@ from weir.model.objects import (
     Pair,
     Queue,
     QueueType,
-    StaticRoute,
     TimeWindow,
     Total,
     Tuning,

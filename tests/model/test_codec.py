@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.strategies import anything, patient
+from weir.kinds import KINDS
 from weir.model.codec import from_json, merge_patch, patched, to_json, to_stored_json
-from weir.model.objects import KINDS, ConfigObject, Interface, Kind, Pair, Queue, TimeWindow
+from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue, TimeWindow
 from weir.model.problem import Invalid
 
 json_values = st.recursive(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
 from weir.model.enforcement import (
     ENFORCEMENT,
@@ -18,7 +19,7 @@ from weir.model.enforcement import (
     enforcement_of_type,
     not_enforced,
 )
-from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, StaticRoute, Total, Tuning
+from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, Total, Tuning
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs" / "reference" / "model.md").read_text()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
 from weir.model.objects import (
     ConfigObject,
@@ -15,12 +16,11 @@ from weir.model.objects import (
     Pair,
     Queue,
     QueueType,
-    StaticRoute,
     TimeWindow,
     Total,
 )
+from weir.model.rule import View
 from weir.model.rules import RULES, validate, validate_all
-from weir.model.rules.base import View
 
 
 def M(upload: float, download: float) -> Pair[int]:
@@ -323,7 +323,7 @@ def test_nine_levels_are_one_too_many() -> None:
         (
             WAN,
             [StaticRoute("r1", "0.0.0.0/0", interface="wan0")],
-            "error interface/wan0 interface 'wan0' is still named by the route to 0.0.0.0/0",
+            "error interface/wan0 interface 'wan0' is still named by route 0.0.0.0/0",
         ),
         (
             WAN,

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
-from weir.model.objects import Interface, Queue, StaticRoute
+from weir.model.objects import Interface, Queue
 from weir.model.rules import validate, validate_all
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
-from weir.model.objects import ConfigObject, Interface, Pair, Queue, StaticRoute, TimeWindow
+from weir.model.objects import ConfigObject, Interface, Pair, Queue, TimeWindow
 from weir.model.rules import validate_all
 
 LAN = Interface("lan0", "lan", ("10.64.0.1/24", "2001:db8:64::1/64"))

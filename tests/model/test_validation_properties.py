@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.strategies import anything, changes_to, patient
+from weir.kinds import KINDS
 from weir.model.document import Document
-from weir.model.objects import KINDS, ConfigObject
+from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
+from weir.model.rule import View
 from weir.model.rules import RULES, FlaggedObjects, affected, findings_of, validate, validate_all
-from weir.model.rules.base import View
 
 documents = st.lists(anything, max_size=10)
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from weir.kinds.static_route import StaticRoute
 from weir.model.codec import from_json, patched, to_stored_json
 from weir.model.document import Change, Document
-from weir.model.objects import ConfigObject, Interface, Queue, StaticRoute, Vlan
+from weir.model.objects import ConfigObject, Interface, Queue, Vlan
 from weir.model.problem import Invalid
 from weir.model.rules import validate, validate_all
 from weir.model.vrf import table_of
@@ -104,7 +105,7 @@ def test_customers_with_one_address_in_two_vrfs_are_fine() -> None:
         ),
         (
             [BLUE, ACME, replace(WAY, vrf="acme")],
-            "error unknown-vrf static-route/r1/vrf route 0.0.0.0/0 shall be in VRF acme, which is not a VRF: "
+            "error unknown-vrf static-route/r1/vrf route 0.0.0.0/0 names the VRF 'acme', which is not a VRF: "
             "those have a vrf_table",
         ),
         (
@@ -163,7 +164,7 @@ def test_a_gateway_may_be_the_routers_own_address_elsewhere() -> None:
 
 @pytest.mark.parametrize(
     ("user", "text"),
-    [(ACME, "is still the VRF of acme"), (WAY, "is still named by the route to 0.0.0.0/0")],
+    [(ACME, "is still the VRF of acme"), (WAY, "is still named by route 0.0.0.0/0")],
 )
 def test_a_vrf_in_use_stays(user: ConfigObject, text: str) -> None:
     found = validate(Document([user]), [Change("interface", "blue", BLUE, None)])

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Pair, Queue, StaticRoute
+from weir.model.objects import ConfigObject, Pair, Queue
 from weir.store import ConfigStore
 
 IDS = [f"q{number}" for number in range(1, 7)]

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from weir.compiler.types import NO_SLOT, FirewallRule, NetworkSpec, PortSpec, RouteSpec
+from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
-from weir.model.objects import Firewall, Interface, StaticRoute
+from weir.model.objects import Firewall, Interface, Tuning
 from weir.model.tree import vlan_parents
 from weir.model.vrf import table_of
 
@@ -31,13 +32,13 @@ class Site:
 
 def site_of(document: Document) -> Site:
     interfaces = sorted(document.interfaces(), key=lambda item: item.id)
-    routes = sorted(document.static_routes(), key=lambda item: item.id)
+    routes = sorted(document.every(StaticRoute), key=lambda item: item.id)
     wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
     return Site(
         network={item.id: _network(item, document) for item in interfaces},
         routes={item.id: _route(item) for item in routes if not item.disabled},
-        firewall=tuple(_in_vrfs(_firewall(document.firewall(), wan), interfaces)) if wan else (),
-        tuning=dict(document.tuning().overrides),
+        firewall=tuple(_in_vrfs(_firewall(document.single(Firewall), wan), interfaces)) if wan else (),
+        tuning=dict(document.single(Tuning).overrides),
     )
 
 

@@ -68,3 +68,11 @@ def parse_host(value: object) -> str:
     if not isinstance(value, str) or "/" in value:
         raise Invalid(f"must be one IPv4 or IPv6 address, not {shown(value)}", code="bad-address")
     return parse_prefix(value).text.partition("/")[0]
+
+
+def parse_network(value: object) -> str:
+    """A prefix with its length, in canonical text. Raises `Invalid`."""
+    text = parse_end(value)
+    if "/" not in text:
+        raise Invalid(f"must be a prefix such as 192.0.2.0/24, not {shown(value)}", code="bad-prefix")
+    return text

@@ -11,18 +11,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
+from weir.kinds import DECLARED, KINDS
 from weir.model import limits
-from weir.model.address import parse_address, parse_end, parse_host
-from weir.model.fields import ID_WANTED, INTERFACE_WANTED, TYPE_WANTED, Json, read_note, read_one
+from weir.model.address import parse_address
+from weir.model.fields import ID_WANTED, INTERFACE_WANTED, TYPE_WANTED, Json, read_note
 from weir.model.objects import (
-    KINDS,
     ConfigObject,
     Firewall,
     Interface,
     Kind,
     Queue,
     QueueType,
-    StaticRoute,
     Tuning,
     Vlan,
 )
@@ -32,7 +31,7 @@ from weir.model.reader import Reader, shown
 
 _ID_FORM = {
     "queue": (limits.OBJECT_ID, ID_WANTED),
-    "static-route": (limits.OBJECT_ID, ID_WANTED),
+    **{kind: (item.ids.pattern, item.ids.wanted) for kind, item in DECLARED.items()},
     "firewall": (limits.OBJECT_ID, ID_WANTED),
     "tuning": (limits.OBJECT_ID, ID_WANTED),
     "interface": (limits.INTERFACE_ID, INTERFACE_WANTED),
@@ -95,6 +94,8 @@ def to_stored_json(item: ConfigObject) -> Json:
     """As `to_json` without the fields that hold their default: what a database row needs."""
     if isinstance(item, Queue):
         return queue_stored_json(item)
+    if item.kind in DECLARED:
+        return DECLARED[item.kind].to_stored_json(item)
     full, plain = to_json(item), _plain_json(item.kind)
     return {name: value for name, value in full.items() if name == "id" or plain.get(name, full) != value}
 
@@ -124,7 +125,6 @@ def patched(item: ConfigObject, patch: object) -> ConfigObject:
 _QUEUE_TYPE_FIELDS = frozenset(QueueType.__slots__)
 _INTERFACE_FIELDS = frozenset(Interface.__slots__)
 _VLAN_FIELDS = frozenset(Vlan.__slots__)
-_ROUTE_FIELDS = frozenset(StaticRoute.__slots__)
 _FIREWALL_FIELDS = frozenset(Firewall.__slots__)
 _TUNING_FIELDS = frozenset(Tuning.__slots__)
 
@@ -194,32 +194,6 @@ def _read_vlan(reader: Reader) -> Vlan | None:
     )
 
 
-def _read_static_route(reader: Reader) -> StaticRoute:
-    reader.refuse_unknown(_ROUTE_FIELDS)
-    destination = read_one(reader, "destination", parse_route_destination)
-    if reader.data.get("destination") is None:
-        reader.error("destination", "missing", "must be given, for example 0.0.0.0/0")
-    return StaticRoute(
-        id=reader.id,
-        destination=destination or "0.0.0.0/0",
-        gateway=read_one(reader, "gateway", parse_host),
-        interface=reader.optional_matching("interface", limits.INTERFACE_ID, INTERFACE_WANTED),
-        blackhole=reader.flag("blackhole", False),
-        distance=reader.integer("distance", 1, 1, 255),
-        vrf=reader.optional_matching("vrf", limits.INTERFACE_ID, INTERFACE_WANTED),
-        comment=read_note(reader, "comment"),
-        disabled=reader.flag("disabled", False),
-    )
-
-
-def parse_route_destination(value: object) -> str:
-    """A prefix in canonical text. Raises `Invalid`."""
-    text = parse_end(value)
-    if "/" not in text:
-        raise Invalid(f"must be a prefix such as 192.0.2.0/24, not {shown(value)}", code="bad-prefix")
-    return text
-
-
 def _read_firewall(reader: Reader) -> Firewall:
     reader.refuse_unknown(_FIREWALL_FIELDS)
     if reader.id != "firewall":
@@ -254,7 +228,8 @@ def _read_port(value: object) -> int:
 
 
 def _slots_json(item: ConfigObject) -> Json:
-    values = {name: getattr(item, name) for name in type(item).__slots__}
+    slots: tuple[str, ...] = type(item).__slots__
+    values = {name: getattr(item, name) for name in slots}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -276,7 +251,7 @@ _READERS: Mapping[Kind, Callable[[Reader], ConfigObject]] = {
     "queue": read_queue,
     "queue-type": _read_queue_type,
     "interface": _read_interface,
-    "static-route": _read_static_route,
+    **{kind: declaration.read for kind, declaration in DECLARED.items()},
     "firewall": _read_firewall,
     "tuning": _read_tuning,
 }
@@ -284,7 +259,7 @@ _WRITERS: Mapping[Kind, Callable[..., Json]] = {
     "queue": queue_json,
     "queue-type": _queue_type_json,
     "interface": _interface_json,
-    "static-route": _slots_json,
+    **{kind: declaration.to_json for kind, declaration in DECLARED.items()},
     "firewall": _slots_json,
     "tuning": _tuning_json,
 }
@@ -295,8 +270,6 @@ def _plain_json(kind: Kind) -> Json:
     """The defaults of a kind; required fields are left out."""
     if kind not in _plain:
         required: Json = {"type": "pfifo"} if kind == "queue-type" else {}
-        if kind == "static-route":
-            required = {"destination": "0.0.0.0/0"}
         item = from_json(kind, {**required, "id": "tuning" if kind == "tuning" else "firewall"})
         _plain[kind] = {name: value for name, value in to_json(item).items() if name not in required}
     return _plain[kind]

@@ -12,8 +12,8 @@ from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-Kind = Literal["queue", "queue-type", "interface", "static-route", "firewall", "tuning"]
-KINDS: tuple[Kind, ...] = ("queue-type", "interface", "static-route", "firewall", "tuning", "queue")
+Kind = str
+"""What an object is, as it is written in URLs and files; `weir.kinds` declares which there are."""
 
 
 class Pair(NamedTuple, Generic[T]):
@@ -21,6 +21,19 @@ class Pair(NamedTuple, Generic[T]):
 
     upload: T
     download: T
+
+
+class ConfigObject:
+    """What all configured objects have. Their classes are frozen dataclasses with slots."""
+
+    __slots__ = ()
+    kind: ClassVar[Kind]
+    id: str
+
+    @property
+    def name(self) -> str:
+        """What people call it; an id without a better one."""
+        return self.id
 
 
 ZERO = Pair(0, 0)
@@ -56,12 +69,12 @@ NO_TOTAL = Total()
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(ConfigObject):
     """A simple queue. Rates in bit/s with 0 = unlimited; times in ms; `target` in canonical text."""
 
     kind: ClassVar[Kind] = "queue"
     id: str
-    name: str
+    name: str = field()
     target: tuple[str, ...] = ()
     dst: str | None = None
     parent: str | None = None
@@ -81,7 +94,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueType:
+class QueueType(ConfigObject):
     """How packets of a queue wait. The id is the name that queues refer to; options keep RouterOS names."""
 
     kind: ClassVar[Kind] = "queue-type"
@@ -89,10 +102,6 @@ class QueueType:
     type: str
     options: tuple[tuple[str, str], ...] = ()
     comment: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +118,7 @@ class Vlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class Interface(ConfigObject):
     """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length.
 
     `unknown`: what becomes of forwarded packets that are in no queue; `reverse_path`: whose are forwarded.
@@ -137,36 +146,9 @@ class Interface:
     vrf_table: int | None = None
     disabled: bool = False
 
-    @property
-    def name(self) -> str:
-        return self.id
-
 
 @dataclass(frozen=True, slots=True)
-class StaticRoute:
-    """A static route, given to FRR. Exactly one of `gateway`, `interface` alone, or `blackhole`.
-
-    It is in the VRF `vrf`, or in none.
-    """
-
-    kind: ClassVar[Kind] = "static-route"
-    id: str
-    destination: str
-    gateway: str | None = None
-    interface: str | None = None
-    blackhole: bool = False
-    distance: int = 1
-    vrf: str | None = None
-    comment: str = ""
-    disabled: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.destination
-
-
-@dataclass(frozen=True, slots=True)
-class Firewall:
+class Firewall(ConfigObject):
     """The minimal policy. One object, id `firewall`; deny from WAN is the default."""
 
     kind: ClassVar[Kind] = "firewall"
@@ -176,13 +158,9 @@ class Firewall:
     allow_ping_from_wan: bool = True
     allowed_wan_tcp_ports: tuple[int, ...] = field(default=())
 
-    @property
-    def name(self) -> str:
-        return self.id
-
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class Tuning(ConfigObject):
     """What differs from the product's own tuning: (id of a setting, value); "" leaves the kernel's.
 
     One object, id `tuning`. Which settings there are is data of the image, so an id that this release does
@@ -192,10 +170,3 @@ class Tuning:
     kind: ClassVar[Kind] = "tuning"
     id: str = "tuning"
     overrides: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.id
-
-
-ConfigObject = Queue | QueueType | Interface | StaticRoute | Firewall | Tuning

@@ -91,3 +91,15 @@ def is_length(text: str, most: int) -> bool:
 def looks_like_prefix(text: str) -> bool:
     """A target names prefixes or interfaces; an interface name has no ":" or "/" and is no IPv4 address."""
     return "/" in text or ":" in text or text.partition("@")[0].replace(".", "").isdigit()
+
+
+NO_HOST = {
+    parse_prefix("0.0.0.0/8"): "belongs to no network",
+    parse_prefix("127.0.0.0/8"): "is a loopback address",
+    parse_prefix("224.0.0.0/4"): "is a multicast address",
+    parse_prefix("240.0.0.0/4"): "is reserved",
+    parse_prefix("::/128"): "belongs to no host",
+    parse_prefix("::1/128"): "is the loopback address",
+    parse_prefix("ff00::/8"): "is a multicast address",
+}
+"""Where no host can be, and why (RFC 6890)."""

@@ -20,6 +20,10 @@ def vrf_of(interface: Interface) -> str | None:
     return interface.vrf if interface.vrf_table is None else interface.id
 
 
+def is_vrf(interface: Interface) -> bool:
+    return interface.vrf_table is not None
+
+
 def table_of(interface: Interface) -> int | None:
     """The table of a VRF; None for another interface. Two names may have one number: then a rule says so."""
     if interface.vrf_table != 0:

@@ -16,9 +16,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import weir
+from weir.kinds import KINDS
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Document
-from weir.model.objects import KINDS, ConfigObject
+from weir.model.objects import ConfigObject
 from weir.model.problem import Finding, Invalid, Problem
 from weir.service.audit import AuditService, entry_of
 from weir.service.configuration import ConfigService

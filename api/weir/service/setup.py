@@ -14,7 +14,8 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from weir.model.objects import ConfigObject, Interface, StaticRoute
+from weir.kinds.static_route import StaticRoute
+from weir.model.objects import ConfigObject, Interface
 from weir.model.overhead import FRAME_BYTES
 from weir.model.problem import Conflict, Forbidden, Invalid, Problem
 from weir.service.auth import AuthService
@@ -158,7 +159,7 @@ class SetupService:
             version = ipaddress.ip_address(gateway).version
             route = StaticRoute(f"default-v{version}", "::/0" if version == 6 else "0.0.0.0/0", gateway)
             wanted["static-route", route.id] = route
-        return [Edit(kind, object_id, new) for (kind, object_id), new in wanted.items()]  # type: ignore[arg-type]
+        return [Edit(kind, object_id, new) for (kind, object_id), new in wanted.items()]
 
 
 def _require_reach(wishes: Wishes, before: Set[str]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
@@ -210,9 +210,7 @@ def _row(
     owner: str, kind: str, object_id: str, body: str | None, number_sum: int, *revisions: Any
 ) -> StagedRow:
     """`revisions`: serial, seen and running. Raises as `_decoded`."""
-    return StagedRow(
-        cast(Kind, kind), object_id, _decoded(owner, kind, object_id, body, number_sum), *revisions
-    )
+    return StagedRow(kind, object_id, _decoded(owner, kind, object_id, body, number_sum), *revisions)
 
 
 def _decoded(owner: str, kind: str, object_id: str, body: str | None, number_sum: int) -> ConfigObject | None:

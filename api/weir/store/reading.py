@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import astuple
-from typing import Any, cast
+from typing import Any
 
+from weir.kinds import KINDS
 from weir.model.document import Change
-from weir.model.objects import KINDS, ConfigObject, Kind
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Problem, Unavailable
 from weir.store.retention import complete_from, require_complete
 from weir.store.rows import ChangeCounts, Damage, Event, Pending, Revision, Stored, decode, etag_of
@@ -193,7 +194,7 @@ def stored(connection: sqlite3.Connection, kind: Kind, object_id: str) -> Stored
 def to_stored(kind: str, object_id: str, from_revision: int, body: str, number_sum: int) -> Stored:
     """Raises as `checked`."""
     item = checked(kind, object_id, from_revision, body, number_sum)
-    return Stored(cast(Kind, kind), object_id, item, etag_of(from_revision), from_revision)
+    return Stored(kind, object_id, item, etag_of(from_revision), from_revision)
 
 
 def version_now(connection: sqlite3.Connection, kind: Kind, object_id: str) -> int | None:
@@ -286,7 +287,7 @@ def _change(kind: str, object_id: str, *versions: Any) -> Change:
     def read(since: int, body: str | None, number_sum: int) -> Any:
         return None if body is None else checked(kind, object_id, since, body, number_sum)
 
-    return Change(cast(Kind, kind), object_id, read(*versions[:3]), read(*versions[3:]))
+    return Change(kind, object_id, read(*versions[:3]), read(*versions[3:]))
 
 
 def _sqlite_integer(number: int) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
+from weir.kinds.static_route import StaticRoute
 from weir.model.codec import from_json, to_stored_json
-from weir.model.objects import ConfigObject, Interface, Kind, Queue, QueueType, StaticRoute
+from weir.model.objects import ConfigObject, Interface, Kind, Queue, QueueType
 
 RevisionKind = Literal["initial", "commit", "restore", "rollback"]
 
@@ -113,7 +114,7 @@ def encode(item: ConfigObject) -> str:
 
 def decode(kind: str, object_id: str, body: str) -> ConfigObject:
     """The object that `encode` wrote. Raises `Invalid` when a stored body breaks the model's rules."""
-    return from_json(cast(Kind, kind), json.loads(body), object_id)
+    return from_json(kind, json.loads(body), object_id)
 
 
 def columns(item: ConfigObject) -> tuple[str, str | None, int, int, int, int, str]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from weir.kinds import DECLARED, KINDS
+from weir.kinds.references import reference_rule
 from weir.model.document import Change, Document
-from weir.model.objects import KINDS, Kind
+from weir.model.objects import Kind
 from weir.model.problem import Finding
+from weir.model.rule import Rule, View
 from weir.model.rules import hierarchy, network, rates, targets, vlans, vrfs
-from weir.model.rules.base import Rule, View
 from weir.model.rules.naming import naming_findings
 from weir.model.rules.removal import removal_findings
 
@@ -24,6 +26,11 @@ RULES: tuple[Rule, ...] = (
     *network.RULES,
     *vlans.RULES,
     *vrfs.RULES,
+    *(
+        rule
+        for declaration in DECLARED.values()
+        for rule in (reference_rule(declaration), *declaration.rules)
+    ),
 )
 
 _FEW_CHANGES = 1000

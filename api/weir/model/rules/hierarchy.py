@@ -9,7 +9,7 @@ from weir.model.document import Change
 from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.problem import Finding
-from weir.model.rules.base import Rule, View, below_if, differs, error, old_and_new, warning
+from weir.model.rule import Rule, View, below_if, differs, error, old_and_new, warning
 from weir.model.tree import ancestors
 
 _MANY = 16

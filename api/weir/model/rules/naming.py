@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from weir.model.document import Change
 from weir.model.objects import Interface
 from weir.model.problem import Finding
-from weir.model.rules.base import error
+from weir.model.rule import error
 
 RESERVED = {
     "lo": "the loopback, which is the router's own",

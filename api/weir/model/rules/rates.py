@@ -10,7 +10,7 @@ from weir.model.document import Change
 from weir.model.limits import LOW_RATE_BPS
 from weir.model.objects import NO_TOTAL, Pair, Queue
 from weir.model.problem import Finding
-from weir.model.rules.base import Rule, View, differs, error, old_and_new, own, warning
+from weir.model.rule import Rule, View, differs, error, old_and_new, own, warning
 from weir.model.tree import ancestors
 from weir.model.units import format_duration_ms
 from weir.model.units import format_rate_long as rate

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from weir.kinds import DECLARED
+from weir.kinds.references import still_named
 from weir.model.document import Change, Document
 from weir.model.problem import Finding
 
@@ -13,6 +15,8 @@ def removal_findings(document_after: Document, change: Change) -> Iterator[Findi
     """Errors, or a warning where the reference may dangle (an interface as a queue's target or dst)."""
     if change.new is not None or change.old is None or document_after.get(change.kind, change.id) is not None:
         return
+    for declaration in DECLARED.values():
+        yield from still_named(declaration, document_after, change)
     if change.kind == "queue":
         users = sorted(document_after.children_of(change.id))
         if users:
@@ -22,13 +26,6 @@ def removal_findings(document_after: Document, change: Change) -> Iterator[Findi
         if users:
             yield _finding("error", change, f"is still used by {_queues(document_after, users)}")
     elif change.kind == "interface":
-        routes = sorted(
-            route.destination
-            for route in document_after.static_routes()
-            if change.id in (route.interface, route.vrf)
-        )
-        if routes:
-            yield _finding("error", change, f"is still named by the route to {_some(routes)}")
         vlans = sorted(
             item.id for item in document_after.interfaces() if item.vlan and item.vlan.parent == change.id
         )

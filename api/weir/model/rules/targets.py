@@ -17,7 +17,7 @@ from weir.model.objects import Interface, Queue, QueueType
 from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix, parse_prefix_in_domain, split_domain
 from weir.model.problem import Finding
 from weir.model.queue_options import faults_of
-from weir.model.rules.base import Rule, View, below_if, differs, error, notice, old_and_new, own, warning
+from weir.model.rule import Rule, View, below_if, differs, error, notice, old_and_new, own, warning
 from weir.model.tree import ancestors, is_below, subtree_ids
 
 EVERYTHING = (Prefix(4, 0, 0), Prefix(6, 0, 0))

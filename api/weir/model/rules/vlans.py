@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from weir.model.limits import MAX_VLAN_TAGS
 from weir.model.objects import Interface
 from weir.model.problem import Finding
-from weir.model.rules.base import Rule, View, all_after, error, warning
+from weir.model.rule import Rule, View, all_after, error, warning
 from weir.model.tree import vlan_parents
 
 

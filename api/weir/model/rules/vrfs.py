@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weir.model.objects import Interface, StaticRoute
+from weir.model.objects import Interface
 from weir.model.problem import Finding
-from weir.model.rules.base import Rule, View, all_after, error, warning
+from weir.model.rule import Rule, View, all_after, error, warning
 from weir.model.vrf import RESERVED_TABLES, table_of
 
 
@@ -44,22 +44,9 @@ def vrf_form(view: View, interface: Interface) -> Iterator[Finding]:
         )
 
 
-def unknown_vrf(view: View, item: Interface | StaticRoute, named: str) -> Iterator[Finding]:
-    """The VRF that something is in does not exist, or is something else."""
-    if item.vrf is None:
-        return
-    vrf = view.document.interface(item.vrf)
-    if vrf is not None and vrf.vrf_table is not None:
-        return
-    what = "is not configured: make it before, or in the same commit"
-    if vrf is not None:
-        what = "is not a VRF: those have a vrf_table"
-    yield error("unknown-vrf", item, "vrf", f"{named} shall be in VRF {item.vrf}, which {what}")
-
-
 def vrf_members(view: View, interface: Interface) -> Iterator[Finding]:
     yield from _on_a_vrf(view, interface)
-    yield from unknown_vrf(view, interface, f"interface {interface.id}")
+    yield from _unknown_vrf(view, interface)
     vrf = None if interface.vrf is None else view.document.interface(interface.vrf)
     if vrf is not None and vrf.vrf_table is not None and vrf.disabled and not interface.disabled:
         yield warning(
@@ -68,6 +55,20 @@ def vrf_members(view: View, interface: Interface) -> Iterator[Finding]:
             "vrf",
             f"nothing is routed for interface {interface.id} while its VRF {vrf.id} is disabled",
         )
+
+
+def _unknown_vrf(view: View, interface: Interface) -> Iterator[Finding]:
+    """The VRF that an interface is in does not exist, or is something else."""
+    if interface.vrf is None:
+        return
+    vrf = view.document.interface(interface.vrf)
+    if vrf is not None and vrf.vrf_table is not None:
+        return
+    what = "is not configured: make it before, or in the same commit"
+    if vrf is not None:
+        what = "is not a VRF: those have a vrf_table"
+    text = f"interface {interface.id} shall be in VRF {interface.vrf}, which {what}"
+    yield error("unknown-vrf", interface, "vrf", text)
 
 
 def _on_a_vrf(view: View, interface: Interface) -> Iterator[Finding]:

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a field of a configured object can be: its values, bounds and form, each said once.
+
+A field type knows values only. JSON is read here; the OpenAPI document, the command line, the web interface's
+forms and the reference documentation look at the attributes of a field and make of it what they need.
+"""
+
+from weir.fields.base import Field
+from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, IdForm
+from weir.fields.numbers import Flag, Whole
+from weir.fields.texts import Characters, Host, Prefix, Ref, Text
+
+__all__ = [
+    "INTERFACE_NAMES",
+    "OBJECT_IDS",
+    "Characters",
+    "Field",
+    "Flag",
+    "Host",
+    "IdForm",
+    "Prefix",
+    "Ref",
+    "Text",
+    "Whole",
+]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Truth values and whole numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weir.fields.base import Field
+from weir.model.reader import Reader
+
+
+class Flag(Field):
+    """True or false, and nothing that resembles them."""
+
+    def read(self, reader: Reader, name: str, default: Any) -> Any:
+        return reader.flag(name, default)
+
+    def bounds(self) -> str:
+        return "true or false"
+
+
+class Whole(Field):
+    """A whole number from `low` to `high`, both included."""
+
+    def __init__(self, low: int, high: int, **said: str) -> None:
+        super().__init__(**said)
+        self.low = low
+        self.high = high
+
+    def read(self, reader: Reader, name: str, default: Any) -> Any:
+        return reader.integer(name, default, self.low, self.high)
+
+    def bounds(self) -> str:
+        return f"{self.low:,} to {self.high:,}"

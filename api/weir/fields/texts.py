@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts: free ones, addresses, and names of other things."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from weir.fields.base import Field
+from weir.fields.ids import OBJECT_IDS, IdForm
+from weir.model import limits
+from weir.model.address import parse_host, parse_network
+from weir.model.problem import Invalid
+from weir.model.reader import Reader
+
+
+class Characters(Field):
+    """Any text of `min_chars` to `max_chars` characters, as far as the API's schema can tell."""
+
+    def __init__(self, min_chars: int, max_chars: int, **said: str) -> None:
+        super().__init__(**said)
+        self.min_chars = min_chars
+        self.max_chars = max_chars
+
+
+class Text(Characters):
+    """What people write, without control characters; with `lines`, of several lines."""
+
+    def __init__(self, max_chars: int, *, lines: bool = False, **said: str) -> None:
+        super().__init__(0, max_chars, **said)
+        self.lines = lines
+        self._forbidden = limits.CONTROL_BUT_NEWLINE_OR_TAB if lines else limits.CONTROL_CHARACTER
+
+    def read(self, reader: Reader, name: str, default: Any) -> Any:
+        return reader.text(name, default, self.max_chars, self._forbidden)
+
+    def bounds(self) -> str:
+        return f"up to {self.max_chars:,} characters"
+
+
+class _Parsed(Characters):
+    """A text that a parser brings to its canonical form."""
+
+    def __init__(self, **said: str) -> None:
+        super().__init__(1, 64, **said)
+
+    @staticmethod
+    @abstractmethod
+    def parse(value: object) -> str:
+        """The canonical text. Raises `Invalid`."""
+
+    def read(self, reader: Reader, name: str, default: Any) -> Any:
+        if name not in reader.data:
+            return default
+        try:
+            return self.parse(reader.data[name])
+        except Invalid as problem:
+            reader.error(name, problem.code, problem.message)
+            return default
+
+
+class Host(_Parsed):
+    """One IPv4 or IPv6 address."""
+
+    parse = staticmethod(parse_host)
+
+    def bounds(self) -> str:
+        return "an address"
+
+
+class Prefix(_Parsed):
+    """An IPv4 or IPv6 network with its length, such as 192.0.2.0/24."""
+
+    parse = staticmethod(parse_network)
+
+    def bounds(self) -> str:
+        return "a prefix"
+
+
+class Ref(Characters):
+    """The id of another object.
+
+    `role` is what that object is called where it is named: "VRF" for an interface that must be one, which
+    `fits` decides; `unfit` tells people how to know those that do.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        ids: IdForm = OBJECT_IDS,
+        *,
+        role: str = "",
+        fits: Callable[[Any], bool] | None = None,
+        unfit: str = "",
+        **said: str,
+    ) -> None:
+        super().__init__(1, ids.max_chars, **said)
+        self.kind = kind
+        self.ids = ids
+        self.role = role or kind.replace("-", " ")
+        self.fits = fits
+        self.unfit = unfit
+
+    def read(self, reader: Reader, name: str, default: Any) -> Any:
+        return reader.matching(name, default, self.ids.pattern, self.ids.wanted)
+
+    def bounds(self) -> str:
+        return f"id of a configured {self.role}"

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kind declares about itself, and what follows from that for every kind alike.
+
+The fields are those of a frozen dataclass; each names its field type beside the Python type:
+
+    distance: Annotated[int, Whole(1, 255, help="Of several routes the smallest wins.")] = 1
+
+A field without a default is required. One that may be `None` has that as its default, so that `null` in JSON
+means the same as leaving it out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, get_args, get_type_hints
+
+from weir.fields import OBJECT_IDS, Field, IdForm, Ref
+from weir.model.objects import ConfigObject
+from weir.model.reader import Reader
+from weir.model.rule import Rule
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A field of a kind: its name, its type, and what holds when it is left out."""
+
+    name: str
+    field: Field
+    default: Any
+    required: bool
+    nullable: bool
+
+    def reader(self) -> Callable[[Reader], Any]:
+        """Reads this member out of a JSON object, and notes what is wrong with it."""
+        name, default, read = self.name, self.default, self.field.read
+        if self.required:
+            return self._read_required
+        if self.nullable:
+            return lambda reader: None if reader.data.get(name) is None else read(reader, name, None)
+        return lambda reader: read(reader, name, default)
+
+    def _read_required(self, reader: Reader) -> Any:
+        if reader.data.get(self.name) is None:
+            example = f", for example {self.field.example}" if self.field.example else ""
+            reader.error(self.name, "missing", f"must be given{example}")
+            return None
+        return self.field.read(reader, self.name, None)
+
+
+class Declaration:
+    """One kind: its fields, its names, and its rules.
+
+    `singular` and `plural` are what people call it in sentences ("static route"), `short` the same where the
+    context is clear: in messages and as a command ("route"). `about` is one line for the API's documentation.
+    """
+
+    def __init__(
+        self,
+        of: type[ConfigObject],
+        *,
+        singular: str,
+        plural: str,
+        short: str,
+        about: str,
+        ids: IdForm = OBJECT_IDS,
+        rules: tuple[Rule, ...] = (),
+    ) -> None:
+        self.of = of
+        self.kind = of.kind
+        self.singular = singular
+        self.plural = plural
+        self.short = short
+        self.about = about
+        self.ids = ids
+        self.rules = rules
+        self.members = members_of(of)
+        self.references = {
+            member.name: member.field for member in self.members if isinstance(member.field, Ref)
+        }
+        self._names = frozenset({"id", *(member.name for member in self.members)})
+        self._readers = tuple(member.reader() for member in self.members)
+        self._values = attrgetter("id", *(member.name for member in self.members))
+        self._json_names = ("id", *(member.name for member in self.members))
+        self.defaults: Mapping[str, object] = {
+            member.name: member.default for member in self.members if not member.required
+        }
+
+    def read(self, reader: Reader) -> ConfigObject:
+        """The object that a JSON object describes; what is wrong with it is noted at the reader."""
+        reader.refuse_unknown(self._names)
+        return self.of(reader.id, *[read(reader) for read in self._readers])  # type: ignore[call-arg]
+
+    def to_json(self, item: ConfigObject) -> Json:
+        """All fields, defaults included."""
+        return dict(zip(self._json_names, self._values(item), strict=True))
+
+    def to_stored_json(self, item: ConfigObject) -> Json:
+        """As `to_json` without the fields that hold their default."""
+        defaults = self.defaults
+        full = self.to_json(item)
+        return {name: value for name, value in full.items() if defaults.get(name, full) != value}
+
+    def called(self, item: ConfigObject) -> str:
+        """An object in a message: "route 0.0.0.0/0"."""
+        return f"{self.short} {item.name}"
+
+
+def members_of(of: type[ConfigObject]) -> tuple[Member, ...]:
+    """The fields of a declared class but its id. Raises `TypeError` for one that breaks the conventions."""
+    hints = get_type_hints(of, include_extras=True)
+    return tuple(
+        _member(of, item, hints[item.name])
+        for item in dataclasses.fields(of)  # type: ignore[arg-type]
+        if item.name != "id"
+    )
+
+
+def _member(of: type, item: dataclasses.Field[Any], hint: Any) -> Member:
+    where = f"{of.__name__}.{item.name}"
+    found = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Field)]
+    if len(found) != 1:
+        raise TypeError(f"{where} needs one field type, as in Annotated[int, Whole(1, 255)]")
+    required = item.default is dataclasses.MISSING
+    nullable = type(None) in get_args(hint.__origin__)
+    if nullable and item.default is not None:
+        raise TypeError(f"{where} may be None, so None must be its default")
+    return Member(item.name, found[0], None if required else item.default, required, nullable)
