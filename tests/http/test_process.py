@@ -107,13 +107,24 @@ def test_a_missing_folder_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "does not exist" in refusal(capsys, *options(tmp_path / "nowhere"), "--allow-root")
 
 
-def test_a_file_that_is_no_database_is_said_and_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_database_is_said_and_kept_and_the_api_serves(tmp_path: Path) -> None:
     database = tmp_path / "weir.db"
     database.write_bytes(b"this is no database, it is somebody's file" * 100)
     before = database.read_bytes()
-    assert "weir.db" in refusal(capsys, *options(tmp_path), "--allow-root")
+    port = free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "weir.http.main",
+        *options(tmp_path, f"127.0.0.1:{port}"),
+        "--allow-root",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as started:
+        wait_until_it_answers(f"http://127.0.0.1:{port}")
+        started.send_signal(signal.SIGTERM)
+        said = started.communicate(timeout=30)[1].decode()
+    assert started.returncode == 0
+    assert "changes are refused" in said and str(database) in said
     assert database.read_bytes() == before
 
 

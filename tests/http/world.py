@@ -229,16 +229,25 @@ def app_of(static_dir: Path | None) -> Flask:
 class World:
     """`app` over a store in `folder` and a fake agent; `token(scope)` gives credentials."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        socket: Path | None = None,
+        tokens: dict[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
+        """`tokens` are those of accounts that are there already."""
         self.database = folder / "weir.db"
-        self.socket = folder / "agent.sock"
+        self.socket = socket or folder / "agent.sock"
         self.settings = Settings(self.database, self.socket, **settings)
         self.parts: Context = open_parts(self.settings)
         self.app = app_of(self.settings.static_dir)
         self.app.extensions["weir"] = self.parts
         self.agent = Agent(self.socket, self.database)
-        self.password = None if self.settings.first_setup else self.parts.service.auth.bootstrap()
-        self._tokens: dict[str, str] = {}
+        is_new = tokens is None and not self.settings.first_setup
+        self.password = self.parts.service.auth.bootstrap() if is_new else None
+        self._tokens = tokens or {}
 
     def __enter__(self) -> World:
         self.agent.__enter__()

@@ -21,6 +21,7 @@ from weir.model.problem import (
 )
 from weir.service import ABSENT, Edit, Listing, engine
 from weir.store import ConfigStore
+from weir.store.steady import SteadyDatabase
 
 
 def test_a_commit_is_in_store_kernel_and_history(router: Router) -> None:
@@ -188,7 +189,9 @@ def test_an_agent_that_takes_too_long_undoes_the_commit(
 
 def test_a_disk_that_fills_up_at_commit_undoes_the_kernel(router: Router) -> None:
     router.put(queue("q1"))
-    writer = router.service._store._database._writer
+    store = router.service._store._database
+    assert isinstance(store, SteadyDatabase) and store._held is not None
+    writer = store._held.database._writer
     (pages,) = writer.execute("PRAGMA page_count").fetchone()
     writer.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(Unavailable) as caught:

@@ -2,6 +2,7 @@
 import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
+import { queryClient } from "@/api/queries";
 import { FakeEventSource, renderAt, mockRouter } from "./render";
 
 const router = mockRouter();
@@ -60,6 +61,18 @@ describe("the queue form", () => {
     expect(screen.getByText("1.5 Gbit/s")).toBeInstanceOf(HTMLElement);
     await user.type(field, "x");
     expect(screen.getByText(/is not a rate/)).toBeInstanceOf(HTMLElement);
+  });
+});
+
+describe("a disk that cannot be written", () => {
+  it("is said on every page until it can be", async () => {
+    const reason = "Changes are refused, and all else goes on. /var/lib/weir/weir.db cannot be written: No space left on device (ENOSPC).";
+    router.state.unwritable = reason;
+    renderAt("/queues");
+    expect((await screen.findByRole("alert")).textContent).toBe(reason);
+    router.state.unwritable = null;
+    await act(() => queryClient.refetchQueries({ queryKey: ["system"] }));
+    await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
   });
 });
 

@@ -52,6 +52,8 @@ def show_store(session: Session, answer: Json) -> None:
         output.show_json(answer)
         return
     click.echo(f"revision {answer['running_revision']} runs")
+    for reason in answer["refused"]:
+        click.echo(f"changes are refused: {output.clean(reason)}")
     if not answer["followed"]:
         click.echo(f"the database is not followed: {output.clean(answer['reason'])}")
     if answer["stored"]:

@@ -90,7 +90,7 @@ def doctor(session: Session) -> None:
 def show_health(answer: Json) -> None:
     click.echo(
         f"Weir {answer['version']} on {answer['hostname'] or '?'}, kernel {answer['kernel'] or '?'}, "
-        f"revision {answer['revision']}, {output.counted(answer['queue_count'], 'queue')}."
+        f"{_configuration(answer)}."
     )
     colours = {"ok": "green", "warning": "yellow", "failed": "red"}
     for check in answer["checks"]:
@@ -99,6 +99,12 @@ def show_health(answer: Json) -> None:
     for item in answer["capabilities"]:
         if not item["available"]:
             click.echo(f"{'missing':<8} {item['id']}: {output.clean(item['reason'] or '')}")
+
+
+def _configuration(answer: Json) -> str:
+    if answer["queue_count"] is None:
+        return "configuration not readable"
+    return f"revision {answer['revision']}, {output.counted(answer['queue_count'], 'queue')}"
 
 
 @click.command("system", cls=Command)

@@ -122,10 +122,7 @@ def register(app: Flask) -> dict[str, Operation]:
 
 
 def create_app(settings: Settings, parts: Context | None = None) -> Flask:
-    """The application. `parts` are given by tests; without them the services are opened from the settings.
-
-    Raises Unavailable when the database cannot be opened.
-    """
+    """The application. `parts` are given by tests; without them the services are opened from the settings."""
     app = Flask("weir", static_folder=None)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.url_map.strict_slashes = True
@@ -145,7 +142,7 @@ def create_app(settings: Settings, parts: Context | None = None) -> Flask:
 
 
 def open_parts(settings: Settings) -> Context:
-    """Open the store and start the sampler. Raises Unavailable."""
+    """Open the store and start the sampler."""
     service = Service.open(settings.database, settings.agent_socket)
     stats = StatsService(
         service.agent,

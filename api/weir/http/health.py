@@ -23,9 +23,13 @@ def system_json(context: Context, by: Principal) -> Json:
     router = context.stats.router
     status = _status(context, by)
     system = router.system_answer
-    config = context.service.config
-    warned = _warning_count(context, by)
-    checks = [*_agent_checks(context, by, status), *_data_checks(status), *_shaping_checks(status, warned)]
+    found = _configuration(context, by)
+    checks = [
+        *_writing_checks(context, by),
+        *_agent_checks(context, status, found["revision"]),
+        *_data_checks(status),
+        *_shaping_checks(status, found["warning_count"] or 0),
+    ]
     states = {check["state"] for check in checks}
     return {
         "version": weir.__version__,
@@ -35,9 +39,7 @@ def system_json(context: Context, by: Principal) -> Json:
         "health": "failed" if "failed" in states else "warning" if "warning" in states else "ok",
         "checks": checks,
         "agent": _agent(context, status),
-        "revision": config.revision(by),
-        "queue_count": config.page(by, Listing("queue", limit=1)).total,
-        "warning_count": warned,
+        **found,
         "capabilities": [
             {"id": str(item["id"]), "available": bool(item["available"]), "reason": item.get("reason")}
             for item in status.get("capabilities", ())[:MAX_LISTED]
@@ -54,6 +56,17 @@ def system_json(context: Context, by: Principal) -> Json:
         ],
         "drift": [_drift(item) for item in status.get("drift", ())[:MAX_LISTED]],
     }
+
+
+def _configuration(context: Context, by: Principal) -> Json:
+    """What is counted in the configuration; null while it cannot be read."""
+    config = context.service.config
+    found: Json = {"revision": None, "queue_count": None, "warning_count": None}
+    with suppress(Unavailable):
+        found["revision"] = config.revision(by)
+        found["queue_count"] = config.page(by, Listing("queue", limit=1)).total
+        found["warning_count"] = _warning_count(context, by)
+    return found
 
 
 def _warning_count(context: Context, by: Principal) -> int:
@@ -102,14 +115,17 @@ def _check(name: str, state: str, message: str) -> Json:
 def _status(context: Context, by: Principal) -> Json:
     """What the agent said within the last second; asked again when a change has been made since."""
     status: Json = context.stats.router.status or {}
-    behind = status.get("revision") != context.service.config.revision(by)
+    try:
+        behind = status.get("revision") != context.service.config.revision(by)
+    except Unavailable:
+        behind = False
     if context.stats.router.lost_at is None and (behind or status.get("state") == "applying"):
         with suppress(Unavailable):
             return context.service.agent.call("status", timeout_s=STATUS_TIMEOUT_S)
     return status
 
 
-def _agent_checks(context: Context, by: Principal, status: Json) -> list[Json]:
+def _agent_checks(context: Context, status: Json, head: int | None) -> list[Json]:
     router = context.stats.router
     if router.lost_at is not None or router.status is None:
         reason = router.lost_reason or "it was not asked yet"
@@ -117,15 +133,25 @@ def _agent_checks(context: Context, by: Principal, status: Json) -> list[Json]:
             _check("agent", "failed", f"The agent does not answer: {reason}. Forwarding and shaping go on.")
         ]
     state = str(status.get("state", "ok"))
-    head = context.service.config.revision(by)
     checks = [_check("agent", *meaning(state)), *_store_checks(status)]
     if status.get("revision") == head:
         checks.append(_check("revision", "ok", f"The kernel runs revision {head}."))
+    elif head is None:
+        message = f"The kernel runs revision {status.get('revision')}; the configuration cannot be read."
+        checks.append(_check("revision", "failed", message))
     else:
         running = status.get("revision")
         message = f"The kernel runs revision {running}, the configuration is at {head}."
         checks.append(_check("revision", "warning", message))
     return checks
+
+
+def _writing_checks(context: Context, by: Principal) -> list[Json]:
+    """Why changes are refused, whatever they are."""
+    refused = context.service.stored.refused(by)
+    if not refused:
+        return []
+    return [_check("writing", "failed", f"Changes are refused, and all else goes on. {'. '.join(refused)}.")]
 
 
 def _store_checks(status: Json) -> list[Json]:

@@ -21,7 +21,6 @@ from gunicorn.app.base import BaseApplication
 
 from weir import memory
 from weir.http.settings import Settings, beside
-from weir.model.problem import Problem
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -115,31 +114,17 @@ def read_settings(arguments: Sequence[str] | None) -> Settings:
 
 
 def check(settings: Settings) -> None:
-    """Look at what would fail later. Raises Refused."""
+    """Look at what would fail later. Raises Refused; not for a database that cannot be used."""
     if os.geteuid() == 0 and not settings.allow_root:
         raise Refused("it runs as root and must not: start it as an unprivileged user (or --allow-root).")
     folder = settings.database.parent
     if not folder.is_dir():
         raise Refused(f"the folder of the database does not exist: {folder}")
-    target = settings.database if settings.database.exists() else folder
-    if not os.access(target, os.W_OK) or not os.access(folder, os.W_OK | os.X_OK):
-        raise Refused(f"the database cannot be written by uid {os.geteuid()}: {target}")
     if not settings.agent_socket.exists():
         log.warning(
             "the agent's socket %s does not exist yet: nothing can be changed until the agent runs",
             settings.agent_socket,
         )
-    try:
-        create_probe(settings)
-    except Problem as problem:
-        raise Refused(problem.message) from problem
-
-
-def create_probe(settings: Settings) -> None:
-    """Open the database once in this process, so that a damaged one is told before the server forks."""
-    from weir.service import Service
-
-    Service.probe(settings.database)
 
 
 def listen(address: str) -> socket.socket:

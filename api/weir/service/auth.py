@@ -93,7 +93,7 @@ class AuthService:
         if user is None or not right or user.disabled:
             reason = "disabled" if user is not None and right else "wrong name or password"
             name = UNKNOWN if user is None else user.username
-            with self._store.write() as writer:
+            with self._store.write(passing=True) as writer:
                 failed = audit.entry(name, "none", source, "sign-in", name, "refused", reason)
                 audit.write(writer, failed)
             raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
@@ -106,7 +106,7 @@ class AuthService:
         secret_hash = hash_secret(device)
         own = None
         try:
-            with self._store.write() as writer:
+            with self._store.write(passing=True) as writer:
                 if device and writer.is_device_of(secret_hash, username, now_ms - DEVICE_MS):
                     own = f"device:{secret_hash.hex()}"
                 throttle.begin_attempt(writer, username, source, now_ms, own)
@@ -115,7 +115,7 @@ class AuthService:
             until_s = now_ms // 1000 + refused.retry_after_s
             if self._told.first((name, throttle.network_of(source), own), until_s):
                 detail = f"throttled for {refused.retry_after_s} s"
-                with self._store.write(durable=False) as writer:
+                with self._store.write(durable=False, passing=True) as writer:
                     audit.write(writer, audit.entry(name, "none", source, "sign-in", name, "refused", detail))
             raise
         return own
@@ -178,7 +178,7 @@ class AuthService:
     def sign_out(self, by: Principal) -> None:
         """End the session that asks; for a token there is nothing to end."""
         if by.via == "session":
-            with self._store.write() as writer:
+            with self._store.write(passing=True) as writer:
                 writer.end_session(by.user_id, by.credential_id)
                 audit.write(writer, audit.entry_of(by, "sign-out", by.username))
 
@@ -193,11 +193,11 @@ class AuthService:
         if new == old:
             raise Invalid("the new password is the old one", code="weak-password", path="new_password")
         own = f"session:{by.credential_id}"
-        with self._store.write() as writer:
+        with self._store.write(passing=True) as writer:
             throttle.begin_attempt(writer, by.username, by.source, wall_ms(), own)
         user = self._store.user_by_id(by.user_id)
         if user is None or not passwords.verify(user.password_hash, old):
-            with self._store.write() as writer:
+            with self._store.write(passing=True) as writer:
                 refused = audit.entry_of(by, "password.change", by.username, "refused", "wrong old password")
                 audit.write(writer, refused)
             raise Forbidden("the old password is wrong", code="wrong-password", path="old_password")
@@ -216,7 +216,7 @@ class AuthService:
     @requires("self")
     def end_session(self, by: Principal, session_id: str) -> None:
         """One of the caller's own. Raises `NotFound`, `Forbidden` for a token below its owner's scope."""
-        with self._store.write() as writer:
+        with self._store.write(passing=True) as writer:
             owner = writer.user(by.username)
             if RANK[by.scope] < RANK[owner.scope]:
                 raise Forbidden(f"a token of scope {by.scope!r} does not end its owner's sessions")
@@ -243,7 +243,7 @@ class AuthService:
         outdated = passwords.is_outdated(user.password_hash)
         new_hash = passwords.hash_password(password) if outdated else ""
         principal = _principal(user, user.scope, "session", session.id, source, now_ms)
-        with self._store.write() as writer:
+        with self._store.write(passing=True) as writer:
             current = writer.user(user.username)
             if current.disabled or current.password_hash != user.password_hash:
                 raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
@@ -261,14 +261,14 @@ class AuthService:
 
     def _touch_session(self, secret_hash: bytes, now_ms: int) -> None:
         try:
-            with self._store.write(timeout_s=1.0, durable=False) as writer:
+            with self._store.write(timeout_s=1.0, durable=False, passing=True) as writer:
                 writer.touch_session(secret_hash, now_ms)
         except Problem as problem:  # a full disk must not lock out who could free it
             audit.log.warning("session not touched: %s", problem)
 
     def _touch_token(self, token_id: str, now_ms: int, source: str) -> None:
         try:
-            with self._store.write(timeout_s=1.0, durable=False) as writer:
+            with self._store.write(timeout_s=1.0, durable=False, passing=True) as writer:
                 writer.touch_token(token_id, now_ms, source)
         except Problem as problem:
             audit.log.warning("token not touched: %s", problem)

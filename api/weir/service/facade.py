@@ -14,6 +14,7 @@ from weir.service.backup import BackupService
 from weir.service.candidates import CandidateService
 from weir.service.configuration import ConfigService
 from weir.service.engine import Engine
+from weir.service.known import write_running
 from weir.service.revisions import RevisionService
 from weir.service.running import Running
 from weir.service.setup import SetupService
@@ -21,6 +22,7 @@ from weir.service.stored import StoredService
 from weir.service.tuning import TuningService
 from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
+from weir.service.watch import Watch
 from weir.store import ConfigStore
 from weir.store.accounts import AccountStore, accounts_path
 from weir.wire.client import AgentClient
@@ -34,7 +36,9 @@ class Service:
         self._accounts = accounts
         self.agent = agent
         self.audit = AuditService(accounts)
+        self._watch = Watch(self.look)
         running = Running(store, partial(note_timer, store, self.audit))
+        self._running = running
         engine = Engine(store, running, agent, self.audit)
         self.config = ConfigService(store, running, agent, engine, self.audit)
         self.backup = BackupService(self.config, self.audit)
@@ -46,37 +50,35 @@ class Service:
         self.tuning = TuningService(agent)
         self.updates = UpdateService(agent, self.audit, folder / "uploads")
         self.appliance = ApplianceService(agent, self.audit)
-        self.stored = StoredService(running, engine, agent, self.audit)
+        self.stored = StoredService((store, accounts), running, engine, agent, self.audit)
         self.setup = SetupService(self.auth, self.config, agent)
 
     @classmethod
     def open(cls, database: Path, agent_socket: Path) -> Service:
         """Open or create `database` and the accounts beside it; the agent may come later.
 
-        Raises `Unavailable` (`store-corrupt`, `store-version`, `store-not-weir`, ...); a file that is
-        not understood is left as it is.
+        A file that cannot be used is left as it is: its service reads what can be read and refuses changes
+        (docs/adr/0110).
         """
+        agent = AgentClient(agent_socket)
         with ExitStack() as opened:
-            store = ConfigStore.open(database, create=True)
+            store = ConfigStore.steady(database, partial(write_running, agent))
             opened.callback(store.close)
-            store.check()
-            accounts = AccountStore.open(accounts_path(database))
+            accounts = AccountStore.steady(accounts_path(database))
             opened.callback(accounts.close)
-            service = cls(store, accounts, AgentClient(agent_socket), database.parent)
+            service = cls(store, accounts, agent, database.parent)
             opened.pop_all()
+        service._watch.start()
         return service
 
-    @staticmethod
-    def probe(database: Path) -> None:
-        """Open, check and close both databases without loading anything. Raises as `open` does."""
-        store = ConfigStore.open(database, create=True)
-        try:
-            store.check()
-            AccountStore.open(accounts_path(database)).close()
-        finally:
-            store.close()
+    def look(self) -> None:
+        """Find out whether the files can be used, and take into use what was found."""
+        self._store.look_again()
+        self._accounts.look_again()
+        self._running.prepare()
 
     def close(self) -> None:
+        self._watch.stop()
         self.setup.stop()
         self.agent.close()
         self._accounts.close()

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from weir.memory import give_back_memory, give_back_soon
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
-from weir.model.problem import Finding, Invalid
+from weir.model.problem import Finding, Invalid, Unavailable
 from weir.model.rules import FlaggedObjects, findings_by_id, findings_of, is_much, validate, validate_many
 from weir.store import ConfigStore, Damage
 
@@ -43,11 +43,15 @@ class Running:
         self._lock = threading.RLock()
         self._flagging = threading.Lock()
         self.damage: list[Damage] = []
-        """What could not be read at the start, and is not in the document."""
-        self._revision, self._document = store.load(self.damage)
-        self._document.targets()  # else the first who asks for a finding waits for it
-        give_back_memory()
+        """What could not be read when all was, and is not in the document."""
+        self._revision, self._document, self._epoch = 0, Document(), -1
         self._flagged: FlaggedObjects | None = None
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Read the document now, if there is one to read, so that nobody who asks waits for it."""
+        with suppress(Unavailable), self.document() as document:
+            document.targets()
 
     @contextmanager
     def document(self) -> Iterator[Document]:
@@ -135,12 +139,21 @@ class Running:
             self._flagged = flagged
 
     def _follow(self) -> None:
-        if self._store.head() != self._revision:
+        if self._store.epoch != self._epoch:
+            self._load()
+        elif self._store.head() != self._revision:
             before = self._revision
             head, changes = self._store.changes_since(before)
             self._apply(head, changes)
             if self._followed is not None:
                 self._followed(before, head)
+
+    def _load(self) -> None:
+        """All of it, from a database that was not looked at before. Raises `Unavailable`."""
+        epoch, damage = self._store.epoch, list[Damage]()
+        self._revision, self._document = self._store.load(damage)
+        self._epoch, self.damage, self._flagged = epoch, damage, None
+        give_back_memory()
 
     def _apply(self, revision: int, changes: Sequence[Change]) -> None:
         self._document.apply(changes)

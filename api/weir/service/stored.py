@@ -3,40 +3,52 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
 from weir.service.audit import AuditService, entry_of
 from weir.service.engine import Engine, Request
+from weir.service.known import TIMEOUT_S, running_objects
 from weir.service.permissions import requires
 from weir.service.running import Running
 from weir.service.values import Committed, Principal
-from weir.store import WriteTransaction
+from weir.store import ConfigStore, WriteTransaction
+from weir.store.accounts import AccountStore
 from weir.wire.client import AgentClient
-
-TIMEOUT_S = 120.0
 
 
 class StoredService:
-    def __init__(self, running: Running, engine: Engine, agent: AgentClient, audit: AuditService) -> None:
+    def __init__(
+        self,
+        stores: tuple[ConfigStore, AccountStore],
+        running: Running,
+        engine: Engine,
+        agent: AgentClient,
+        audit: AuditService,
+    ) -> None:
+        self._stores = stores
         self._running = running
         self._engine = engine
         self._agent = agent
         self._audit = audit
 
     @requires("config.read")
-    def state(self, _by: Principal) -> dict[str, Any]:
+    def refused(self, _by: Principal) -> list[str]:
+        """Why changes are refused, each reason once; nothing while they are not."""
+        reasons = [store.refused for store in self._stores if store.refused is not None]
+        return list({reason.code: reason.message for reason in reversed(reasons)}.values())[::-1]
+
+    @requires("config.read")
+    def state(self, by: Principal) -> dict[str, Any]:
         """Whether the router follows the database, why not, and what is damaged in it."""
         status = self._agent.call("status")
         store = status["store"]
         damaged = store["damaged"] or [asdict(item) for item in self._running.damage]
         return {
+            "refused": self.refused(by),
             "followed": store["ok"],
             "reason": store["reason"],
             "running_revision": status["revision"],
@@ -57,7 +69,7 @@ class StoredService:
     @requires("system.manage")
     def restore(self, by: Principal) -> Committed:
         """Write what the router runs in the place of what is damaged, as a revision. Raises as a commit."""
-        objects = list(self._from_agent())
+        _, objects = running_objects(self._agent)
         done = self._engine.run(
             by,
             Request(lambda transaction: self._lost(transaction, objects), message="restore what is damaged"),
@@ -72,13 +84,3 @@ class StoredService:
                 for item in objects
                 if document.get(item.kind, item.id) is None
             ]
-
-    def _from_agent(self) -> Iterator[ConfigObject]:
-        _, descriptors = self._agent.call_for_fds("running", timeout_s=TIMEOUT_S)
-        for descriptor in descriptors[1:]:
-            os.close(descriptor)
-        with os.fdopen(descriptors[0], "rb") as file:
-            file.seek(0)
-            for line in file:
-                kind, object_id, body = json.loads(line)
-                yield from_json(parse_kind(kind), json.loads(body), object_id)

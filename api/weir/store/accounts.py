@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from weir.model.problem import Conflict, NotFound
+from weir.model.problem import Conflict, NotFound, Unavailable
+from weir.store.carried import carry
 from weir.store.database import ACCOUNTS, DEFAULT_WAIT_S, Database
+from weir.store.steady import SteadyDatabase
 
 Scope = Literal["read", "write", "admin"]
 
@@ -97,7 +99,7 @@ class AuditEntry:
 class AccountStore:
     """Thread-safe; each method is one transaction unless it takes a connection of `write()`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database | SteadyDatabase) -> None:
         self._database = database
 
     @classmethod
@@ -105,13 +107,30 @@ class AccountStore:
         """Open or create. Raises `Unavailable` as `ConfigStore.open` does."""
         return cls(Database(path, ACCOUNTS, create=True))
 
+    @classmethod
+    def steady(cls, path: Path) -> AccountStore:
+        """As `open`, and never raises: a copy in memory stands in for a file that cannot be used."""
+        return cls(SteadyDatabase(path, ACCOUNTS, carry=carry))
+
     def close(self) -> None:
         self._database.close()
 
+    def look_again(self) -> None:
+        """See `SteadyDatabase.look_again`."""
+        self._database.look_again()
+
+    @property
+    def refused(self) -> Unavailable | None:
+        """Why nothing lasting can be written."""
+        return self._database.refused
+
     @contextmanager
-    def write(self, timeout_s: float = DEFAULT_WAIT_S, *, durable: bool = True) -> Iterator[AccountWriter]:
-        """As `Database.writing`."""
-        with self._database.writing(timeout_s, durable=durable) as connection:
+    def write(
+        self, timeout_s: float = DEFAULT_WAIT_S, *, durable: bool = True, passing: bool = False
+    ) -> Iterator[AccountWriter]:
+        """As `Database.writing`. What is `passing` (sessions, throttle, audit trail) goes on in memory while
+        the file cannot be written; users, passwords and tokens are refused then."""
+        with self._database.writing(timeout_s, durable=durable, passing=passing) as connection:
             yield AccountWriter(connection)
 
     def user(self, username: str) -> User | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database, Series
 from weir.store.listing import Listing, Page, Totals, page
 from weir.store.retention import require_complete
 from weir.store.rows import ChangeCounts, Damage, Event, Pending, Revision, Stored
+from weir.store.steady import SteadyDatabase
 from weir.store.transaction import WriteTransaction
 from weir.store.verifying import verify
 
@@ -23,9 +24,9 @@ from weir.store.verifying import verify
 class ConfigStore:
     """Thread-safe. Readers see whole revisions only and never wait for a writer."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database | SteadyDatabase) -> None:
         self._database = database
-        self._totals = Totals()
+        self._totals = (database.epoch, Totals())
 
     @classmethod
     def open(cls, path: Path, *, create: bool = False, series: Series = CONFIGURATION) -> ConfigStore:
@@ -34,15 +35,36 @@ class ConfigStore:
         `store-io`."""
         return cls(Database(path, series, create=create))
 
+    @classmethod
+    def steady(cls, path: Path, elsewhere: Callable[[Path], None]) -> ConfigStore:
+        """As `open` with `create`, and never raises: what cannot be opened, or is damaged, is read from a
+        copy in memory, of the file or of what `elsewhere` writes to a path."""
+        return cls(
+            SteadyDatabase(
+                path, CONFIGURATION, check=check_pages, readable=check_readable, elsewhere=elsewhere
+            )
+        )
+
     def close(self) -> None:
         self._database.close()
 
+    def look_again(self) -> None:
+        """See `SteadyDatabase.look_again`."""
+        self._database.look_again()
+
+    @property
+    def refused(self) -> Unavailable | None:
+        """Why nothing can be written."""
+        return self._database.refused
+
+    @property
+    def epoch(self) -> int:
+        """Another number means another database: nothing that was read before has to hold."""
+        return self._database.epoch
+
     def check(self) -> None:
         """Look through the file's pages. Raises `Unavailable` (`store-corrupt`) naming what is damaged."""
-        with self._database.reading() as connection:
-            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise Unavailable(f"{self._database.path.name} is damaged: {verdict}", code="store-corrupt")
+        check_pages(self._database)
 
     def look(self) -> tuple[int, bytes]:
         """The newest revision and its digest."""
@@ -103,8 +125,12 @@ class ConfigStore:
         return found
 
     def page(self, listing: Listing) -> Page:
+        epoch, totals = self._totals
+        if epoch != self._database.epoch:
+            totals = Totals()
+            self._totals = (self._database.epoch, totals)
         with self._database.reading() as connection:
-            return page(connection, listing, self._totals)
+            return page(connection, listing, totals)
 
     def changes_between(self, a: int, b: int) -> list[Change]:
         """What turns revision `a` into revision `b`; either may be the older one."""
@@ -161,3 +187,18 @@ class ConfigStore:
         """A read-only connection on one snapshot, for the modules of this package."""
         with self._database.reading() as connection:
             yield connection
+
+
+def check_pages(database: Database | SteadyDatabase) -> None:
+    """Raises `Unavailable` (`store-corrupt`) naming the first page that is damaged."""
+    with database.reading() as connection:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise Unavailable(f"{database.path.name} is damaged: {verdict}", code="store-corrupt")
+
+
+def check_readable(database: Database) -> None:
+    """Raises `Unavailable` for a copy of which not even the newest objects can be read."""
+    with database.reading() as connection:
+        for _ in reading.bodies(connection, None, []):
+            pass

@@ -70,6 +70,10 @@ ACCOUNTS = Series("accounts", 0x57656961)  # "Weia"
 class Database:
     """Thread-safe. Every SQLite error leaves as `Unavailable` with a code that says which kind."""
 
+    refused: Unavailable | None = None
+    epoch = 0
+    """Always the same file, which is open (`weir.store.steady` has others)."""
+
     def __init__(self, path: Path, series: Series, *, create: bool) -> None:
         series = series.read()
         self.path = path
@@ -87,6 +91,9 @@ class Database:
             except BaseException:
                 self._writer.close()
                 raise
+
+    def look_again(self) -> None:
+        """Nothing to find out: it is open."""
 
     def close(self) -> None:
         """Close all idle connections and the writer; callers have finished by then."""
@@ -125,12 +132,12 @@ class Database:
 
     @contextmanager
     def writing(
-        self, timeout_s: float = DEFAULT_WAIT_S, *, durable: bool = True
+        self, timeout_s: float = DEFAULT_WAIT_S, *, durable: bool = True, passing: bool = False
     ) -> Iterator[sqlite3.Connection]:
         """The write lock of the file (this and every other process) from entry to COMMIT or ROLLBACK.
 
         Without `durable` COMMIT does not wait for the disk: a power cut soon after may undo it, as a
-        whole; the next durable one makes it lasting.
+        whole; the next durable one makes it lasting. `passing` is for `weir.store.steady`.
 
         Raises `Unavailable`: `store-busy` after `timeout_s`, `store-full`, `store-corrupt`, `store-io`.
         An exception from the block or from COMMIT leaves the file as it was.

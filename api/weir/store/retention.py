@@ -31,6 +31,11 @@ def complete_from(connection: sqlite3.Connection) -> int:
     return int(number)
 
 
+def begin(connection: sqlite3.Connection, number: int) -> None:
+    """Nothing before this revision is kept."""
+    connection.execute("UPDATE history SET complete_from = ?", (number,))
+
+
 def require_complete(connection: sqlite3.Connection, number: int) -> None:
     """Raises `NotFound` (`not-kept`) when a revision is older than what is kept."""
     oldest = complete_from(connection)

@@ -2727,9 +2727,10 @@ export interface components {
             health: "ok" | "warning" | "failed";
             checks: components["schemas"]["Check"][];
             agent: components["schemas"]["AgentState"];
-            revision: number;
-            queue_count: number;
-            warning_count: number;
+            /** @description This and the counts: null while it cannot be read. */
+            revision: number | null;
+            queue_count: number | null;
+            warning_count: number | null;
             capabilities: components["schemas"]["Capability"][];
             shapers: components["schemas"]["ShaperState"][];
             drift: components["schemas"]["Drift"][];
@@ -2748,6 +2749,8 @@ export interface components {
             message: string;
         };
         Store: {
+            /** @description Why changes are refused: file, reason and what to do. Empty: they are not. */
+            refused: string[];
             /** @description False: the last good configuration runs. */
             followed: boolean;
             /** @description Why it is not followed. */

@@ -2,7 +2,7 @@
 import { Outlet, useNavigate } from "@tanstack/react-router";
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { IconAlertTriangle, IconRefresh } from "@tabler/icons-react";
+import { IconAlertTriangle, IconLock, IconRefresh } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 import { live, useFreshness } from "@/api/live";
 import { refreshConfig, systemQuery } from "@/api/queries";
@@ -58,6 +58,18 @@ function StaleLine() {
   );
 }
 
+/** Said on every page, before somebody types what would be refused. */
+function WritingLine() {
+  const check = useQuery(systemQuery).data?.checks.find((found) => found.id === "writing");
+  if (check === undefined) return null;
+  return (
+    <div className={classes.refused} role="alert">
+      <IconLock size={16} className="bad" aria-hidden="true" />
+      <span>{check.message}</span>
+    </div>
+  );
+}
+
 /** After an update the router is newer than the page that looks at it. */
 function ReleaseLine() {
   const version = useQuery(systemQuery).data?.version;
@@ -96,6 +108,7 @@ function SignedInFrame() {
       <TopBar onSearch={() => setSearch(true)} onMenu={() => setNavOpen(!navOpen)} onHelp={() => setHelp(true)} menuOpen={navOpen} />
       <NavBar open={navOpen} onClose={() => setNavOpen(false)} />
       <main ref={main} className={classes.main} tabIndex={-1} data-stale={freshness.state === "stale"}>
+        <WritingLine />
         <StaleLine />
         <ReleaseLine />
         <Outlet />

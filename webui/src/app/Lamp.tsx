@@ -51,7 +51,7 @@ export function Lamp() {
               items={[
                 ["Agent", system.agent.connected ? system.agent.state : "not connected"],
                 ["Kernel holds", system.agent.revision === null ? "unknown" : `revision ${system.agent.revision}`],
-                ["Running", `revision ${system.revision}`],
+                ["Running", system.revision === null ? "unknown" : `revision ${system.revision}`],
                 ["Agreement", unrepaired(system).length === 0 ? "kernel and configuration agree" : `${unrepaired(system).length} differences`],
                 ["Live data", freshness.state === "live" ? "every second" : freshness.state],
               ]}

@@ -20,8 +20,8 @@ export default function AboutPage() {
               ["Agent", system.agent.version ?? "not connected"],
               ["Kernel", system.kernel ?? "unknown"],
               ["Up for", system.uptime_s === null ? "unknown" : spanText(system.uptime_s)],
-              ["Running revision", system.revision],
-              ["Queues", countText(system.queue_count)],
+              ["Running revision", system.revision ?? "unknown"],
+              ["Queues", system.queue_count === null ? "unknown" : countText(system.queue_count)],
             ]}
           />
         ) : query.isPending ? (

@@ -135,7 +135,7 @@ function Report({ system }: { system: System }) {
               ["Version", system.agent.version ?? "unknown"],
               ["Since", system.agent.since === null ? "unknown" : agoText(system.agent.since)],
               ["Revision in the kernel", system.agent.revision ?? "unknown"],
-              ["Running revision", system.revision],
+              ["Running revision", system.revision ?? "unknown"],
               ["Drift", driftText(system)],
             ]}
           />

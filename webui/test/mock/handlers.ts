@@ -139,7 +139,7 @@ function changes(state: MockState): HttpHandler[] {
 
 function system(state: MockState): HttpHandler[] {
   const answer = (): System => ({
-    version: "0.1.0", hostname: "weir-mock", kernel: "6.12.0", uptime_s: 400_000, health: "ok", checks: [{ id: "store", state: "ok", message: "The database is readable and writable." }, { id: "agent", state: "ok", message: "The agent answers." }],
+    version: "0.1.0", hostname: "weir-mock", kernel: "6.12.0", uptime_s: 400_000, health: "ok", checks: [...(state.unwritable === null ? [] : [{ id: "writing", state: "failed" as const, message: state.unwritable }]), { id: "agent", state: "ok", message: "The agent answers." }],
     agent: { connected: true, state: "ok", version: "0.1.0", revision: head(state), since: now() - 1_000 }, revision: head(state), queue_count: state.queues.size, warning_count: [...state.queues.values()].filter((queue) => queue.warnings.length > 0).length,
     capabilities: [{ id: "fq", available: false, reason: "this kernel has no fq; limits are policed instead" }, { id: "tcx", available: true, reason: null }], shapers: [{ interface: "lan0", mode: "police", reason: "no fq", fast_path: false, fast_path_reason: "turned off" }], drift: [],
   });

@@ -17,6 +17,8 @@ export interface MockState {
   staleSince: number | null;
   /** Answered to the next staging, as validation would. */
   refuse: Finding[];
+  /** Why nothing can be written; null while all is well. */
+  unwritable: string | null;
   /** The timer of the last restore of a backup, in seconds. */
   restored: string | null;
   timeZone: string;
@@ -62,7 +64,7 @@ export function mockQueues(count: number): Map<string, Queue> {
 
 export function newState(count = 24): MockState {
   return {
-    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, staleSince: null, refuse: [], restored: null, timeZone: "UTC", machine: [],
+    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, staleSince: null, refuse: [], unwritable: null, restored: null, timeZone: "UTC", machine: [],
     revisions: [{ revision: 1, kind: "commit", created_at: new Date(Date.now() - 3_600_000).toISOString(), author: "admin", message: "First configuration", change_count: count, state: "running", restores: null }],
   };
 }

@@ -57,9 +57,11 @@ class System(Answer):
     health = one_of("ok", "warning", "failed")
     checks = fields.List(fields.Nested(Check))
     agent = fields.Nested(AgentState)
-    revision = fields.Integer()
-    queue_count = fields.Integer()
-    warning_count = fields.Integer()
+    revision = fields.Integer(
+        allow_none=True, metadata={"description": "This and the counts: null while it cannot be read."}
+    )
+    queue_count = fields.Integer(allow_none=True)
+    warning_count = fields.Integer(allow_none=True)
     capabilities = fields.List(fields.Nested(Capability))
     shapers = fields.List(fields.Nested(ShaperState))
     drift = fields.List(fields.Nested(Drift))
@@ -88,6 +90,12 @@ class Damage(Answer):
 
 
 class Store(Answer):
+    refused = fields.List(
+        fields.String(),
+        metadata={
+            "description": "Why changes are refused: file, reason and what to do. Empty: they are not."
+        },
+    )
     followed = fields.Boolean(metadata={"description": "False: the last good configuration runs."})
     reason = fields.String(metadata={"description": "Why it is not followed."})
     running_revision = fields.Integer()

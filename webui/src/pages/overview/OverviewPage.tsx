@@ -22,7 +22,7 @@ export default function OverviewPage() {
       {system ? <Health system={system} /> : query.isPending ? <Skeleton /> : null}
       {system?.queue_count === 0 ? <FirstSteps /> : null}
       <InterfaceSection />
-      {system && system.queue_count > 0 ? (
+      {(system?.queue_count ?? 0) > 0 ? (
         <Columns>
           <FullSection />
           <BusiestSection />
@@ -57,11 +57,11 @@ function Health({ system }: { system: System }) {
         </Link>
         <Link to="/queues" className={classes.tile}>
           <span className="dim">Queues</span>
-          <strong>{countText(system.queue_count)}</strong>
+          <strong>{system.queue_count === null ? "not known now" : countText(system.queue_count)}</strong>
         </Link>
         <Link to="/queues" search={{ warnings: true }} className={classes.tile}>
           <span className="dim">Queues with warnings</span>
-          <strong className={system.warning_count > 0 ? "warn" : undefined}>{countText(system.warning_count)}</strong>
+          <strong className={(system.warning_count ?? 0) > 0 ? "warn" : undefined}>{system.warning_count === null ? "not known now" : countText(system.warning_count)}</strong>
         </Link>
         <Link to="/about" className={classes.tile}>
           <span className="dim">Up for</span>

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was written to the accounts' stand-in, taken to the file when that can be written again.
+
+Sessions that began and that ended, refused and accepted sign-ins, known devices and the audit trail. Nothing
+else is written to a stand-in: users, passwords and tokens wait for the file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from weir.store.database import Database
+
+_SESSION = (
+    "secret_hash, user_id, public_id, created_at_ms, last_seen_at_ms, expires_at_ms, source, user_agent"
+)
+_DEVICE = "secret_hash, user_id, last_used_at_ms"
+_THROTTLE = "subject, failures, blocked_until_ms, updated_at_ms"
+_AUDIT = "at_ms, actor, via, source, action, subject, outcome, detail"
+
+
+def carry(copy: Database, file: Database) -> None:
+    """Raises `Unavailable`; then the file is as it was."""
+    with copy.reading() as source, file.writing() as target:
+        users = dict(target.execute("SELECT id, password_changed_at_ms FROM user WHERE disabled = 0"))
+        _end_sessions(source, target)
+        for table, columns, at in (("session", _SESSION, 3), ("device", _DEVICE, 2)):
+            rows = source.execute(f"SELECT {columns} FROM {table}").fetchall()
+            # What is older than the password was ended with the one before, perhaps by the console.
+            good = [row for row in rows if row[1] in users and row[at] >= users[row[1]]]
+            _insert(target, table, columns, good)
+        target.execute("DELETE FROM throttle")
+        _insert(target, "throttle", _THROTTLE, source.execute(f"SELECT {_THROTTLE} FROM throttle").fetchall())
+        (newest,) = target.execute("SELECT coalesce(max(id), 0) FROM audit").fetchone()
+        trail = source.execute(f"SELECT {_AUDIT} FROM audit WHERE id > ? ORDER BY id", (newest,)).fetchall()
+        _insert(target, "audit", _AUDIT, trail)
+
+
+def _end_sessions(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Those of the file that the stand-in does not have ended there: it began with all of them."""
+    kept = {row[0] for row in source.execute("SELECT secret_hash FROM session")}
+    ended = [row for row in target.execute("SELECT secret_hash FROM session") if row[0] not in kept]
+    target.executemany("DELETE FROM session WHERE secret_hash = ?", ended)
+
+
+def _insert(target: sqlite3.Connection, table: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    places = ", ".join("?" * len(columns.split(", ")))
+    target.executemany(f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({places})", rows)
