@@ -4,9 +4,16 @@
 weir-lab-client                 weir-lab-router                     weir-lab-internet
   up0 10.64.0.2/24  ---------  lan0 10.64.0.1/24
       2001:db8:64::2/64             2001:db8:64::1/64
-  10.64.0.0/16 and             wan0 203.0.113.2/24  --------------  down0 203.0.113.1/24
-  2001:db8:64::/48 are              2001:db8:ff::2/64                     2001:db8:ff::1/64
-  all local here                                                    198.51.100.1-8, 2001:db8:100::1-8
+  10.64.0.0/16,                wan0 203.0.113.2/24  --------------  down0 203.0.113.1/24
+  2001:db8:64::/48 and              2001:db8:ff::2/64                     2001:db8:ff::1/64
+  192.0.2.0/24 are                                                  198.51.100.1-8, 2001:db8:100::1-8
+  all local here               net0 203.0.114.2/24  --------------  down1 203.0.114.1/24
+                                    2001:db8:fe::2/64                     2001:db8:fe::1/64
+                                                                    198.51.101.1
+
+wan0 is behind the router's NAT and firewall. net0 is the provider's own network: packets of 192.0.2.0/24 to
+198.51.101.1 and back are routed as they are, so they take the fast path also where XDP cannot ask the
+kernel's flow table.
 """
 
 from __future__ import annotations
@@ -40,11 +47,15 @@ class Link:
 
 LAN = Link("lan0", "lan", CLIENT, "up0", "10.64.0.1", "2001:db8:64::1", "10.64.0.2", "2001:db8:64::2")
 WAN = Link("wan0", "wan", INTERNET, "down0", "203.0.113.2", "2001:db8:ff::2", "203.0.113.1", "2001:db8:ff::1")
-LINKS = (LAN, WAN)
+NET = Link("net0", "lan", INTERNET, "down1", "203.0.114.2", "2001:db8:fe::2", "203.0.114.1", "2001:db8:fe::1")
+LINKS = (LAN, WAN, NET)
 V4_LENGTH = 24
 V6_LENGTH = 64
 
 CLIENT_SUBNETS = ("10.64.0.0/16", "2001:db8:64::/48")
+ROUTED_SUBNET, ROUTED_SERVERS = "192.0.2.0/24", "198.51.101.0/24"
+ROUTED_SERVER = "198.51.101.1"
+ROUTED_COUNT = 250
 CLIENT_COUNT = 120
 INTERNET_COUNT = 8
 
@@ -61,6 +72,11 @@ def client_v6(number: int) -> str:
 
 def client_v6_prefix(number: int) -> str:
     return f"2001:db8:64:{1 + number:x}::/64"
+
+
+def routed_v4(number: int) -> str:
+    """The address without NAT of client `number` (0 to ROUTED_COUNT - 1)."""
+    return f"192.0.2.{1 + number}"
 
 
 CLIENT_ADDRESSES = tuple(

@@ -56,6 +56,15 @@ class Customer:
     upload_bps: int
     download_bps: int
 
+    @property
+    def routed(self) -> bool:
+        """Whether the customer has an address that is routed without NAT: all of the southern tower."""
+        return self.parent == SITES[1][0]
+
+    def target(self) -> list[str]:
+        routed = [f"{plan.routed_v4(self.number)}/32"] if self.routed else []
+        return [f"{plan.client_v4(self.number)}/32", plan.client_v6_prefix(self.number), *routed]
+
 
 SITES = (("site-north", "North tower", 30, 60), ("site-south", "South tower", 20, 40))
 CUSTOMERS = tuple(
@@ -70,13 +79,20 @@ CUSTOMERS = tuple(
 )
 
 
+DESCRIPTIONS = {
+    plan.LAN.router_device: "to the lab's clients",
+    plan.WAN.router_device: "to the lab's internet",
+    plan.NET.router_device: "the provider's own network, without NAT",
+}
+
+
 def interfaces() -> list[dict[str, Any]]:
     return [
         {
             "id": link.router_device,
             "role": link.role,
             "addresses": [f"{link.router_v4}/{plan.V4_LENGTH}", f"{link.router_v6}/{plan.V6_LENGTH}"],
-            "description": "to the lab's clients" if link is plan.LAN else "to the lab's internet",
+            "description": DESCRIPTIONS[link.router_device],
         }
         for link in plan.LINKS
     ]
@@ -89,11 +105,13 @@ def routes() -> list[dict[str, Any]]:
         {"id": "default-v6", "destination": "::/0", "gateway": plan.WAN.peer_v6},
         {"id": "clients-v4", "destination": clients_v4, "gateway": plan.LAN.peer_v4},
         {"id": "clients-v6", "destination": clients_v6, "gateway": plan.LAN.peer_v6},
+        {"id": "clients-routed", "destination": plan.ROUTED_SUBNET, "gateway": plan.LAN.peer_v4},
+        {"id": "servers-routed", "destination": plan.ROUTED_SERVERS, "gateway": plan.NET.peer_v4},
     ]
 
 
 def queues() -> list[dict[str, Any]]:
-    """Two towers with twelve customers each; a customer's IPv4 and IPv6 share one budget."""
+    """Two towers with twelve customers each; all addresses of a customer share one budget."""
     sites: list[dict[str, Any]] = [
         {
             "id": site,
@@ -107,7 +125,7 @@ def queues() -> list[dict[str, Any]]:
         {
             "id": customer.name,
             "name": customer.name,
-            "target": [f"{plan.client_v4(customer.number)}/32", plan.client_v6_prefix(customer.number)],
+            "target": customer.target(),
             "parent": customer.parent,
             "max_limit_bps": {"upload": customer.upload_bps, "download": customer.download_bps},
             "position": customer.number,

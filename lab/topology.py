@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wires: three namespaces and two veth pairs. The router's own addresses are the router's business."""
+"""The wires: three namespaces and three veth pairs. The router's own addresses are the router's business."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def build() -> None:
             netns.sysctl(namespace, {"ipv6/conf/default/accept_dad": "0", "ipv6/conf/all/accept_dad": "0"})
         for link in plan.LINKS:
             _connect(link)
+            _fit_for_xdp(link)
         _address_client()
         _address_internet()
         forwarding = {"ipv4/ip_forward": "1", "ipv6/conf/all/forwarding": "1"}
@@ -72,14 +73,21 @@ def _connect(link: plan.Link) -> None:
     )
 
 
+def _fit_for_xdp(link: plan.Link) -> None:
+    """As on a wire: the peer takes what XDP sends (it polls) and computes its own checksums."""
+    command = ["ethtool", "-K", link.peer_device, "tx", "off", "gro", "on"]
+    netns.run(["ip", "netns", "exec", link.peer_namespace, *command])
+
+
 def _address_client() -> None:
     """Every address of the client subnets is local; the first ones are configured, so tools can find them."""
     netns.sysctl(plan.CLIENT, {"ipv6/ip_nonlocal_bind": "1", "ipv4/ip_nonlocal_bind": "1"})
+    local = (*plan.CLIENT_SUBNETS, plan.ROUTED_SUBNET)
     netns.ip(
         plan.CLIENT,
         [
             *_host_addresses(plan.CLIENT_ADDRESSES),
-            *(f"route add local {subnet} dev lo table main" for subnet in plan.CLIENT_SUBNETS),
+            *(f"route add local {subnet} dev lo table main" for subnet in local),
             f"route add default via {plan.LAN.router_v4}",
             f"route add default via {plan.LAN.router_v6}",
         ],
@@ -87,11 +95,13 @@ def _address_client() -> None:
 
 
 def _address_internet() -> None:
-    """The internet knows the way back to the clients' IPv6; their IPv4 hides behind the router's NAT."""
+    """The internet knows the way back to the clients' IPv6 and, by the provider's own network, to their
+    routed addresses; their other IPv4 addresses hide behind the router's NAT."""
     netns.ip(
         plan.INTERNET,
         [
-            *_host_addresses(plan.INTERNET_ADDRESSES),
+            *_host_addresses((*plan.INTERNET_ADDRESSES, plan.ROUTED_SERVER)),
+            f"route add {plan.ROUTED_SUBNET} via {plan.NET.router_v4}",
             f"route add {plan.CLIENT_SUBNETS[1]} via {plan.WAN.router_v6}",
         ],
     )

@@ -57,7 +57,8 @@ def wanted_bps(limit_bps: int, number: int, now_s: float) -> int:
 
 def internet() -> None:
     """Serve downloads to whoever asks; forget who has not asked for some seconds."""
-    sockets = [_listening(address) for address in (plan.INTERNET_ADDRESSES[0], plan.INTERNET_ADDRESSES[-1])]
+    servers = (plan.INTERNET_ADDRESSES[0], plan.INTERNET_ADDRESSES[-1], plan.ROUTED_SERVER)
+    sockets = [_listening(address) for address in servers]
     streams: dict[tuple[socket.socket, tuple[str, int]], Stream] = {}
     for elapsed_s in _ticks():
         now_s = time.monotonic()
@@ -74,14 +75,21 @@ def internet() -> None:
                 _send(key[0], DATAGRAM, key[1])
 
 
+def ends(customer: seed.Customer) -> tuple[str, str]:
+    """A customer's address and its server's. The northern tower is behind NAT; in the southern one every
+    second customer uses the provider's own network, the others IPv6."""
+    if not customer.routed:
+        return plan.client_v4(customer.number), plan.INTERNET_ADDRESSES[0]
+    if customer.number % 4 == 1:
+        return plan.routed_v4(customer.number), plan.ROUTED_SERVER
+    return plan.client_v6(customer.number), plan.INTERNET_ADDRESSES[-1]
+
+
 def client() -> None:
-    """One customer after the other: ask for a download, send an upload; odd customers use IPv6."""
+    """One customer after the other: ask for a download, send an upload."""
     streams: list[tuple[seed.Customer, socket.socket, str, Stream]] = []
     for customer in seed.CUSTOMERS:
-        if customer.number % 2:
-            source, server = plan.client_v6(customer.number), plan.INTERNET_ADDRESSES[-1]
-        else:
-            source, server = plan.client_v4(customer.number), plan.INTERNET_ADDRESSES[0]
+        source, server = ends(customer)
         streams.append((customer, _listening(source, port=0), server, Stream()))
     asked_s = 0.0
     for elapsed_s in _ticks():

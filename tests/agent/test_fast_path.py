@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.agent import traffic
 from tests.agent.meter import metered
 from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
@@ -34,12 +35,12 @@ def plain(rig: Rig) -> None:
     rig.commit(lan(), wan(), OPEN, CUSTOMER)
 
 
-def states(rig: Rig) -> dict[str, tuple[str, str]]:
+def states(rig: Rig, *ports: str) -> dict[str, tuple[str, str]]:
     """Port -> (which packets are fast, why), as the kernel and the agent say."""
     found = {item["name"]: item["shaper"] for item in rig.agent.call("interfaces")["value"]}
     return {
         name: (found[name]["fast_path"], found[name]["fast_path_reason"])
-        for name in ("lan0", "wan0")
+        for name in ports or ("lan0", "wan0")
         if found[name] is not None
     }
 
@@ -156,6 +157,43 @@ def test_nat_and_filters_are_never_bypassed(rig: Rig) -> None:
         assert "NAT or the firewall must see" in states(rig)["wan0"][1]
     rig.commit(OPEN)
     assert {state for state, _ in states(rig).values()} == {"on"}
+
+
+def test_what_no_rule_names_is_fast_beside_nat(rig: Rig) -> None:
+    """A network that is routed as it is, next to one behind NAT and the firewall."""
+    rig.cable("net0", rig.internet, "i1")
+    rig.run("ethtool", "-K", "i1", "tx", "off", "gro", "on", namespace=rig.internet)
+    for words in ("addr add 198.51.100.1/24 dev i1", "route replace 10.64.0.2/32 via 198.51.100.2"):
+        rig.run("ip", *words.split(), namespace=rig.internet)
+    free = Interface("net0", role="lan", addresses=("198.51.100.2/24",))
+    try:
+        rig.commit(delete=[("queue", "client")])
+        rig.commit(free, Firewall(), CUSTOMER)
+        now = states(rig, "lan0", "wan0", "net0")
+        if asks_flow_table(rig):
+            assert {state for state, _ in now.values()} == {"established"}
+        else:
+            assert {name: state for name, (state, _) in now.items()} == {
+                "lan0": "on",
+                "wan0": "off",
+                "net0": "on",
+            }
+        arrived_bps = traffic.rate_bps(
+            rig.client_ns, rig.internet, "upload", MEGABIT, far_address="198.51.100.1"
+        )
+        assert arrived_bps == pytest.approx(MEGABIT, rel=0.1)
+        assert rig.fast_share("client", "upload") > 0.9
+        rig.run("ip", "route", "del", "10.64.0.2/32", namespace=rig.internet)
+        fast = rig.counters("client", "upload")["fast_bytes"]
+        assert rig.arriving(50) == 50
+        assert ("wan0" in _masked(rig)) and (asks_flow_table(rig) or fast_bytes(rig) == fast)
+    finally:
+        rig.commit(delete=[("interface", "net0")])
+        rig.run("ip", "link", "del", "net0")
+
+
+def _masked(rig: Rig) -> str:
+    return rig.run("nft", "list", "chain", "inet", "weir", "postrouting")
 
 
 def test_a_filter_of_somebody_else_takes_all_ports_out(rig: Rig) -> None:

@@ -228,6 +228,19 @@ def test_doctor_and_stats(weir: Weir, world: World) -> None:
     assert weir.json("explain", "a")["agrees"] is True
 
 
+def test_stats_top_says_why_a_column_is_empty(weir: Weir, world: World) -> None:
+    weir("queue", "add", "a", "--target", "10.0.0.1")
+    world.parts.stats.tick()
+    queue_id = weir.json("queue", "show", "a")["id"]
+    world.agent.maps.count(queue_id, 1, bytes=125_000, packets=100)
+    world.parts.stats.tick()
+    shown = weir("stats", "top")
+    assert shown.stdout.splitlines()[0].split()[-2:] == ["DELAY", "FAST"]
+    assert shown.stdout.splitlines()[1].split()[-2:] == ["-", "-"]
+    assert "DELAY -: nothing waits, what is over a limit is dropped: wan0: no fq." in shown.stderr
+    assert "FAST -: no port has a fast path: wan0." in shown.stderr
+
+
 def test_login_keeps_a_token_that_only_the_user_reads(weir: Weir, world: World) -> None:
     env = {"WEIR_TOKEN": None}
     new = "a long new passphrase"

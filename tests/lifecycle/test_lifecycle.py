@@ -11,10 +11,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lab import plan, process, seed, sweep
+from lab import netns, plan, process, seed, sweep
 from lab.measure import poll
 from tests.router import free_port
 
@@ -91,6 +92,29 @@ def test_up_describes_the_lab_and_down_leaves_the_machine_as_it_was() -> None:
 def traffic_flows(api: seed.Api) -> bool:
     items = api.call("GET", "/stats/queues?top=10")["items"]
     return any(item["rate_bps"]["download"] > 100_000 for item in items)
+
+
+def test_the_lab_shows_what_weir_is_about() -> None:
+    """Traffic on the fast path where the kernel can, and no 0 in a column that can have no value."""
+    assert lab("up", "--port", str(free_port())).returncode == 0
+    description = json.loads(plan.LAB_JSON.read_text())
+    api = seed.Api(description["url"], description["token"])
+    assert poll(lambda: any(row["fast_share"] for row in busy_rows(api)), 30), busy_rows(api)
+    shapers = api.call("GET", "/system")["shapers"]
+    for row in busy_rows(api):
+        assert (row["delay_us"] is None) == bool(row["delay_reason"])
+        assert row["delay_us"] is None or any(item["mode"] == "edt" for item in shapers)
+        if not row["fast_share"] and not all(item["fast_path"] for item in shapers):
+            assert row["fast_share_reason"]
+    assert not any("until its peer polls" in (item["fast_path_reason"] or "") for item in shapers)
+    assert "masquerade" in netns.run(
+        ["ip", "netns", "exec", plan.ROUTER, "nft", "list", "table", "inet", "weir"]
+    )
+
+
+def busy_rows(api: seed.Api) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = api.call("GET", "/stats/queues?top=40")["items"]
+    return rows
 
 
 def test_the_api_process_has_no_privilege() -> None:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs 
 
 SERVER_V4 = plan.INTERNET_ADDRESSES[0]
 DATAGRAM = 1428
+PORTS = [link.router_device for link in plan.LINKS]
 
 
 def test_the_router_chose_edt_on_fq_by_itself(router: Router) -> None:
@@ -26,11 +27,11 @@ def test_the_router_chose_edt_on_fq_by_itself(router: Router) -> None:
         shapers = router.api.call("GET", "/system")["shapers"]
         return {shaper["interface"]: shaper["mode"] for shaper in shapers}
 
-    assert measure.poll(lambda: modes() == {"lan0": "edt", "wan0": "edt"}), modes()
+    assert measure.poll(lambda: modes() == dict.fromkeys(PORTS, "edt")), modes()
 
 
 def test_every_leaf_of_the_interfaces_paces(router: Router) -> None:
-    for device in ("lan0", "wan0"):
+    for device in PORTS:
         shown = json.loads(netns.run(["tc", "-n", plan.ROUTER, "-j", "qdisc", "show", "dev", device]))
         kinds = [qdisc["kind"] for qdisc in shown if qdisc["kind"] not in {"clsact", "ingress"}]
         assert kinds.count("mq") == 1

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import { act, screen, waitFor } from "@testing-library/react";
+import { act, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { live } from "@/api/live";
+import { fastShareOf, fastShareReason } from "@/table/LiveCell";
+import { LiveCells } from "@/table/LiveCells";
+import { LivePainter } from "@/table/LivePainter";
 import { interfaceStats, statsOf } from "./mock/live";
 import { FakeEventSource, mockRouter, renderAt } from "./render";
 
@@ -38,6 +42,39 @@ describe("live data", () => {
     send("queues", { at: AT + 1, stale_since: null, stale_reason: null, items: [{ ...stats, live: false }] });
     expect(facts.textContent).not.toContain("Mbit/s");
     expect(screen.getAllByTestId("rate-download").at(-1)?.textContent).toBe("–");
+  });
+
+  it("that can have no value has a dash with the reason, and none when there is one again", async () => {
+    const queue = [...router.state.queues.values()].at(-1)!;
+    renderAt(`/queues/${queue.id}`);
+    await screen.findByTestId("live-facts");
+    await waitFor(() => expect(FakeEventSource.last?.url).toContain(queue.id));
+    const stats = statsOf(queue, AT);
+    const without = { ...stats, delay_us: null, worst_delay_us: null, delay_reason: "lan0: fq is missing", fast_share: null, fast_share_reason: "lan0: turned off" };
+    send("queues", { at: AT, stale_since: null, stale_reason: null, items: [without] });
+    const delays = screen.getAllByRole("note", { name: "no value: lan0: fq is missing" });
+    expect(delays.map((cell) => [cell.textContent, cell.title])).toEqual(Array(4).fill(["—", "lan0: fq is missing"]));
+    expect(screen.getByRole("note", { name: "no value: lan0: turned off" }).textContent).toBe("—");
+    send("queues", { at: AT + 1, stale_since: null, stale_reason: null, items: [{ ...stats, fast_share: 0, fast_share_reason: "wan0: turned off" }] });
+    expect(screen.getAllByRole("note").map((cell) => cell.getAttribute("aria-label"))).toEqual(["0 %: wan0: turned off"]);
+    send("queues", { at: AT + 2, stale_since: null, stale_reason: null, items: [stats] });
+    expect(screen.queryAllByRole("note")).toEqual([]);
+  });
+
+  it("of a list says the reason in the cell's name and under the pointer", () => {
+    const column = { text: fastShareOf, why: fastShareReason };
+    const queue = [...router.state.queues.values()].at(-1)!;
+    const stats = { ...statsOf(queue, AT), fast_share: null, fast_share_reason: "lan0: turned off" };
+    live.start();
+    try {
+      render(<LiveCells index={0} queueId={queue.id} limitBps={queue.max_limit_bps} columns={[column]} painter={new LivePainter()} />);
+      send("queues", { at: AT, stale_since: null, stale_reason: null, items: [stats] });
+      const cell = screen.getByRole("gridcell", { name: "no value: lan0: turned off" });
+      fireEvent.pointerEnter(cell);
+      expect(cell.title).toBe("lan0: turned off");
+    } finally {
+      live.stop();
+    }
   });
 });
 

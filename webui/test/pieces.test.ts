@@ -18,7 +18,7 @@ import { mockQueue, NO_TOTAL } from "./mock/state";
 
 describe("the past of a queue", () => {
   const way = { rate_bps: [8_000, null], drops_ps: [10, null], early_drops_ps: [4, null], ancestor_drops_ps: [1, null], marks_ps: [2, null], worst_delay_us: [15_000, null] };
-  const history: QueueHistory = { id: "q", window: "1h", start: 60, step_s: 60, upload: way, download: way, limit_bps: { upload: 0, download: 0 } };
+  const history: QueueHistory = { id: "q", window: "1h", start: 60, step_s: 60, upload: way, download: way, delay_reason: null, limit_bps: { upload: 0, download: 0 } };
   it("tells how many packets were dropped and why", () => expect(dropsOf(history)).toEqual({ packets: 1_200, early: 0.4, ancestor: 0.1, limit: 0.5 }));
   it("has nothing where nothing was measured, and both directions' drops and marks as one", () => {
     expect(fromHistory(history)).toMatchObject({ at: [60, 120], drops: [20, null], marks: [4, null], uploadWait: [15_000, null] });

@@ -2,8 +2,9 @@
 """Which ports take the fast path, and why the others do not.
 
 XDP sees a packet before any filter. So where rules of ours apply to forwarded packets, only those of
-connections in the kernel's flow table are fast (`Role.FLOW`, on every port alike); and where somebody
-else's do, none is.
+connections in the kernel's flow table are fast (`Role.FLOW`, on every port alike). Where the flow table
+cannot be asked, the ports that the rules name are left to the stack; packets between the others match no
+rule. And where chains of somebody else see forwarded packets, no port is fast.
 """
 
 from __future__ import annotations
@@ -26,14 +27,27 @@ _ROUTED_MASTERS = ("", "vrf")
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Who must see forwarded packets: rules of ours, and chains of others (their names, or "")."""
+    """Who must see forwarded packets: rules of ours, and chains of others (their names, or "").
+
+    `named`: the interfaces of which the rules speak; none where a rule holds for all.
+    """
 
     filtered: bool
     foreign: str
+    named: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, rules: Sequence[FirewallRule], foreign: str) -> Sight:
-        return cls(any(rule.chain in ("forward", "postrouting") for rule in rules), foreign)
+        ends = [
+            frozenset((*rule.in_interfaces, *rule.in_members, *rule.out_interfaces))
+            for rule in rules
+            if rule.chain in ("forward", "postrouting")
+        ]
+        return cls(bool(ends), foreign, frozenset[str]().union(*ends) if all(ends) else frozenset())
+
+    def filters(self, ifname: str) -> bool:
+        """Whether rules of ours may match what is forwarded by the interface."""
+        return self.filtered and (not self.named or ifname in self.named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +134,13 @@ class FastPaths:
         roles, tag = stacking(link, around.links, around.ports.keys() - around.yielding.names)
         above = around.yielding.above.get(link.name, NO_ABOVE)
         decision = replace(decision, stacking=roles, tag=tag, above=above)
-        reason = self._obstacle(spec, link, decision, around) or self._hidden(around.sight)
+        reason = self._obstacle(spec, link, decision, around) or self._hidden(link.name, around)
         if reason:
             return replace(decision, fast=Role.NOTHING, fast_reason=reason)
         largest_bytes = self._largest(link.index)
         decision = replace(decision, largest_bytes=largest_bytes)
         routed = _routed(link, largest_bytes)
-        if around.sight.filtered:
+        if self._is_filtered(link.name, around):
             reason = f"XDP forwards what conforms of established connections{routed}"
             return replace(decision, fast=Role.FAST | Role.FLOW, fast_reason=reason)
         return replace(decision, fast=Role.FAST, fast_reason=f"XDP forwards what conforms{routed}")
@@ -141,7 +155,7 @@ class FastPaths:
         master = next((other for other in around.links.values() if other.index == link.master), None)
         if master is not None and master.kind not in _ROUTED_MASTERS:
             return f"it belongs to {master.name}, which is a {master.kind}"
-        if master is not None and around.sight.filtered:
+        if master is not None and self._is_filtered(link.name, around):
             return "NAT or the firewall must see forwarded packets, and the flow table does not know VRFs"
         if link.kind == "vlan":
             return self._obstacle_below(link, decision, around)
@@ -167,7 +181,7 @@ class FastPaths:
             return f"it is on {lower.name}, whose members shape"
         if Role.TAGGED not in decision.stacking:
             return f"it is on {lower.name}, which is tagged as well"
-        if around.sight.filtered:
+        if self._is_filtered(link.name, around):
             return (
                 "NAT or the firewall must see forwarded packets, and the flow table does not know their tags"
             )
@@ -189,9 +203,18 @@ class FastPaths:
             return f"the device cannot send what XDP forwards{polled}"
         return "the driver cannot forward in XDP"
 
-    def _hidden(self, sight: Sight) -> str:
-        if sight.foreign:
-            return f"{sight.foreign}, which is not Weir's, must see forwarded packets"
-        if sight.filtered and self._flow_reason:
+    def _is_filtered(self, ifname: str, around: Around) -> bool:
+        """Whether the port's packets are forwarded by the flow table or not at all. Where it can be asked, it
+        is for all ports, so that connections tracked at one are known at the others. Where it cannot, a port
+        that the rules do not name is free if there is another such port to forward to."""
+        if not self._flow_reason or not around.sight.filtered:
+            return around.sight.filtered
+        free = {name for name in around.ports if not around.sight.filters(name)}
+        return ifname not in free or len(free) < 2
+
+    def _hidden(self, ifname: str, around: Around) -> str:
+        if around.sight.foreign:
+            return f"{around.sight.foreign}, which is not Weir's, must see forwarded packets"
+        if self._flow_reason and self._is_filtered(ifname, around):
             return f"NAT or the firewall must see forwarded packets: {self._flow_reason}"
         return ""

@@ -57,7 +57,7 @@ def show_top(session: Session, answer: Json) -> None:
     found = session.client.get("/queues", ids=",".join(ids), limit=1000)["items"] if ids else []
     names = {item["id"]: item["name"] for item in found}
     output.table(
-        ("ID", "NAME", "UP", "DOWN", "UP 1 MIN", "DOWN 1 MIN", "DROPS/S"),
+        ("ID", "NAME", "UP", "DOWN", "UP 1 MIN", "DOWN 1 MIN", "DROPS/S", "DELAY", "FAST"),
         [
             (
                 item["id"],
@@ -67,11 +67,28 @@ def show_top(session: Session, answer: Json) -> None:
                 rate_cell(item["minute_rate_bps"]["upload"]),
                 rate_cell(item["minute_rate_bps"]["download"]),
                 f"{item['drops_ps']['upload'] + item['drops_ps']['download']:.0f}",
+                delay_cell(item["delay_us"]),
+                "-" if item["fast_share"] is None else f"{item['fast_share']:.0%}",
             )
             for item in answer["items"]
         ],
-        right=(2, 3, 4, 5, 6),
+        right=(2, 3, 4, 5, 6, 7, 8),
     )
+    for column, field, value in (
+        ("DELAY", "delay_reason", "delay_us"),
+        ("FAST", "fast_share_reason", "fast_share"),
+    ):
+        reasons = dict.fromkeys(item[field] for item in answer["items"] if item[value] is None)
+        for reason in reasons:
+            click.echo(f"{column} -: {reason}.", err=True)
+
+
+def delay_cell(delay_us: Json | None) -> str:
+    """The longer one of both directions; `-` where nothing can have waited."""
+    if delay_us is None:
+        return "-"
+    longer_us = max(delay_us["upload"], delay_us["download"])
+    return f"{longer_us:.0f} us" if longer_us < 1000 else f"{longer_us / 1000:.1f} ms"
 
 
 @click.command("doctor", cls=Command)

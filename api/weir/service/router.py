@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from weir.model.problem import NotFound
 from weir.service.once import once
+from weir.stats.absent import Absent, absent_of
 
 if TYPE_CHECKING:
     from weir.stats.interfaces import InterfaceHistory
@@ -27,6 +28,8 @@ class Router:
         self.status: Json | None = None
         self.lost_at: float | None = None
         self.lost_reason: str | None = None
+        self.absent = Absent()
+        """Columns of `stats/queues` that have no value here, by the last status."""
         self.system_answer: Json = {}
         self._clock = 0.0
         self._interfaces: dict[str, Json] = {}
@@ -52,6 +55,7 @@ class Router:
             history.push(self._rates, now)
             self._cpu_busy = _busy(self.system_answer.get("cpus", []), system.get("cpus", []))
             self.status, self._interfaces, self.system_answer = status, found, system
+            self.absent = absent_of(status.get("shapers") or {})
             self.at, self._clock = now, clock
             self.lost_at = self.lost_reason = None
 

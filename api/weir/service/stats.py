@@ -21,6 +21,7 @@ from weir.model.problem import Problem
 from weir.service.once import once
 from weir.service.router import Router
 from weir.service.values import Principal
+from weir.stats.absent import without_delays
 from weir.stats.fanout import Fanout, Stream
 from weir.wire.client import AgentClient
 
@@ -191,7 +192,7 @@ class StatsService:
             "at": self._engine.at,
             "stale_since": since,
             "stale_reason": reason,
-            "items": self._engine.figures(ids),
+            "items": self._engine.figures(ids, self.router.absent),
         }
 
     def top(self, count: int, by: str) -> Json:
@@ -207,7 +208,8 @@ class StatsService:
 
     def history(self, queue_id: str, window: str) -> Json:
         """Samples of the last `2m`, `1h` or `24h`, the oldest first."""
-        return {"id": queue_id, "window": window, **self._engine.recent(queue_id, window)}
+        found = {"id": queue_id, "window": window, **self._engine.recent(queue_id, window)}
+        return without_delays(found, self.router.absent)
 
     # --- streams ---
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weir.stats.absent import Absent
 from weir.stats.archive import STEP_S, STEPS, Archive
 from weir.stats.codes import F32
 from weir.stats.history import SECONDS, SecondHistory
@@ -32,6 +33,8 @@ ORDERS = {
     "minute_rate_upload": ("minute", 0),
     "minute_rate_download": ("minute", 1),
 }
+EVERYTHING = Absent()
+"""No column is without values."""
 BUSIEST_WATCHED = 512
 WATCH_TICKS = 5
 Json = dict[str, Any]
@@ -166,12 +169,12 @@ class Engine:
         found: F32 = pairs.sum(axis=1) if direction is None else pairs[:, direction]
         return found
 
-    def figures(self, ids: Sequence[str]) -> list[Json]:
-        """The rows of `stats/queues`, in the order asked."""
+    def figures(self, ids: Sequence[str], absent: Absent = EVERYTHING) -> list[Json]:
+        """The rows of `stats/queues`, in the order asked. `absent`: columns without values, and why."""
         with self.lock:
             known = [self._slot_of.get(name, 0) for name in ids]
             if not self._rates.lines:
-                return rows(ids, known, np.zeros((len(COUNTERS) + 4, len(ids) * 2)))
+                return rows(ids, known, np.zeros((len(COUNTERS) + 4, len(ids) * 2)), absent)
             lines = _lines(np.array(known, np.int64))
             parts = [
                 self._rates.per_s[:, lines],
@@ -180,7 +183,7 @@ class Engine:
                 self._rates.cumulative(DROPS)[lines][np.newaxis],
                 self._rates.worst_us[lines][np.newaxis],
             ]
-        return rows(ids, known, np.concatenate(parts, dtype=np.float64))
+        return rows(ids, known, np.concatenate(parts, dtype=np.float64), absent)
 
     def recent(self, queue_id: str, window: str) -> Json:
         """A queue's samples, the oldest first, without its limits."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weir.stats.absent import IDLE, NO_CLASS, Absent
 from weir.stats.layout import COUNTERS
 from weir.stats.rates import BYTES, DELAY_US, DROPS, FAST_BYTES, MARKS, PACKETS
 
@@ -16,8 +17,11 @@ MINUTE_BPS, TOTAL_BYTES, TOTAL_DROPS, WORST_US = range(len(COUNTERS), len(COUNTE
 Figures = npt.NDArray[np.float64]
 
 
-def rows(ids: Sequence[str], slots: Sequence[int], figures: Figures) -> list[dict[str, Any]]:
-    """One row per id. `figures[kind, 2 * i + direction]`; a slot of 0 means that the queue has no class."""
+def rows(ids: Sequence[str], slots: Sequence[int], figures: Figures, absent: Absent) -> list[dict[str, Any]]:
+    """One row per id. `figures[kind, 2 * i + direction]`; a slot of 0 means that the queue has no class.
+
+    What has no value is None, and a reason stands beside it; so does one beside a share of 0, if it is known.
+    """
     if not ids:
         return []
     passed = figures[BYTES].reshape(-1, 2).sum(axis=1)
@@ -32,7 +36,12 @@ def rows(ids: Sequence[str], slots: Sequence[int], figures: Figures) -> list[dic
     marks = _pairs(np.round(figures[MARKS], 1))
     total_bytes = _pairs(figures[TOTAL_BYTES].astype(np.int64))
     total_drops = _pairs(figures[TOTAL_DROPS].astype(np.int64))
-    busy = (passed > 0).tolist()
+    why = [
+        "" if packets_passed else IDLE if slot else NO_CLASS
+        for packets_passed, slot in zip((passed > 0).tolist(), slots, strict=True)
+    ]
+    no_delay = [absent.delay or reason for reason in why]
+    no_share = [absent.fast or reason for reason in why]
     return [
         {
             "id": name,
@@ -44,9 +53,11 @@ def rows(ids: Sequence[str], slots: Sequence[int], figures: Figures) -> list[dic
             "marks_ps": marks[i],
             "bytes": total_bytes[i],
             "drops": total_drops[i],
-            "delay_us": delay[i] if busy[i] else None,
-            "worst_delay_us": worst[i] if busy[i] else None,
-            "fast_share": share[i] if busy[i] else None,
+            "delay_us": None if no_delay[i] else delay[i],
+            "worst_delay_us": None if no_delay[i] else worst[i],
+            "delay_reason": no_delay[i] or None,
+            "fast_share": None if no_share[i] else share[i],
+            "fast_share_reason": no_share[i] or (absent.partly_slow if share[i] == 0.0 else "") or None,
         }
         for i, name in enumerate(ids)
     ]

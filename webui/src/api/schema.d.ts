@@ -2444,8 +2444,12 @@ export interface components {
             delay_us: components["schemas"]["Rate"] | null;
             /** @description The longest wait of the last one to two seconds. */
             worst_delay_us: components["schemas"]["Rate"] | null;
-            /** @description 0 to 1: bytes on the fast path; null if there is none. */
+            /** @description Why both delays are null: nothing waits on this router's ports, nothing passed, or there is no class. */
+            delay_reason: string | null;
+            /** @description 0 to 1: bytes on the fast path; null where it can have no value. */
             fast_share: number | null;
+            /** @description Why it is null: no port has a fast path, nothing passed, or there is no class. Where it is 0: which ports have no fast path. */
+            fast_share_reason: string | null;
         };
         QueueStatsAnswer: {
             at: number;
@@ -2474,6 +2478,8 @@ export interface components {
             step_s: number;
             upload: components["schemas"]["QueueHistoryDirection"];
             download: components["schemas"]["QueueHistoryDirection"];
+            /** @description Why the longest waits are null: nothing waits on this router's ports. */
+            delay_reason: string | null;
             /** @description max_limit now; 0 = none. */
             limit_bps: components["schemas"]["Total"];
         };

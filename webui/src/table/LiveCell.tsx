@@ -15,9 +15,14 @@ export function LiveRate({ queueId, direction, limitBps }: { queueId: string; di
 }
 
 export type LiveText = (stats: QueueStats) => string;
+/** Why there is no value, or nothing; null where there is nothing to say. */
+export type LiveReason = (stats: QueueStats) => string | null;
+
+/** A figure that has no value: the reason stands beside it. */
+export const ABSENT = "—";
 
 /** What is nothing is printed paler, so that the rest is found at a glance. */
-const NOTHING = /^(0( %| B)?( \/ 0( B)?)?|–)$/;
+const NOTHING = /^(0( %| B)?( \/ 0( B)?)?|–|—)$/;
 export const isNothing = (shown: string): boolean => NOTHING.test(shown);
 
 /** Touches the document only where something changed: hundreds of cells are written each second. */
@@ -29,16 +34,34 @@ function write(cell: HTMLElement, shown: string): void {
   if (cell.dataset["zero"] !== zero) cell.dataset["zero"] = zero;
 }
 
+/** The reason as the cell's name and under the pointer. */
+export function explain(cell: HTMLElement, shown: string, reason: string | null): void {
+  const name = reason === null ? null : reasonedName(shown, reason);
+  if (cell.getAttribute("aria-label") === name) return;
+  if (name === null || reason === null) {
+    for (const attribute of ["title", "aria-label", "role"]) cell.removeAttribute(attribute);
+    return;
+  }
+  cell.title = reason;
+  cell.setAttribute("role", "note");
+  cell.setAttribute("aria-label", name);
+}
+
+/** What who does not see is told: the value, if there is one, and why. */
+export const reasonedName = (shown: string, reason: string | null): string => (reason === null ? shown : `${shown === ABSENT ? "no value" : shown}: ${reason}`);
+
 /** Writes text of the latest measurement straight into its cell. */
-export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }) {
+export function LiveValue({ queueId, text, why }: { queueId: string; text: LiveText; why?: LiveReason | undefined }) {
   const cell = useRef<HTMLSpanElement>(null);
   useEffect(
     () =>
       live.watch(queueId, (stats) => {
         const shown = stats ? text(stats) : "–";
-        if (cell.current) write(cell.current, shown);
+        if (!cell.current) return;
+        write(cell.current, shown);
+        if (why) explain(cell.current, shown, stats ? why(stats) : null);
       }),
-    [queueId, text],
+    [queueId, text, why],
   );
   return (
     <span ref={cell} data-zero="true" data-live>
@@ -49,7 +72,11 @@ export function LiveValue({ queueId, text }: { queueId: string; text: LiveText }
 
 export const perSecond = (value: number): string => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));
 
-export const delayOf: LiveText = (stats) => (stats.delay_us ? delayText(Math.max(stats.delay_us.upload, stats.delay_us.download)) : "–");
-export const worstDelayOf: LiveText = (stats) => (stats.worst_delay_us ? delayText(Math.max(stats.worst_delay_us.upload, stats.worst_delay_us.download)) : "–");
+const longer = (us: QueueStats["delay_us"]): string => (us ? delayText(Math.max(us.upload, us.download)) : ABSENT);
+
+export const delayOf: LiveText = (stats) => longer(stats.delay_us);
+export const worstDelayOf: LiveText = (stats) => longer(stats.worst_delay_us);
+export const delayReason: LiveReason = (stats) => stats.delay_reason;
 export const dropsOf: LiveText = (stats) => (stats.live ? perSecond(stats.drops_ps.upload + stats.drops_ps.download) : "–");
-export const fastShareOf: LiveText = (stats) => (stats.fast_share === null ? "–" : percentText(stats.fast_share));
+export const fastShareOf: LiveText = (stats) => (stats.fast_share === null ? ABSENT : percentText(stats.fast_share));
+export const fastShareReason: LiveReason = (stats) => stats.fast_share_reason;

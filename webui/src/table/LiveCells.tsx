@@ -5,14 +5,14 @@ import { live } from "@/api/live";
 import type { Pair, QueueStats } from "@/api/types";
 import { resolvedColour } from "@/ui/colour";
 import { shortRate } from "@/ui/rates";
-import { isNothing, type LiveText } from "./LiveCell";
+import { isNothing, reasonedName, type LiveReason, type LiveText } from "./LiveCell";
 import type { Palette, Shown, Span } from "./drawing";
 import classes from "./LiveCells.module.css";
 import type { LivePainter } from "./LivePainter";
 import { levelOf, shareText, type Direction } from "./RateBar";
 
 /** A column of measurements: a rate as a bar against its limit, or a text. */
-export type LiveColumn = { rate: Direction } | { text: LiveText };
+export type LiveColumn = { rate: Direction } | { text: LiveText; why?: LiveReason };
 
 /** What a live cell says of a measurement. */
 export function shownOf(column: LiveColumn, stats: QueueStats | null, limitBps: Pair<number>): Shown {
@@ -25,6 +25,8 @@ export function shownOf(column: LiveColumn, stats: QueueStats | null, limitBps: 
   const fill = rateBps !== null && limit > 0 ? Math.min(1, rateBps / limit) : 0;
   return { text: rateBps === null ? "–" : shortRate(rateBps), nothing: false, fill, level: levelOf(fill) };
 }
+
+const reasonOf = (column: LiveColumn | undefined, stats: QueueStats | null): string | null => (column && "why" in column && stats ? (column.why?.(stats) ?? null) : null);
 
 interface LiveCellsProps {
   index: number;
@@ -47,8 +49,9 @@ export function LiveCells({ index, queueId, limitBps, columns, painter }: LiveCe
     const stop = live.watch(queueId, (stats) => {
       const shown = columns.map((column) => shownOf(column, stats, { upload, download }));
       shown.forEach(({ text }, at) => {
-        if (names[at] !== text) cells.current[at]?.setAttribute("aria-label", text);
-        names[at] = text;
+        const name = reasonedName(text, reasonOf(columns[at], stats));
+        if (names[at] !== name) cells.current[at]?.setAttribute("aria-label", name);
+        names[at] = name;
       });
       painter.draw(index, shown);
     });
@@ -65,7 +68,7 @@ export function LiveCells({ index, queueId, limitBps, columns, painter }: LiveCe
       aria-label="–"
       className={"rate" in column ? classes.track : undefined}
       data-testid={"rate" in column ? `rate-${column.rate}` : undefined}
-      onPointerEnter={"rate" in column ? (event) => (event.currentTarget.title = titleOf(queueId, column.rate, limitBps)) : undefined}
+      onPointerEnter={(event) => (event.currentTarget.title = "rate" in column ? titleOf(queueId, column.rate, limitBps) : (reasonOf(column, live.latest(queueId)) ?? ""))}
     />
   ));
 }

@@ -157,7 +157,7 @@ function system(state: MockState): HttpHandler[] {
       const queue = state.queues.get(String(params["id"]));
       const rates = Array.from({ length: 120 }, (_, index) => (queue ? statsOf(queue, now() - 120 + index).rate_bps : { upload: 0, download: 0 }));
       const side = (direction: "upload" | "download") => ({ rate_bps: rates.map((rate) => rate[direction]), drops_ps: rates.map((_, index) => (index % 30 === 0 ? 4 : 0)), early_drops_ps: rates.map((_, index) => (index % 30 === 0 ? 3 : 0)), ancestor_drops_ps: rates.map(() => 0), marks_ps: rates.map((_, index) => index % 7), worst_delay_us: rates.map((_, index) => index * 100) });
-      return HttpResponse.json({ id: params["id"], window: "2m", start: now() - 120, step_s: 1, upload: side("upload"), download: side("download"), limit_bps: queue?.max_limit_bps ?? { upload: 0, download: 0 } });
+      return HttpResponse.json({ id: params["id"], window: "2m", start: now() - 120, step_s: 1, upload: side("upload"), download: side("download"), delay_reason: null, limit_bps: queue?.max_limit_bps ?? { upload: 0, download: 0 } });
     }),
     http.get(`${API}/stats/stream`, ({ request }) => new HttpResponse(events(state, new URL(request.url).searchParams.get("ids")?.split(",") ?? [], request.signal), { headers: { "Content-Type": "text/event-stream" } })),
   ];

@@ -12,7 +12,7 @@ export function statsOf(queue: Queue, at: number): QueueStats {
   const drops = share > 0.8 ? Math.round(40 * swing) : 0;
   return {
     id: queue.id, live: !queue.disabled, rate_bps: { upload, download }, minute_rate_bps: { upload: upload * 0.9, download: download * 0.9 }, packets_ps: { upload: upload / 8_000, download: download / 8_000 }, drops_ps: { upload: 0, download: drops },
-    marks_ps: { upload: 0, download: 0 }, bytes: { upload: Math.round(upload * 900), download: Math.round(download * 900) }, drops: { upload: 0, download: drops * 60 }, delay_us: { upload: share * 4_000, download: share * 18_000 }, worst_delay_us: { upload: share * 9_000, download: share * 40_000 }, fast_share: 1 - share / 2,
+    marks_ps: { upload: 0, download: 0 }, bytes: { upload: Math.round(upload * 900), download: Math.round(download * 900) }, drops: { upload: 0, download: drops * 60 }, delay_us: { upload: share * 4_000, download: share * 18_000 }, worst_delay_us: { upload: share * 9_000, download: share * 40_000 }, delay_reason: null, fast_share: 1 - share / 2, fast_share_reason: null,
   };
 }
 

@@ -36,8 +36,23 @@ class QueueStats(Answer):
     worst_delay_us = fields.Nested(
         Rate, allow_none=True, metadata={"description": "The longest wait of the last one to two seconds."}
     )
+    delay_reason = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "Why both delays are null: nothing waits on this router's ports, nothing passed, "
+            "or there is no class."
+        },
+    )
     fast_share = fields.Float(
-        allow_none=True, metadata={"description": "0 to 1: bytes on the fast path; null if there is none."}
+        allow_none=True,
+        metadata={"description": "0 to 1: bytes on the fast path; null where it can have no value."},
+    )
+    fast_share_reason = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "Why it is null: no port has a fast path, nothing passed, or there is no class. "
+            "Where it is 0: which ports have no fast path."
+        },
     )
 
 
@@ -81,6 +96,10 @@ class QueueHistory(Answer):
     step_s = fields.Integer()
     upload = fields.Nested(QueueHistoryDirection)
     download = fields.Nested(QueueHistoryDirection)
+    delay_reason = fields.String(
+        allow_none=True,
+        metadata={"description": "Why the longest waits are null: nothing waits on this router's ports."},
+    )
     limit_bps = fields.Nested(Total, metadata={"description": "max_limit now; 0 = none."})
 
 

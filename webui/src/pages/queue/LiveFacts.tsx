@@ -2,10 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { queueDetailsQuery } from "@/api/queries";
 import type { Queue, QueueStats } from "@/api/types";
-import { LiveValue, perSecond, type LiveText } from "@/table/LiveCell";
+import { ABSENT, LiveValue, delayReason, fastShareOf, fastShareReason, perSecond, type LiveReason, type LiveText } from "@/table/LiveCell";
 import type { Direction } from "@/table/RateBar";
 import { Arrow } from "@/ui/blocks";
-import { bytesText, countText, delayText, percentText } from "@/ui/format";
+import { bytesText, countText, delayText } from "@/ui/format";
 import { longRate } from "@/ui/rates";
 import classes from "./Queue.module.css";
 
@@ -13,16 +13,16 @@ const DIRECTIONS = ["upload", "download"] as const;
 
 type Pick = (stats: QueueStats, direction: Direction) => string;
 
-const delay = (us: QueueStats["delay_us"], direction: Direction): string => (us ? delayText(us[direction]) : "–");
+const delay = (us: QueueStats["delay_us"], direction: Direction): string => (us ? delayText(us[direction]) : ABSENT);
 
-const FACTS: readonly (readonly [string, Pick])[] = [
+const FACTS: readonly (readonly [string, Pick, LiveReason?])[] = [
   ["Now", (stats, direction) => longRate(stats.rate_bps[direction])],
   ["Last minute", (stats, direction) => longRate(stats.minute_rate_bps[direction])],
   ["Packets/s", (stats, direction) => perSecond(stats.packets_ps[direction])],
   ["Drops/s", (stats, direction) => perSecond(stats.drops_ps[direction])],
   ["ECN marks/s", (stats, direction) => perSecond(stats.marks_ps[direction])],
-  ["Delay in the queue", (stats, direction) => delay(stats.delay_us, direction)],
-  ["Longest delay", (stats, direction) => delay(stats.worst_delay_us, direction)],
+  ["Delay in the queue", (stats, direction) => delay(stats.delay_us, direction), delayReason],
+  ["Longest delay", (stats, direction) => delay(stats.worst_delay_us, direction), delayReason],
   ["Carried", (stats, direction) => bytesText(stats.bytes[direction])],
   ["Dropped in all", (stats, direction) => countText(stats.drops[direction])],
 ];
@@ -32,8 +32,6 @@ const TEXTS: readonly Record<Direction, LiveText>[] = FACTS.map(([, pick]) => ({
   upload: (stats) => (stats.live ? pick(stats, "upload") : "–"),
   download: (stats) => (stats.live ? pick(stats, "download") : "–"),
 }));
-
-const fastPath: LiveText = (stats) => (stats.fast_share === null ? "–" : percentText(stats.fast_share));
 
 type Trip = { median_us: number; min_us: number } | null | undefined;
 const tripText = (trip: Trip): string => (trip ? `${delayText(trip.median_us)} (from ${delayText(trip.min_us)})` : "–");
@@ -80,12 +78,12 @@ export function LiveFacts({ queue }: { queue: Queue }) {
         </tr>
       </thead>
       <tbody>
-        {FACTS.map(([title], index) => (
+        {FACTS.map(([title, , why], index) => (
           <tr key={title}>
             <th scope="row">{title}</th>
             {DIRECTIONS.map((direction) => (
               <td key={direction} className="num">
-                <LiveValue queueId={queue.id} text={TEXTS[index]?.[direction] ?? fastPath} />
+                <LiveValue queueId={queue.id} text={TEXTS[index]?.[direction] ?? fastShareOf} why={why} />
               </td>
             ))}
           </tr>
@@ -94,7 +92,7 @@ export function LiveFacts({ queue }: { queue: Queue }) {
         <tr>
           <th scope="row">Share of the fast path</th>
           <td className="num" colSpan={2}>
-            <LiveValue queueId={queue.id} text={fastPath} />
+            <LiveValue queueId={queue.id} text={fastShareOf} why={fastShareReason} />
           </td>
         </tr>
       </tbody>

@@ -24,7 +24,7 @@ export function Measured({ queue, window, onWindow }: { queue: Queue; window: Wi
         <div className={classes.plot}>
           {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
           <Suspense fallback={<div className={classes.graphSpace} />}>
-            {data ? <Plots queue={queue} window={window} data={data} /> : <div className={classes.graphSpace} />}
+            {data ? <Plots queue={queue} window={window} data={data} noDelay={history?.delay_reason ?? null} /> : <div className={classes.graphSpace} />}
           </Suspense>
           {history ? <DropReasons history={history} /> : null}
         </div>
@@ -33,14 +33,21 @@ export function Measured({ queue, window, onWindow }: { queue: Queue; window: Wi
   );
 }
 
-function Plots({ queue, window, data }: { queue: Queue; window: Window; data: QueueGraphData }) {
+/** `noDelay`: why no wait was measured. */
+function Plots({ queue, window, data, noDelay }: { queue: Queue; window: Window; data: QueueGraphData; noDelay: string | null }) {
   const waits = { at: data.at, upload: data.uploadWait, download: data.downloadWait };
   return (
     <>
       <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} spanS={SPAN_S[window]} />
       <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped; above: marked (ECN).</p>
-      <Graph label={`Longest wait of a packet of ${queue.name} over ${window}`} data={waits} height={110} spanS={SPAN_S[window]} unit="delay" />
-      <p className="dim">The longest wait of a packet in the queue.</p>
+      {noDelay === null ? (
+        <>
+          <Graph label={`Longest wait of a packet of ${queue.name} over ${window}`} data={waits} height={110} spanS={SPAN_S[window]} unit="delay" />
+          <p className="dim">The longest wait of a packet in the queue.</p>
+        </>
+      ) : (
+        <p className="dim" data-testid="no-delay">No delays: {noDelay}.</p>
+      )}
     </>
   );
 }

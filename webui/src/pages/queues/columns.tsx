@@ -3,7 +3,7 @@ import { IconAlertTriangle, IconChevronDown, IconChevronRight } from "@tabler/ic
 import { useRouter } from "@tanstack/react-router";
 import type { MouseEvent, ReactNode } from "react";
 import type { QueueSort } from "@/api/queries";
-import { delayOf, dropsOf, fastShareOf, worstDelayOf } from "@/table/LiveCell";
+import { delayOf, delayReason, dropsOf, fastShareOf, fastShareReason, worstDelayOf } from "@/table/LiveCell";
 import type { LiveColumn } from "@/table/LiveCells";
 import { Tag } from "@/ui/blocks";
 import { targetText } from "@/ui/format";
@@ -132,10 +132,10 @@ export const COLUMNS: readonly QueueColumn[] = [
   },
   { id: "rate_upload", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_upload", label: "upload rate", mark: "↑", tone: "up" }], live: { rate: "upload" } },
   { id: "rate_download", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_download", label: "download rate", mark: "↓", tone: "down" }], live: { rate: "download" } },
-  { id: "delay", title: "Delay", width: "62px", numeric: true, live: { text: delayOf } },
-  { id: "worst", title: "Longest", width: "66px", numeric: true, live: { text: worstDelayOf } },
+  { id: "delay", title: "Delay", width: "62px", numeric: true, live: { text: delayOf, why: delayReason } },
+  { id: "worst", title: "Longest", width: "66px", numeric: true, live: { text: worstDelayOf, why: delayReason } },
   { id: "drops", title: "Drops/s", width: "66px", numeric: true, sorts: [{ key: "drops", label: "drops per second" }], live: { text: dropsOf } },
-  { id: "fast", title: "Fast", width: "54px", numeric: true, live: { text: fastShareOf } },
+  { id: "fast", title: "Fast", width: "54px", numeric: true, live: { text: fastShareOf, why: fastShareReason } },
   { id: "comment", title: "Comment", width: "minmax(80px, 1.2fr)", long: longer(({ queue }) => queue.comment), text: ({ queue }) => queue.comment, render: ({ queue }) => <span className="dim" title={queue.comment || undefined}>{queue.comment}</span> },
   { id: "parent", title: "Parent", width: "minmax(90px, 1fr)", long: longer(parentOf), text: parentOf, render: parentOf },
   { id: "guarantee", title: "Guarantee", width: "110px", numeric: true, text: guaranteeOf, render: guaranteeOf },

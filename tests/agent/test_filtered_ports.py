@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which ports are fast where our rules see forwarded packets, with a flow table to ask and without."""
+
+from __future__ import annotations
+
+import pytest
+
+from weir.adapters.datapath_records import Role
+from weir.adapters.netlink import Link
+from weir.adapters.xdp_features import ALL
+from weir.backends.fast import Around, FastPaths, Sight
+from weir.backends.modes import Decision
+from weir.compiler.types import FirewallRule, PortSpec
+
+NO_FLOWS = "the kernel has no such function"
+NAT = (
+    FirewallRule("input", "drop", "to the router", in_interfaces=("wan0",)),
+    FirewallRule("forward", "drop", "from a WAN", in_interfaces=("wan0",)),
+    FirewallRule("postrouting", "masquerade", "NAT", out_interfaces=("wan0",), family=4),
+)
+INPUT_ONLY = NAT[:1]
+
+
+def around(sight: Sight, *names: str) -> Around:
+    links = {
+        name: Link(name, 2 + at, "physical", "", 1500, True, True, True, 1, "", 0, 0, {})
+        for at, name in enumerate(names)
+    }
+    return Around(links, {name: PortSpec(name, "lan", "auto", 0, 0) for name in names}, sight)
+
+
+def fast(here: Around, flow_reason: str) -> dict[str, Role]:
+    paths = FastPaths(flow_reason, lambda _: ALL, lambda _: False)
+    return {name: paths.decide(here.ports[name], Decision("edt", ""), here).fast for name in here.ports}
+
+
+def test_without_a_flow_table_ports_that_no_rule_names_are_fast_among_themselves() -> None:
+    here = around(Sight.of(NAT, ""), "lan0", "net0", "wan0")
+    assert fast(here, NO_FLOWS) == {"lan0": Role.FAST, "net0": Role.FAST, "wan0": Role.NOTHING}
+
+
+def test_one_port_alone_has_nothing_to_forward_to() -> None:
+    assert set(fast(around(Sight.of(NAT, ""), "lan0", "wan0"), NO_FLOWS).values()) == {Role.NOTHING}
+
+
+def test_with_a_flow_table_all_ports_ask_it() -> None:
+    found = fast(around(Sight.of(NAT, ""), "lan0", "net0", "wan0"), "")
+    assert set(found.values()) == {Role.FAST | Role.FLOW}
+
+
+@pytest.mark.parametrize("chain", ["forward", "postrouting"])
+def test_a_rule_that_names_no_interface_holds_for_all(chain: str) -> None:
+    rules = (*NAT, FirewallRule(chain, "drop", "whoever", protocol="tcp"))  # type: ignore[arg-type]
+    assert set(fast(around(Sight.of(rules, ""), "lan0", "net0", "wan0"), NO_FLOWS).values()) == {Role.NOTHING}
+
+
+def test_members_of_a_vrf_are_named_as_well() -> None:
+    rules = (FirewallRule("forward", "drop", "from a WAN", in_members=("wan0",)),)
+    found = fast(around(Sight.of(rules, ""), "lan0", "net0", "wan0"), NO_FLOWS)
+    assert (found["wan0"], found["lan0"]) == (Role.NOTHING, Role.FAST)
+
+
+def test_rules_on_what_is_for_the_router_hide_nothing() -> None:
+    found = fast(around(Sight.of(INPUT_ONLY, ""), "lan0", "wan0"), NO_FLOWS)
+    assert set(found.values()) == {Role.FAST}
+
+
+def test_somebody_elses_chain_hides_everything() -> None:
+    here = around(Sight.of(NAT, "chain f of the nftables table ip x"), "lan0", "net0", "wan0")
+    assert set(fast(here, NO_FLOWS).values()) == {Role.NOTHING}
