@@ -11,8 +11,9 @@ import pytest
 
 from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
+from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
-from weir.model.objects import Firewall, Interface, Pair, Total
+from weir.model.objects import Interface, Pair, Total
 from weir.model.problem import Conflict, Invalid, NotFound, Problem
 
 

@@ -12,7 +12,8 @@ from lab import netns
 from tests.agent.raw_frames import arrived_bps, mac_of, udp4
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath import packets as p
-from weir.model.objects import Firewall, Pair, Queue
+from weir.kinds.firewall import Firewall
+from weir.model.objects import Pair, Queue
 
 MEGABIT = 1_000_000
 IP_BYTES = 1228

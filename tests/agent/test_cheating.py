@@ -14,7 +14,8 @@ from tests.agent.polling import until
 from tests.agent.raw_frames import arrived_bps, mac_of, udp4, udp6
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath import packets as p
-from weir.model.objects import Firewall, Pair, Queue
+from weir.kinds.firewall import Firewall
+from weir.model.objects import Pair, Queue
 
 OPEN = Firewall(masquerade=False, drop_new_from_wan=False)
 LIMIT_BPS, OFFERED_BPS, IP_BYTES = 1_000_000, 8_000_000, 1228

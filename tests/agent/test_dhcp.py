@@ -13,7 +13,8 @@ import pytest
 from lab import netns
 from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
-from weir.model.objects import Firewall, Interface
+from weir.kinds.firewall import Firewall
+from weir.model.objects import Interface
 
 RENEW_S = 3
 

@@ -11,8 +11,9 @@ import pytest
 from lab import netns
 from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
+from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
-from weir.model.objects import Firewall, Pair
+from weir.model.objects import Pair
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,7 +16,8 @@ from tests.agent import traffic
 from tests.agent.meter import metered
 from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
-from weir.model.objects import Firewall, Interface, Pair, Queue
+from weir.kinds.firewall import Firewall
+from weir.model.objects import Interface, Pair, Queue
 
 OPEN = Firewall(masquerade=False, drop_new_from_wan=False)
 MEGABIT = 1_000_000

@@ -15,7 +15,8 @@ from tests.agent.polling import until
 from tests.agent.random_packets import MARK, Around, Frames
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath.packets import ipv4, udp
-from weir.model.objects import Firewall, Interface
+from weir.kinds.firewall import Firewall
+from weir.model.objects import Interface
 
 SEED = 20261122
 FRAMES = int(os.environ.get("WEIR_LIKENESS_FRAMES", "3000"))

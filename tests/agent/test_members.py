@@ -19,7 +19,8 @@ from weir.adapters.xdp_features import ALL
 from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.modes import Decision
 from weir.compiler.types import PortSpec
-from weir.model.objects import ConfigObject, Firewall, Interface, Pair, Queue
+from weir.kinds.firewall import Firewall
+from weir.model.objects import ConfigObject, Interface, Pair, Queue
 
 MEMBER_BPS, BRIDGE_BPS, OFFERED_BPS = 4_000_000, 6_000_000, 9_000_000
 NEIGHBOUR = "10.64.0.3"

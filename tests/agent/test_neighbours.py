@@ -10,7 +10,7 @@ import pytest
 from lab.measure import bound
 from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, running, wan
-from weir.model.objects import Firewall
+from weir.kinds.firewall import Firewall
 
 OPEN = Firewall(masquerade=False, drop_new_from_wan=False)
 QUICK = ("base_reachable_time_ms=1000", "delay_first_probe_time=1", "retrans_time_ms=200")

@@ -13,7 +13,8 @@ from tests.agent.rig import Rig, lan, running, wan
 from weir.adapters.datapath_records import Role
 from weir.adapters.netlink import Link
 from weir.backends.stacking import stacking
-from weir.model.objects import Firewall, Interface, Pair, Queue
+from weir.kinds.firewall import Firewall
+from weir.model.objects import Interface, Pair, Queue
 
 LIMIT_BPS = 4_000_000
 FAR = {"bridge": "203.0.113.1", "tunnel": "198.51.100.1"}

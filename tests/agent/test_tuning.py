@@ -13,7 +13,7 @@ from tests.agent.rig import Rig, lan
 from weir.adapters.netlink import Link
 from weir.adapters.tunables import Tunables, mask_of
 from weir.backends.tuning import Setting, TuningBackend, load
-from weir.model.objects import Tuning
+from weir.kinds.tuning import Tuning
 from weir.model.problem import ApplyFailed, Problem, Unavailable
 
 ROOT = Path(__file__).resolve().parents[2]

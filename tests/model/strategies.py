@@ -9,19 +9,11 @@ from dataclasses import replace
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
+from weir.kinds.tuning import Tuning
 from weir.model.document import Change, Document
-from weir.model.objects import (
-    Firewall,
-    Interface,
-    Pair,
-    Queue,
-    QueueType,
-    TimeWindow,
-    Total,
-    Tuning,
-    Vlan,
-)
+from weir.model.objects import Interface, Pair, Queue, QueueType, TimeWindow, Total, Vlan
 from weir.model.prefix import WIDTH, Prefix
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

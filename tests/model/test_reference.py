@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
+from weir.kinds.tuning import Tuning
 from weir.model.document import Document
 from weir.model.enforcement import (
     ENFORCEMENT,
@@ -19,7 +21,7 @@ from weir.model.enforcement import (
     enforcement_of_type,
     not_enforced,
 )
-from weir.model.objects import Firewall, Interface, Pair, Queue, QueueType, Total, Tuning
+from weir.model.objects import Interface, Pair, Queue, QueueType, Total
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs" / "reference" / "model.md").read_text()

@@ -7,18 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
-from weir.model.objects import (
-    ConfigObject,
-    Firewall,
-    Interface,
-    Pair,
-    Queue,
-    QueueType,
-    TimeWindow,
-    Total,
-)
+from weir.model.objects import ConfigObject, Interface, Pair, Queue, QueueType, TimeWindow, Total
 from weir.model.rule import View
 from weir.model.rules import RULES, validate, validate_all
 

@@ -17,7 +17,8 @@ import pytest
 from lab.measure import bound, punctual
 from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
-from weir.model.objects import Firewall, Interface, Pair, Queue
+from weir.kinds.firewall import Firewall
+from weir.model.objects import Interface, Pair, Queue
 
 pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
 

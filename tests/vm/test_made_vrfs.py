@@ -27,9 +27,10 @@ from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.forwarding import ForwardingBackend
 from weir.backends.network import NetworkBackend
 from weir.compiler.site import site_of
+from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
-from weir.model.objects import Firewall, Interface
+from weir.model.objects import Interface
 from weir.model.problem import ApplyFailed
 
 pytestmark = [

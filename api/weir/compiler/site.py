@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from weir.compiler.types import NO_SLOT, FirewallRule, NetworkSpec, PortSpec, RouteSpec
+from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
+from weir.kinds.tuning import Tuning
 from weir.model.document import Document
-from weir.model.objects import Firewall, Interface, Tuning
+from weir.model.objects import Interface
 from weir.model.tree import vlan_parents
 from weir.model.vrf import table_of
 

@@ -6,20 +6,26 @@ forms and the reference documentation look at the attributes of a field and make
 """
 
 from weir.fields.base import Field
-from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, IdForm
-from weir.fields.numbers import Flag, Whole
-from weir.fields.texts import Characters, Host, Prefix, Ref, Text
+from weir.fields.collections import Many, Table
+from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
+from weir.fields.numbers import Flag, Port, Whole
+from weir.fields.texts import Characters, Choice, Host, Prefix, Ref, Text
 
 __all__ = [
     "INTERFACE_NAMES",
     "OBJECT_IDS",
+    "TYPE_NAMES",
     "Characters",
+    "Choice",
     "Field",
     "Flag",
     "Host",
     "IdForm",
+    "Many",
+    "Port",
     "Prefix",
     "Ref",
+    "Table",
     "Text",
     "Whole",
 ]

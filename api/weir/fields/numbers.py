@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from weir.fields.base import Field
-from weir.model.reader import Reader
+from weir.fields.base import Field, Parsed
+from weir.model.problem import Invalid
+from weir.model.reader import Reader, shown
 
 
 class Flag(Field):
@@ -32,3 +33,16 @@ class Whole(Field):
 
     def bounds(self) -> str:
         return f"{self.low:,} to {self.high:,}"
+
+
+class Port(Parsed, Whole):
+    """A TCP port."""
+
+    def __init__(self, **said: str) -> None:
+        super().__init__(1, 65_535, **said)
+
+    @staticmethod
+    def parse(value: object) -> int:
+        if type(value) is not int or not 1 <= value <= 65_535:
+            raise Invalid(f"must be a TCP port from 1 to 65535, not {shown(value)}", code="bad-number")
+        return value

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from weir.fields.base import Field
+from weir.fields.base import Field, Parsed
 from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
 from weir.model.address import parse_host, parse_network
-from weir.model.problem import Invalid
 from weir.model.reader import Reader
 
 
@@ -39,28 +37,14 @@ class Text(Characters):
         return f"up to {self.max_chars:,} characters"
 
 
-class _Parsed(Characters):
+class _Address(Characters, Parsed):
     """A text that a parser brings to its canonical form."""
 
     def __init__(self, **said: str) -> None:
         super().__init__(1, 64, **said)
 
-    @staticmethod
-    @abstractmethod
-    def parse(value: object) -> str:
-        """The canonical text. Raises `Invalid`."""
 
-    def read(self, reader: Reader, name: str, default: Any) -> Any:
-        if name not in reader.data:
-            return default
-        try:
-            return self.parse(reader.data[name])
-        except Invalid as problem:
-            reader.error(name, problem.code, problem.message)
-            return default
-
-
-class Host(_Parsed):
+class Host(_Address):
     """One IPv4 or IPv6 address."""
 
     parse = staticmethod(parse_host)
@@ -69,13 +53,27 @@ class Host(_Parsed):
         return "an address"
 
 
-class Prefix(_Parsed):
+class Prefix(_Address):
     """An IPv4 or IPv6 network with its length, such as 192.0.2.0/24."""
 
     parse = staticmethod(parse_network)
 
     def bounds(self) -> str:
         return "a prefix"
+
+
+class Choice(Field):
+    """One of some words."""
+
+    def __init__(self, *choices: str, **said: str) -> None:
+        super().__init__(**said)
+        self.choices = choices
+
+    def read(self, reader: Reader, name: str, default: Any) -> Any:
+        return reader.one_of(name, default, self.choices)
+
+    def bounds(self) -> str:
+        return ", ".join(f"`{choice}`" for choice in self.choices)
 
 
 class Ref(Characters):

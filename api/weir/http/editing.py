@@ -11,9 +11,11 @@ from flask import Response, request
 from weir.http.context import me, service
 from weir.http.endpoint import answer
 from weir.http.rendering import staged_json
+from weir.kinds.firewall import Firewall
+from weir.kinds.tuning import Tuning
 from weir.model import codec
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
-from weir.model.objects import ConfigObject, Firewall, Kind, Queue, Tuning
+from weir.model.objects import ConfigObject, Kind, Queue
 from weir.model.problem import Conflict, NotFound, PreconditionFailed, PreconditionRequired
 from weir.service import ABSENT, Edit, Stored
 

@@ -4,10 +4,12 @@
 A new kind is a module here and its line in `DECLARED`.
 """
 
-from weir.kinds import static_route
+from weir.kinds import firewall, static_route, tuning
 from weir.kinds.declaration import Declaration
 
-DECLARED: dict[str, Declaration] = {declaration.kind: declaration for declaration in (static_route.KIND,)}
+DECLARED: dict[str, Declaration] = {
+    declaration.kind: declaration for declaration in (static_route.KIND, firewall.KIND, tuning.KIND)
+}
 """By kind, in the order in which they are shown."""
 
-KINDS = ("queue", "queue-type", "interface", *DECLARED, "firewall", "tuning")
+KINDS = ("queue", "queue-type", "interface", *DECLARED)

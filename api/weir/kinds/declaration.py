@@ -57,6 +57,7 @@ class Declaration:
 
     `singular` and `plural` are what people call it in sentences ("static route"), `short` the same where the
     context is clear: in messages and as a command ("route"). `about` is one line for the API's documentation.
+    Of a kind with `is_single` there is one object, whose id is the kind; unless it is stored its defaults hold.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Declaration:
         about: str,
         ids: IdForm = OBJECT_IDS,
         rules: tuple[Rule, ...] = (),
+        is_single: bool = False,
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -78,6 +80,7 @@ class Declaration:
         self.about = about
         self.ids = ids
         self.rules = rules
+        self.is_single = is_single
         self.members = members_of(of)
         self.references = {
             member.name: member.field for member in self.members if isinstance(member.field, Ref)
@@ -86,18 +89,32 @@ class Declaration:
         self._readers = tuple(member.reader() for member in self.members)
         self._values = attrgetter("id", *(member.name for member in self.members))
         self._json_names = ("id", *(member.name for member in self.members))
+        self._converted = tuple(
+            (member.name, member.field.to_json)
+            for member in self.members
+            if type(member.field).to_json is not Field.to_json
+        )
         self.defaults: Mapping[str, object] = {
-            member.name: member.default for member in self.members if not member.required
+            member.name: member.field.to_json(member.default)
+            for member in self.members
+            if not member.required
         }
+        """As JSON."""
 
     def read(self, reader: Reader) -> ConfigObject:
         """The object that a JSON object describes; what is wrong with it is noted at the reader."""
         reader.refuse_unknown(self._names)
+        if self.is_single and reader.id != self.kind:
+            text = f"must be {self.kind!r}: there is one such object, not {reader.id!r}"
+            reader.error("id", "bad-id", text)
         return self.of(reader.id, *[read(reader) for read in self._readers])  # type: ignore[call-arg]
 
     def to_json(self, item: ConfigObject) -> Json:
         """All fields, defaults included."""
-        return dict(zip(self._json_names, self._values(item), strict=True))
+        found = dict(zip(self._json_names, self._values(item), strict=True))
+        for name, convert in self._converted:
+            found[name] = convert(found[name])
+        return found
 
     def to_stored_json(self, item: ConfigObject) -> Json:
         """As `to_json` without the fields that hold their default."""

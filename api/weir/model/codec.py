@@ -17,12 +17,10 @@ from weir.model.address import parse_address
 from weir.model.fields import ID_WANTED, INTERFACE_WANTED, TYPE_WANTED, Json, read_note
 from weir.model.objects import (
     ConfigObject,
-    Firewall,
     Interface,
     Kind,
     Queue,
     QueueType,
-    Tuning,
     Vlan,
 )
 from weir.model.problem import Finding, Invalid
@@ -32,8 +30,6 @@ from weir.model.reader import Reader, shown
 _ID_FORM = {
     "queue": (limits.OBJECT_ID, ID_WANTED),
     **{kind: (item.ids.pattern, item.ids.wanted) for kind, item in DECLARED.items()},
-    "firewall": (limits.OBJECT_ID, ID_WANTED),
-    "tuning": (limits.OBJECT_ID, ID_WANTED),
     "interface": (limits.INTERFACE_ID, INTERFACE_WANTED),
     "queue-type": (limits.QUEUE_TYPE_ID, TYPE_WANTED),
 }
@@ -125,8 +121,6 @@ def patched(item: ConfigObject, patch: object) -> ConfigObject:
 _QUEUE_TYPE_FIELDS = frozenset(QueueType.__slots__)
 _INTERFACE_FIELDS = frozenset(Interface.__slots__)
 _VLAN_FIELDS = frozenset(Vlan.__slots__)
-_FIREWALL_FIELDS = frozenset(Firewall.__slots__)
-_TUNING_FIELDS = frozenset(Tuning.__slots__)
 
 
 def _read_queue_type(reader: Reader) -> QueueType:
@@ -194,39 +188,6 @@ def _read_vlan(reader: Reader) -> Vlan | None:
     )
 
 
-def _read_firewall(reader: Reader) -> Firewall:
-    reader.refuse_unknown(_FIREWALL_FIELDS)
-    if reader.id != "firewall":
-        reader.error("id", "bad-id", f"must be 'firewall': there is one such object, not {reader.id!r}")
-    return Firewall(
-        id=reader.id,
-        masquerade=reader.flag("masquerade", True),
-        drop_new_from_wan=reader.flag("drop_new_from_wan", True),
-        allow_ping_from_wan=reader.flag("allow_ping_from_wan", True),
-        allowed_wan_tcp_ports=reader.list_of("allowed_wan_tcp_ports", limits.MAX_PORTS, _read_port),
-    )
-
-
-def _read_tuning(reader: Reader) -> Tuning:
-    reader.refuse_unknown(_TUNING_FIELDS)
-    if reader.id != "tuning":
-        reader.error("id", "bad-id", f"must be 'tuning': there is one such object, not {reader.id!r}")
-    overrides: dict[str, str] = {}
-    inner = reader.inner("overrides")
-    if inner is not None:
-        if len(inner.data) > limits.MAX_OVERRIDES:
-            reader.error("overrides", "too-many", f"has more than {limits.MAX_OVERRIDES} entries")
-        else:
-            overrides = {name: _read_option(inner, name) for name in inner.data}
-    return Tuning(reader.id, tuple(sorted(overrides.items())))
-
-
-def _read_port(value: object) -> int:
-    if type(value) is not int or not 1 <= value <= 65535:
-        raise Invalid(f"must be a TCP port from 1 to 65535, not {shown(value)}", code="bad-number")
-    return value
-
-
 def _slots_json(item: ConfigObject) -> Json:
     slots: tuple[str, ...] = type(item).__slots__
     values = {name: getattr(item, name) for name in slots}
@@ -243,25 +204,17 @@ def _queue_type_json(item: QueueType) -> Json:
     return {"id": item.id, "type": item.type, "options": dict(item.options), "comment": item.comment}
 
 
-def _tuning_json(item: Tuning) -> Json:
-    return {"id": item.id, "overrides": dict(item.overrides)}
-
-
 _READERS: Mapping[Kind, Callable[[Reader], ConfigObject]] = {
     "queue": read_queue,
     "queue-type": _read_queue_type,
     "interface": _read_interface,
     **{kind: declaration.read for kind, declaration in DECLARED.items()},
-    "firewall": _read_firewall,
-    "tuning": _read_tuning,
 }
 _WRITERS: Mapping[Kind, Callable[..., Json]] = {
     "queue": queue_json,
     "queue-type": _queue_type_json,
     "interface": _interface_json,
     **{kind: declaration.to_json for kind, declaration in DECLARED.items()},
-    "firewall": _slots_json,
-    "tuning": _tuning_json,
 }
 _plain: dict[Kind, Json] = {}
 
@@ -270,6 +223,6 @@ def _plain_json(kind: Kind) -> Json:
     """The defaults of a kind; required fields are left out."""
     if kind not in _plain:
         required: Json = {"type": "pfifo"} if kind == "queue-type" else {}
-        item = from_json(kind, {**required, "id": "tuning" if kind == "tuning" else "firewall"})
+        item = from_json(kind, {**required, "id": "x"})
         _plain[kind] = {name: value for name, value in to_json(item).items() if name not in required}
     return _plain[kind]

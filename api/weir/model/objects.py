@@ -145,28 +145,3 @@ class Interface(ConfigObject):
     vrf: str | None = None
     vrf_table: int | None = None
     disabled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Firewall(ConfigObject):
-    """The minimal policy. One object, id `firewall`; deny from WAN is the default."""
-
-    kind: ClassVar[Kind] = "firewall"
-    id: str = "firewall"
-    masquerade: bool = True
-    drop_new_from_wan: bool = True
-    allow_ping_from_wan: bool = True
-    allowed_wan_tcp_ports: tuple[int, ...] = field(default=())
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning(ConfigObject):
-    """What differs from the product's own tuning: (id of a setting, value); "" leaves the kernel's.
-
-    One object, id `tuning`. Which settings there are is data of the image, so an id that this release does
-    not know is kept and has no effect.
-    """
-
-    kind: ClassVar[Kind] = "tuning"
-    id: str = "tuning"
-    overrides: tuple[tuple[str, str], ...] = ()

@@ -15,7 +15,7 @@ from weir.http.endpoint import READ, answer
 from weir.http.rendering import findings_json
 from weir.http.resources.network import with_warnings
 from weir.http.schemas import paging, tuning
-from weir.model.objects import Tuning
+from weir.kinds.tuning import Tuning
 from weir.model.problem import Finding, Unavailable
 from weir.service import Stored
 

@@ -10,10 +10,10 @@ from weir.model.address import split_address
 from weir.model.claims import pack
 from weir.model.document import Change, interface_targets
 from weir.model.limits import MIN_IPV6_MTU_BYTES
-from weir.model.objects import Firewall, Interface, Queue
+from weir.model.objects import Interface, Queue
 from weir.model.prefix import NO_HOST, Prefix, parse_prefix
 from weir.model.problem import Finding
-from weir.model.rule import LINK_LOCAL, Rule, View, all_after, error, finding, warning
+from weir.model.rule import LINK_LOCAL, Rule, View, all_after, error, warning
 from weir.model.vrf import vrf_of
 
 
@@ -73,24 +73,6 @@ def _overlap(view: View, interface: Interface, network: Prefix, others: set[str]
 def _vrf_named(view: View, name: str) -> str | None:
     interface = view.document.interface(name)
     return None if interface is None else vrf_of(interface)
-
-
-def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
-    if not firewall.drop_new_from_wan:
-        yield warning(
-            "open-to-wan",
-            firewall,
-            "drop_new_from_wan",
-            "anyone outside can reach the router and the networks behind it",
-        )
-    if not any(item.role == "wan" and not item.disabled for item in view.document.interfaces()):
-        yield finding(
-            "notice",
-            "no-wan",
-            firewall,
-            None,
-            "no enabled interface has the role wan, so the firewall has nothing to do",
-        )
 
 
 def unknown_traffic(view: View, interface: Interface) -> Iterator[Finding]:
@@ -168,5 +150,4 @@ RULES = (
         all_after("interface", "interface"),
         False,
     ),
-    Rule("firewall-sense", "firewall", firewall_sense, all_after("firewall", "interface"), False),
 )

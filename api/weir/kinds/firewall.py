@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The firewall's policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from weir.fields import Flag, Many, Port
+from weir.kinds.declaration import Declaration
+from weir.model.limits import MAX_PORTS
+from weir.model.objects import ConfigObject, Kind
+from weir.model.problem import Finding
+from weir.model.rule import Rule, View, all_after, notice, warning
+
+
+@dataclass(frozen=True, slots=True)
+class Firewall(ConfigObject):
+    """The minimal policy: replies are allowed, everything else from WAN is dropped unless named here."""
+
+    kind: ClassVar[Kind] = "firewall"
+    id: str = "firewall"
+    masquerade: Annotated[bool, Flag()] = True
+    drop_new_from_wan: Annotated[bool, Flag()] = True
+    allow_ping_from_wan: Annotated[bool, Flag()] = True
+    allowed_wan_tcp_ports: Annotated[tuple[int, ...], Many(Port(), MAX_PORTS)] = ()
+
+
+def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
+    if not firewall.drop_new_from_wan:
+        yield warning(
+            "open-to-wan",
+            firewall,
+            "drop_new_from_wan",
+            "anyone outside can reach the router and the networks behind it",
+        )
+    if not any(item.role == "wan" and not item.disabled for item in view.document.interfaces()):
+        yield notice(
+            "no-wan",
+            firewall,
+            None,
+            "no enabled interface has the role wan, so the firewall has nothing to do",
+        )
+
+
+KIND = Declaration(
+    Firewall,
+    singular="firewall",
+    plural="firewalls",
+    short="firewall",
+    about="The minimal policy between LAN and WAN.",
+    is_single=True,
+    rules=(Rule("firewall-sense", "firewall", firewall_sense, all_after("firewall", "interface"), False),),
+)
