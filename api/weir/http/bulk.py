@@ -65,7 +65,7 @@ def _upsert(
         findings.append(_finding(where, "bad-object", "must be a queue, a JSON object"))
         return None
     expects = item.get("etag", ANYTHING)
-    given = writable(item)
+    given = writable("queue", item)
     given["id"] = next(ids) if given.get("id") is None else given["id"]
     if "position" not in given:
         given["position"] = positions.of(given["id"], given.get("parent"))

@@ -11,26 +11,22 @@ from flask import Response, request
 from weir.http.context import me, service
 from weir.http.endpoint import answer
 from weir.http.rendering import staged_json
-from weir.kinds.firewall import Firewall
-from weir.kinds.tuning import Tuning
+from weir.kinds import DECLARED
 from weir.model import codec
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.objects import ConfigObject, Kind, Queue
 from weir.model.problem import Conflict, NotFound, PreconditionFailed, PreconditionRequired
 from weir.service import ABSENT, Edit, Stored
 
-READ_ONLY = frozenset(
-    {
-        "etag",
-        "path",
-        "child_count",
-        "enforcement",
-        "warnings",
-        "used_by",
-        "configured",
-        "state",
-    }
-)
+EVERY_ANSWER_ADDS = frozenset({"etag", "warnings"})
+ANSWERS_ADD: dict[Kind, frozenset[str]] = {
+    "queue": EVERY_ANSWER_ADDS | {"path", "child_count", "enforcement"},
+    "queue-type": EVERY_ANSWER_ADDS | {"enforcement", "used_by"},
+    "interface": EVERY_ANSWER_ADDS | {"configured", "state"},
+    **{kind: EVERY_ANSWER_ADDS.union(declaration.adds) for kind, declaration in DECLARED.items()},
+}
+"""What answers of a kind say beside its fields."""
+
 BUILT_IN = "built-in"
 Render = Callable[[Stored], dict[str, Any]]
 
@@ -52,14 +48,13 @@ def find(kind: Kind, object_id: str, *, staged: bool) -> Stored:
 
 
 def built_in(kind: Kind, object_id: str) -> ConfigObject | None:
-    """What every configuration holds without storing it: queue types by name, firewall, tuning."""
+    """What every configuration holds without storing it: queue types by name, and kinds with one object."""
     if kind == "queue-type":
         return BUILTIN_QUEUE_TYPES.get(object_id)
-    single: dict[tuple[Kind, str], ConfigObject] = {
-        ("firewall", "firewall"): Firewall(),
-        ("tuning", "tuning"): Tuning(),
-    }
-    return single.get((kind, object_id))
+    declaration = DECLARED.get(kind)
+    if declaration is None or not declaration.is_single or object_id != kind:
+        return None
+    return codec.from_json(kind, {}, object_id)
 
 
 def find_or_none(kind: Kind, object_id: str, *, staged: bool) -> Stored | None:
@@ -120,7 +115,7 @@ def replace(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render,
     """PUT: create with a chosen id, or replace what If-Match names."""
     current = find_or_none(kind, object_id, staged=staged)
     expects = expected_etag(current, kind, object_id)
-    given = writable(body)
+    given = writable(kind, body)
     if kind == "queue" and "position" not in given:
         given["position"] = _position(current, given.get("parent"))
     item = codec.from_json(kind, given, object_id)
@@ -136,7 +131,7 @@ def _position(current: Stored | None, parent: Any) -> int:
 
 def create(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render, *, staged: bool) -> Response:
     """POST: create with the given id, which must be free."""
-    given = writable(body)
+    given = writable(kind, body)
     if kind == "queue" and "position" not in given:
         given["position"] = _position(None, given.get("parent"))
     item = codec.from_json(kind, given, object_id)
@@ -149,7 +144,7 @@ def patch(
     """PATCH: RFC 7396 merge onto the present object, which is then validated as a whole."""
     current = find(kind, object_id, staged=staged)
     expects = expected_etag(current, kind, object_id)
-    given = writable(changes)
+    given = writable(kind, changes)
     if kind == "queue" and "position" in given and given["position"] is None:
         given["position"] = _position(None, given.get("parent", getattr(current.object, "parent", None)))
     item = codec.patched(current.object, given)
@@ -165,6 +160,7 @@ def remove(kind: Kind, object_id: str, render: Render, *, staged: bool) -> Respo
     return write(edit, render, staged=staged, created=False)
 
 
-def writable(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body without what answers add to an object, so that GET, edit, PUT works."""
-    return {name: value for name, value in body.items() if name not in READ_ONLY}
+def writable(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body without what answers of this kind add to an object, so that GET, edit, PUT works."""
+    added = ANSWERS_ADD[kind]
+    return {name: value for name, value in body.items() if name not in added}

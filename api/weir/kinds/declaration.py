@@ -57,7 +57,8 @@ class Declaration:
 
     `singular` and `plural` are what people call it in sentences ("static route"), `short` the same where the
     context is clear: in messages and as a command ("route"). `about` is one line for the API's documentation.
-    Of a kind with `is_single` there is one object, whose id is the kind; unless it is stored its defaults hold.
+    A kind with `is_single` has one object, whose id is the kind; unless it is stored its defaults hold.
+    `adds` names what the API's answers say of an object beside its fields; it may come back and is not read.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Declaration:
         ids: IdForm = OBJECT_IDS,
         rules: tuple[Rule, ...] = (),
         is_single: bool = False,
+        adds: tuple[str, ...] = (),
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -81,6 +83,7 @@ class Declaration:
         self.ids = ids
         self.rules = rules
         self.is_single = is_single
+        self.adds = adds
         self.members = members_of(of)
         self.references = {
             member.name: member.field for member in self.members if isinstance(member.field, Ref)

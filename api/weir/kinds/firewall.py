@@ -46,7 +46,7 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
 
 KIND = Declaration(
     Firewall,
-    singular="firewall",
+    singular="firewall's policy",
     plural="firewalls",
     short="firewall",
     about="The minimal policy between LAN and WAN.",

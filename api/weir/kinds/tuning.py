@@ -39,4 +39,5 @@ KIND = Declaration(
     short="tuning",
     about="Settings of kernel and network cards, with their reasons; each can be overridden.",
     is_single=True,
+    adds=("settings", "settings_reason"),
 )

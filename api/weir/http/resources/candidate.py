@@ -80,7 +80,7 @@ def stage_changes(body: dict[str, Any]) -> Response:
         if object_id is None:
             object_id = service().config.new_id(me(), kind)
         new = change["new"]
-        item = None if new is None else codec.from_json(kind, editing.writable(new), object_id)
+        item = None if new is None else codec.from_json(kind, editing.writable(kind, new), object_id)
         edits.append(Edit(kind, codec.check_id(kind, object_id), item, ANYTHING))
     return answer({"candidate": candidate_json(service().candidates.stage(me(), edits))})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue types, interfaces, static routes and the firewall."""
+"""Queue types and interfaces, which answer more than they hold, and the kinds that do not."""
 
 from __future__ import annotations
 
@@ -12,29 +12,23 @@ from weir.http.configuring import ConfigArea
 from weir.http.context import context, me, service
 from weir.http.endpoint import READ, answer
 from weir.http.interfaces import interface_json, interface_page
-from weir.http.rendering import findings_json, object_json, page_of
+from weir.http.rendering import page_of
+from weir.http.resources.kinds import area_of, with_warnings
 from weir.http.schemas import network, paging
+from weir.http.schemas.kinds import schemas_of
 from weir.model import codec
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.enforcement import enforcement_of_type
-from weir.model.objects import Kind, QueueType
+from weir.model.objects import QueueType
 from weir.service import Listing, Stored
 
 queue_types = ConfigArea("queue-types", "How the packets of a queue wait.")
 interfaces = ConfigArea("interfaces", "What the router has, and what is configured of it.")
-routes = ConfigArea("static-routes", "Static routes, given to FRR.")
-firewall = ConfigArea("firewall", "The minimal policy between LAN and WAN.")
+routes = area_of("static-route", schemas_of("static-route"))
+firewall = area_of("firewall", schemas_of("firewall"))
 
 QUEUE_TYPE = "/queue-types/<string(maxlength=63):type_id>"
 INTERFACE = "/interfaces/<string(maxlength=15):name>"
-ROUTE = "/static-routes/<string(maxlength=63):route_id>"
-
-
-def with_warnings(stored: Stored) -> dict[str, Any]:
-    return {
-        **object_json(stored),
-        "warnings": findings_json(service().config.findings(me(), stored.kind, stored.id)),
-    }
 
 
 def queue_type_json(stored: Stored) -> dict[str, Any]:
@@ -58,15 +52,6 @@ def all_queue_types() -> list[Stored]:
         cursor = page.next_cursor
         if cursor is None:
             return [found[name] for name in sorted(found)]
-
-
-def page_json(kind: Kind, query: dict[str, Any], render: editing.Render) -> dict[str, Any]:
-    page = service().config.page(me(), Listing(kind, limit=query["limit"], cursor=query["cursor"], sort="id"))
-    return {
-        "items": [render(stored) for stored in page.items],
-        "next_cursor": page.next_cursor,
-        "total": page.total,
-    }
 
 
 @queue_types.operation("GET", "/queue-types", scope=READ, query=paging.Page, answers=network.QueueTypePage)
@@ -146,62 +131,3 @@ def patch_interface(body: dict[str, Any], query: dict[str, Any], name: str) -> R
 def delete_interface(query: dict[str, Any], name: str) -> Response:
     """Remove an interface from the configuration"""
     return editing.remove("interface", name, render_interface, staged=query["candidate"])
-
-
-@routes.operation("GET", "/static-routes", scope=READ, query=paging.Page, answers=network.StaticRoutePage)
-def list_static_routes(query: dict[str, Any]) -> Response:
-    """List static routes"""
-    return answer(page_json("static-route", query, with_warnings))
-
-
-@routes.writing("POST", "/static-routes", shape=network.StaticRouteCreateInput, answers=network.StaticRoute)
-def create_static_route(body: dict[str, Any], query: dict[str, Any]) -> Response:
-    """Create a static route"""
-    route_id = body.pop("id", None)
-    if route_id is None:
-        route_id = service().config.new_id(me(), "static-route")
-    return editing.create("static-route", route_id, body, with_warnings, staged=query["candidate"])
-
-
-@routes.operation("GET", ROUTE, scope=READ, query=paging.Staged, answers=network.StaticRoute)
-def get_static_route(query: dict[str, Any], route_id: str) -> Response:
-    """Show a static route"""
-    stored = editing.find("static-route", route_id, staged=query["candidate"])
-    return answer(with_warnings(stored), etag=stored.etag)
-
-
-@routes.writing("PUT", ROUTE, shape=network.StaticRouteInput, answers=network.StaticRoute)
-def put_static_route(body: dict[str, Any], query: dict[str, Any], route_id: str) -> Response:
-    """Create or replace a static route"""
-    return editing.replace("static-route", route_id, body, with_warnings, staged=query["candidate"])
-
-
-@routes.writing("PATCH", ROUTE, shape=network.StaticRoutePatch, answers=network.StaticRoute)
-def patch_static_route(body: dict[str, Any], query: dict[str, Any], route_id: str) -> Response:
-    """Change fields of a static route (merge patch)"""
-    return editing.patch("static-route", route_id, body, with_warnings, staged=query["candidate"])
-
-
-@routes.writing("DELETE", ROUTE)
-def delete_static_route(query: dict[str, Any], route_id: str) -> Response:
-    """Delete a static route"""
-    return editing.remove("static-route", route_id, with_warnings, staged=query["candidate"])
-
-
-@firewall.operation("GET", "/firewall", scope=READ, query=paging.Staged, answers=network.Firewall)
-def get_firewall(query: dict[str, Any]) -> Response:
-    """Show the firewall's policy"""
-    stored = editing.find("firewall", "firewall", staged=query["candidate"])
-    return answer(with_warnings(stored), etag=stored.etag)
-
-
-@firewall.writing("PUT", "/firewall", shape=network.FirewallInput, answers=network.Firewall)
-def put_firewall(body: dict[str, Any], query: dict[str, Any]) -> Response:
-    """Replace the firewall's policy"""
-    return editing.replace("firewall", "firewall", body, with_warnings, staged=query["candidate"])
-
-
-@firewall.writing("PATCH", "/firewall", shape=network.FirewallPatch, answers=network.Firewall)
-def patch_firewall(body: dict[str, Any], query: dict[str, Any]) -> Response:
-    """Change fields of the firewall's policy (merge patch)"""
-    return editing.patch("firewall", "firewall", body, with_warnings, staged=query["candidate"])

@@ -6,46 +6,16 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from flask import Response
+from marshmallow import fields
 
-from weir.http import editing
-from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
-from weir.http.endpoint import READ, answer
 from weir.http.rendering import findings_json
-from weir.http.resources.network import with_warnings
-from weir.http.schemas import paging, tuning
+from weir.http.resources.kinds import area_of, with_warnings
+from weir.http.schemas import tuning
+from weir.http.schemas.kinds import schemas_of
 from weir.kinds.tuning import Tuning
 from weir.model.problem import Finding, Unavailable
 from weir.service import Stored
-
-area = ConfigArea(
-    "tuning", "Settings of kernel and network cards, with their reasons; each can be overridden."
-)
-
-
-@area.operation("GET", "/tuning", scope=READ, query=paging.Staged, answers=tuning.Tuning)
-def get_tuning(query: dict[str, Any]) -> Response:
-    """Show every setting with its reason, what it should be and what the kernel holds"""
-    stored = editing.find("tuning", "tuning", staged=query["candidate"])
-    return answer(with_settings(stored), etag=stored.etag)
-
-
-@area.writing("PUT", "/tuning", shape=tuning.TuningInput, answers=tuning.Tuning)
-def put_tuning(body: dict[str, Any], query: dict[str, Any]) -> Response:
-    """Replace the overrides"""
-    return editing.replace("tuning", "tuning", _own(body), with_settings, staged=query["candidate"])
-
-
-@area.writing("PATCH", "/tuning", shape=tuning.TuningPatch, answers=tuning.Tuning)
-def patch_tuning(body: dict[str, Any], query: dict[str, Any]) -> Response:
-    """Change overrides (merge patch; null goes back to the product's value)"""
-    return editing.patch("tuning", "tuning", _own(body), with_settings, staged=query["candidate"])
-
-
-def _own(body: dict[str, Any]) -> dict[str, Any]:
-    """Without what `GET` adds, so that its answer can be edited and sent back."""
-    return {name: value for name, value in body.items() if name not in ("settings", "settings_reason")}
 
 
 def with_settings(stored: Stored) -> dict[str, Any]:
@@ -68,3 +38,24 @@ def _unknown(stored: Stored, known: Set[str]) -> list[Finding]:
         for name, _ in stored.object.overrides
         if name not in known
     ]
+
+
+area = area_of(
+    "tuning",
+    schemas_of(
+        "tuning",
+        adds={
+            "settings": fields.List(fields.Nested(tuning.Setting)),
+            "settings_reason": fields.String(
+                allow_none=True,
+                metadata={"description": "Why there are no settings: the agent does not answer."},
+            ),
+        },
+    ),
+    render=with_settings,
+    says={
+        "GET": "Show every setting with its reason, what it should be and what the kernel holds",
+        "PUT": "Replace the overrides",
+        "PATCH": "Change overrides (merge patch; null goes back to the product's value)",
+    },
+)

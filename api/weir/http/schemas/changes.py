@@ -8,8 +8,8 @@ from marshmallow import fields, validate
 from weir.http.schemas.base import Answer, Input, QueryInteger, Text, Whole, one_of
 from weir.http.schemas.paging import Page
 from weir.http.schemas.problem import Finding
+from weir.kinds import KINDS
 
-KINDS = ("queue", "queue-type", "interface", "static-route", "firewall", "tuning")
 CONFIRM_WITHIN_S = (1, 3600)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue types, interfaces, static routes and the firewall as JSON."""
+"""Queue types and interfaces as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from weir.model.limits import (
     MAX_MTU_BYTES,
     MAX_NAME_CHARS,
     MAX_OVERHEAD_BYTES,
-    MAX_PORTS,
     MAX_QUEUE_TYPE_OPTIONS,
     MAX_VLAN_ID,
     MAX_VRF_TABLE,
@@ -228,73 +227,3 @@ class InterfacePage(Answer):
     items = fields.List(fields.Nested(Interface))
     next_cursor = fields.String(allow_none=True)
     total = fields.Integer()
-
-
-class StaticRouteInput(Input):
-    """Exactly one of `gateway` (with or without `interface`), `interface` alone, or `blackhole`."""
-
-    destination = Text(min_length=1, max_length=64, required=True)
-    gateway = Text(min_length=1, max_length=64, load_default=None, allow_none=True)
-    interface = Text(min_length=1, max_length=15, load_default=None, allow_none=True)
-    blackhole = Flag(load_default=False)
-    distance = Whole(1, 255, load_default=1)
-    vrf = Text(
-        min_length=1,
-        max_length=15,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "The VRF whose route it is; its interface is in the same one."},
-    )
-    comment = Text(max_length=MAX_COMMENT_CHARS, lines=True, load_default="")
-    disabled = Flag(load_default=False)
-
-
-class StaticRouteCreateInput(StaticRouteInput):
-    id = identifier(allow_none=True, metadata={"description": "Assigned (r1, r2, ...) when omitted."})
-
-
-StaticRoutePatch = patch_of(StaticRouteInput)
-
-
-class StaticRoute(Answer):
-    id = fields.String()
-    destination = fields.String()
-    gateway = fields.String(allow_none=True)
-    interface = fields.String(allow_none=True)
-    blackhole = fields.Boolean()
-    distance = fields.Integer()
-    vrf = fields.String(allow_none=True)
-    comment = fields.String()
-    disabled = fields.Boolean()
-    etag = fields.String()
-    warnings = fields.List(fields.Nested(Finding))
-
-
-class StaticRoutePage(Answer):
-    items = fields.List(fields.Nested(StaticRoute))
-    next_cursor = fields.String(allow_none=True)
-    total = fields.Integer()
-
-
-class FirewallInput(Input):
-    """The minimal policy: replies are allowed, everything else from WAN is dropped unless named here."""
-
-    masquerade = Flag(load_default=True)
-    drop_new_from_wan = Flag(load_default=True)
-    allow_ping_from_wan = Flag(load_default=True)
-    allowed_wan_tcp_ports = fields.List(
-        Whole(1, 65_535), load_default=list, allow_none=True, validate=validate.Length(max=MAX_PORTS)
-    )
-
-
-FirewallPatch = patch_of(FirewallInput)
-
-
-class Firewall(Answer):
-    id = fields.String()
-    masquerade = fields.Boolean()
-    drop_new_from_wan = fields.Boolean()
-    allow_ping_from_wan = fields.Boolean()
-    allowed_wan_tcp_ports = fields.List(fields.Integer())
-    etag = fields.String()
-    warnings = fields.List(fields.Nested(Finding))

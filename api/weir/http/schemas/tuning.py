@@ -1,31 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuning as JSON."""
+"""Settings as they are answered beside the tuning."""
 
 from __future__ import annotations
 
-from marshmallow import fields, validate
+from marshmallow import fields
 
-from weir.http.schemas.base import Answer, Input, Text, identifier, one_of, patch_of
-from weir.http.schemas.problem import Finding
-from weir.model.limits import MAX_NAME_CHARS, MAX_OVERRIDES
-
-MEANING = "Id of a setting to the value in its place; an empty one leaves the kernel's."
-
-
-class TuningInput(Input):
-    """What differs from the product's own values."""
-
-    overrides = fields.Dict(
-        keys=identifier(),
-        values=Text(max_length=MAX_NAME_CHARS),
-        load_default=dict,
-        allow_none=True,
-        validate=validate.Length(max=MAX_OVERRIDES),
-        metadata={"description": MEANING},
-    )
-
-
-TuningPatch = patch_of(TuningInput)
+from weir.http.schemas.base import Answer, one_of
 
 
 class SettingPlace(Answer):
@@ -48,14 +28,3 @@ class Setting(Answer):
     evidence = fields.String(metadata={"description": "The document or measurement behind it."})
     measured = one_of("figure", "function", "no")
     places = fields.List(fields.Nested(SettingPlace))
-
-
-class Tuning(Answer):
-    id = fields.String()
-    overrides = fields.Dict(keys=fields.String(), values=fields.String())
-    settings = fields.List(fields.Nested(Setting))
-    settings_reason = fields.String(
-        allow_none=True, metadata={"description": "Why there are no settings: the agent does not answer."}
-    )
-    etag = fields.String()
-    warnings = fields.List(fields.Nested(Finding))

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations on a declared kind: the same for every one, with what a kind's own resource adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flask import Response
+
+from weir.http import editing
+from weir.http.configuring import ConfigArea
+from weir.http.context import me, service
+from weir.http.endpoint import READ, View, answer
+from weir.http.rendering import findings_json, object_json
+from weir.http.schemas import paging
+from weir.http.schemas.kinds import Schemas
+from weir.kinds import DECLARED
+from weir.kinds.declaration import Declaration
+from weir.service import Listing, Stored
+
+Query = dict[str, Any]
+
+
+def with_warnings(stored: Stored) -> dict[str, Any]:
+    """An object as it is answered when its kind adds nothing."""
+    return {
+        **object_json(stored),
+        "warnings": findings_json(service().config.findings(me(), stored.kind, stored.id)),
+    }
+
+
+def area_of(
+    kind: str,
+    schemas: Schemas,
+    *,
+    render: editing.Render = with_warnings,
+    says: Mapping[str, str] | None = None,
+) -> ConfigArea:
+    """All operations on a kind. `says` are the summaries of those whose own says more, by method."""
+    declaration = DECLARED[kind]
+    operations = _Operations(declaration, schemas, render, says or {})
+    if declaration.is_single:
+        operations.on_the_one()
+    else:
+        operations.on_the_list()
+        operations.on_each()
+    return operations.area
+
+
+def page_json(kind: str, query: Query, render: editing.Render) -> dict[str, Any]:
+    """A page of the stored objects of a kind."""
+    page = service().config.page(me(), Listing(kind, limit=query["limit"], cursor=query["cursor"], sort="id"))
+    return {
+        "items": [render(stored) for stored in page.items],
+        "next_cursor": page.next_cursor,
+        "total": page.total,
+    }
+
+
+class _Operations:
+    """Adds the operations of one kind to its area."""
+
+    def __init__(
+        self, declaration: Declaration, schemas: Schemas, render: editing.Render, says: Mapping[str, str]
+    ) -> None:
+        self.kind = declaration.kind
+        self.declaration = declaration
+        self.schemas = schemas
+        self.render = render
+        self.says = says
+        self.one = self.kind.replace("-", "_")
+        plural = declaration.plural.replace(" ", "-")
+        self.path = "/" + (self.kind if declaration.is_single else plural)
+        self.area = ConfigArea(self.path[1:], declaration.about)
+
+    def on_the_list(self) -> None:
+        plural, shapes = self.declaration.plural, self.schemas
+
+        def list_(query: Query) -> Response:
+            return answer(page_json(self.kind, query, self.render))
+
+        def create(body: dict[str, Any], query: Query) -> Response:
+            object_id = body.pop("id", None)
+            if object_id is None:
+                object_id = service().config.new_id(me(), self.kind)
+            return editing.create(self.kind, object_id, body, self.render, staged=query["candidate"])
+
+        named = f"list_{plural.replace(' ', '_')}"
+        listing = self.area.operation("GET", self.path, scope=READ, query=paging.Page, answers=shapes.page)
+        listing(_told(list_, named, f"List {plural}"))
+        creating = self.area.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
+        creating(_told(create, f"create_{self.one}", f"Create a {self.declaration.singular}"))
+
+    def on_each(self) -> None:
+        what, path = f"a {self.declaration.singular}", f"{self.path}/<string(maxlength=63):{self._argument}>"
+        self._add("GET", path, f"Show {what}")
+        self._add("PUT", path, f"Create or replace {what}")
+        self._add("PATCH", path, f"Change fields of {what} (merge patch)")
+        self._add("DELETE", path, f"Delete {what}")
+
+    def on_the_one(self) -> None:
+        what = f"the {self.declaration.singular}"
+        self._add("GET", self.path, f"Show {what}")
+        self._add("PUT", self.path, f"Replace {what}")
+        self._add("PATCH", self.path, f"Change fields of {what} (merge patch)")
+
+    @property
+    def _argument(self) -> str:
+        return f"{self.declaration.short}_id"
+
+    def _id(self, path: Mapping[str, str]) -> str:
+        return self.kind if self.declaration.is_single else path[self._argument]
+
+    def _add(self, method: str, path: str, summary: str) -> None:
+        view = _told(self._view(method), f"{method.lower()}_{self.one}", self.says.get(method, summary))
+        shape = {"PUT": self.schemas.input, "PATCH": self.schemas.patch}.get(method)
+        if method == "GET":
+            self.area.operation(method, path, scope=READ, query=paging.Staged, answers=self.schemas.answer)(
+                view
+            )
+        elif method == "DELETE":
+            self.area.writing(method, path)(view)
+        else:
+            self.area.writing(method, path, shape=shape, answers=self.schemas.answer)(view)
+
+    def _view(self, method: str) -> Callable[..., Response]:
+        def get(query: Query, **path: str) -> Response:
+            stored = editing.find(self.kind, self._id(path), staged=query["candidate"])
+            return answer(self.render(stored), etag=stored.etag)
+
+        def put(body: dict[str, Any], query: Query, **path: str) -> Response:
+            return editing.replace(self.kind, self._id(path), body, self.render, staged=query["candidate"])
+
+        def patch(body: dict[str, Any], query: Query, **path: str) -> Response:
+            return editing.patch(self.kind, self._id(path), body, self.render, staged=query["candidate"])
+
+        def delete(query: Query, **path: str) -> Response:
+            return editing.remove(self.kind, self._id(path), self.render, staged=query["candidate"])
+
+        views: dict[str, Callable[..., Response]] = {"GET": get, "PUT": put, "PATCH": patch, "DELETE": delete}
+        return views[method]
+
+
+def _told(view: View, name: str, summary: str) -> View:
+    """A view under the name and with the summary that the documentation shows."""
+    view.__name__, view.__doc__ = name, summary
+    return view

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schemas of a declared kind: what is sent, created and patched, and what is answered.
+
+They document; `weir.model.codec` is what reads bodies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import Schema, fields, validate
+
+from weir.fields import Characters, Choice, Field, Flag, Many, Table, Text, Whole
+from weir.http.schemas import base
+from weir.http.schemas.problem import Finding
+from weir.kinds import DECLARED
+from weir.kinds.declaration import Declaration, Member
+
+SchemaType = type[Schema]
+
+
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """`create` has an id, `page` is a list of answers; a kind with one object has neither."""
+
+    input: SchemaType
+    create: SchemaType | None
+    patch: SchemaType
+    answer: SchemaType
+    page: SchemaType | None
+
+
+def schemas_of(kind: str, *, adds: dict[str, Any] | None = None) -> Schemas:
+    """The schemas of a kind. Its answers also have the fields that a resource `adds`, before the etag."""
+    declaration = DECLARED[kind]
+    name = declaration.of.__name__
+    shape = _class(f"{name}Input", base.Input, _inputs(declaration), declaration.of.__doc__)
+    answer = _class(name, base.Answer, {**_answers(declaration), **(adds or {}), **_common()})
+    create = page = None
+    if not declaration.is_single:
+        create = _class(f"{name}CreateInput", shape, {"id": _new_id(declaration)})
+        page = _class(f"{name}Page", base.Answer, _page(answer))
+    return Schemas(shape, create, base.patch_of(shape), answer, page)
+
+
+def _class(name: str, parent: SchemaType, members: dict[str, Any], about: str | None = None) -> SchemaType:
+    return type(name, (parent,), {**members, "__doc__": about})
+
+
+def _inputs(declaration: Declaration) -> dict[str, Any]:
+    return {member.name: _input(member) for member in declaration.members}
+
+
+def _input(member: Member) -> fields.Field[Any]:
+    said: dict[str, Any] = {"required": True} if member.required else {"load_default": _default(member)}
+    if member.nullable or member.field.null_is_default:
+        said["allow_none"] = True
+    if member.field.help:
+        said["metadata"] = {"description": member.field.help}
+    return _sent(member.field, **said)
+
+
+def _default(member: Member) -> Any:
+    """An empty list or table is documented by its absence."""
+    return type(member.field.to_json(member.default)) if member.field.null_is_default else member.default
+
+
+def _sent(field: Field, **said: Any) -> fields.Field[Any]:
+    """As a client sends it."""
+    match field:
+        case Flag():
+            return base.Flag(**said)
+        case Whole():
+            return base.Whole(field.low, field.high, **said)
+        case Choice():
+            return base.one_of(*field.choices, **said)
+        case Text():
+            return base.Text(max_length=field.max_chars, lines=field.lines, **said)
+        case Characters():
+            return base.Text(min_length=field.min_chars, max_length=field.max_chars, **said)
+        case Many():
+            return fields.List(_sent(field.item), validate=validate.Length(max=field.most), **said)
+        case Table():
+            length = validate.Length(max=field.most)
+            return fields.Dict(keys=base.identifier(), values=_sent(field.text), validate=length, **said)
+    raise TypeError(f"no schema for a {type(field).__name__}")
+
+
+def _answers(declaration: Declaration) -> dict[str, Any]:
+    own = {member.name: _answered(member.field, allow_none=member.nullable) for member in declaration.members}
+    return {"id": fields.String(), **own}
+
+
+def _answered(field: Field, **said: Any) -> fields.Field[Any]:
+    """As the router answers it: of its type, within its bounds."""
+    match field:
+        case Flag():
+            return fields.Boolean(**said)
+        case Whole():
+            return fields.Integer(**said)
+        case Many():
+            return fields.List(_answered(field.item), **said)
+        case Table():
+            return fields.Dict(keys=fields.String(), values=fields.String(), **said)
+    return fields.String(**said)
+
+
+def _common() -> dict[str, Any]:
+    return {"etag": fields.String(), "warnings": fields.List(fields.Nested(Finding))}
+
+
+def _new_id(declaration: Declaration) -> fields.Field[Any]:
+    letter = declaration.ids.assigned
+    text = f"Assigned ({letter}1, {letter}2, ...) when omitted."
+    return base.identifier(allow_none=True, metadata={"description": text})
+
+
+def _page(answer: SchemaType) -> dict[str, Any]:
+    return {
+        "items": fields.List(fields.Nested(answer)),
+        "next_cursor": fields.String(allow_none=True),
+        "total": fields.Integer(),
+    }

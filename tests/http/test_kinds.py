@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for the resources of every kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http.world import Client
+from weir.http.editing import ANSWERS_ADD
+from weir.kinds import KINDS
+
+SCHEMAS = json.loads((Path(__file__).parents[2] / "docs/api/openapi.json").read_text())["components"][
+    "schemas"
+]
+ALL_ADDED = set().union(*ANSWERS_ADD.values())
+NEW: dict[str, tuple[str, dict[str, Any]]] = {
+    "queue": ("/queues/q9", {"name": "x"}),
+    "queue-type": ("/queue-types/t9", {"type": "pfifo"}),
+    "interface": ("/interfaces/eth9", {}),
+    "static-route": ("/static-routes/r9", {"destination": "10.0.0.0/8", "blackhole": True}),
+    "firewall": ("/firewall", {}),
+    "tuning": ("/tuning", {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_an_answer_adds_is_what_the_documentation_says(kind: str) -> None:
+    name = "".join(part.capitalize() for part in kind.split("-"))
+    answered, sent = (set(SCHEMAS[form]["properties"]) for form in (name, f"{name}Input"))
+    assert answered - sent - {"id"} == ANSWERS_ADD[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_field_of_another_kinds_answer_is_not_dropped_in_silence(api: Client, kind: str) -> None:
+    path, body = NEW[kind]
+    etag = "built-in" if kind in ("firewall", "tuning") else None
+    sent = set(SCHEMAS["".join(part.capitalize() for part in kind.split("-")) + "Input"]["properties"])
+    for name in sorted(ALL_ADDED - ANSWERS_ADD[kind] - sent):
+        refused = api("PUT", path, {**body, name: "established"}, etag=etag)
+        assert refused.status_code == 422 and refused.json["findings"][0]["code"] == "unknown-field", name
+        assert refused.json["findings"][0]["field"] == name
+        change = {"kind": kind, "id": path.rpartition("/")[2], "new": {**body, name: "established"}}
+        staged = api("PUT", "/candidate/changes", {"changes": [change]})
+        assert (staged.status_code, staged.json["code"]) == (422, "unknown-field"), name
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("queue", "interface")])
+def test_an_answer_may_be_sent_back(api: Client, kind: str) -> None:
+    path, body = NEW[kind]
+    made = api("PUT", path, body, etag="built-in" if kind in ("firewall", "tuning") else None)
+    assert made.status_code in (200, 201)
+    shown = api("GET", path)
+    assert api("PUT", path, shown.json, etag=shown.json["etag"]).status_code == 200
