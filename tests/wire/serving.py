@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +72,14 @@ def read_answer(connection: socket.socket) -> dict[str, Any] | None:
     return answer
 
 
-def descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+def descriptors(path: Path) -> set[int]:
+    """Of this process, for this file; servers of other tests may still be closing theirs for others."""
+    found = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            if entry.readlink() == path:
+                found.add(int(entry.name))
+    return found
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
