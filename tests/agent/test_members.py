@@ -126,12 +126,12 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
         yield made
 
 
-def client_bps(rig: Rig, direction: str) -> float:
-    return traffic.rate_bps(rig.client_ns, rig.internet, direction, OFFERED_BPS)
+def of_client(rig: Rig, direction: str) -> traffic.Arrived:
+    return traffic.measured(rig.client_ns, rig.internet, direction, OFFERED_BPS)
 
 
-def neighbour_bps(rig: Rig, direction: str) -> float:
-    return traffic.rate_bps(f"{rig.name}-s", rig.internet, direction, OFFERED_BPS, near_address=NEIGHBOUR)
+def of_neighbour(rig: Rig, direction: str) -> traffic.Arrived:
+    return traffic.measured(f"{rig.name}-s", rig.internet, direction, OFFERED_BPS, near_address=NEIGHBOUR)
 
 
 def unclassified(rig: Rig) -> dict[str, int]:
@@ -158,12 +158,12 @@ def counted_bytes(rig: Rig, queue: str) -> dict[str, int]:
 def test_a_queue_on_a_member_limits_the_member_alone(rig: Rig, direction: str) -> None:
     rig.commit(ON_MEMBER, delete=[("queue", "all")] if "all" in rig.agent.call("slots")["slots"] else [])
     bytes_before, unclassified_before = counted_bytes(rig, "port"), unclassified(rig)
-    arrived_bps = client_bps(rig, direction)
-    assert 0.8 * MEMBER_BPS < arrived_bps < 1.1 * MEMBER_BPS
+    arrived = of_client(rig, direction)
+    assert 0.8 * MEMBER_BPS < arrived.rate_bps < 1.1 * MEMBER_BPS
     counted = counted_bytes(rig, "port")[direction] - bytes_before[direction]
-    assert counted == pytest.approx(arrived_bps * 2.2 / 8, rel=0.3)
+    assert counted == pytest.approx(arrived.every_bytes, rel=0.3)
     assert newly_unclassified(rig, unclassified_before) == {}
-    assert neighbour_bps(rig, direction) > 0.9 * OFFERED_BPS
+    assert of_neighbour(rig, direction).rate_bps > 0.9 * OFFERED_BPS
     way_out = "wan0" if direction == "upload" else "lan1"
     assert newly_unclassified(rig, unclassified_before).keys() == {way_out}
 
@@ -172,13 +172,13 @@ def test_a_queue_on_a_member_limits_the_member_alone(rig: Rig, direction: str) -
 def test_the_bridges_queue_has_what_its_members_have_none_for(rig: Rig, direction: str) -> None:
     rig.commit(ON_MEMBER, ON_BRIDGE)
     before, unclassified_before = counted_bytes(rig, "all"), unclassified(rig)
-    assert 0.8 * MEMBER_BPS < client_bps(rig, direction) < 1.1 * MEMBER_BPS
+    assert 0.8 * MEMBER_BPS < of_client(rig, direction).rate_bps < 1.1 * MEMBER_BPS
     between, members = counted_bytes(rig, "all"), counted_bytes(rig, "port")
     assert between[direction] - before[direction] < A_FEW_BYTES
-    arrived_bps = neighbour_bps(rig, direction)
-    assert 0.8 * BRIDGE_BPS < arrived_bps < 1.1 * BRIDGE_BPS
+    arrived = of_neighbour(rig, direction)
+    assert 0.8 * BRIDGE_BPS < arrived.rate_bps < 1.1 * BRIDGE_BPS
     counted = counted_bytes(rig, "all")[direction] - between[direction]
-    assert counted == pytest.approx(arrived_bps * 2.2 / 8, rel=0.3)
+    assert counted == pytest.approx(arrived.every_bytes, rel=0.3)
     assert counted_bytes(rig, "port")[direction] - members[direction] < A_FEW_BYTES
     assert newly_unclassified(rig, unclassified_before) == {}
     for queue in ("port", "all"):

@@ -100,10 +100,10 @@ def stacked() -> Iterator[Rig]:
 @pytest.mark.parametrize("way", FAR)
 def test_a_packet_is_charged_once(stacked: Rig, way: str, direction: str) -> None:
     before = stacked.counters("client", direction)
-    arrived_bps = traffic.rate_bps(
+    arrived = traffic.measured(
         stacked.client_ns, stacked.internet, direction, 2 * LIMIT_BPS, far_address=FAR[way]
     )
     # Charged twice, it would be a half of the limit at most.
-    assert 0.7 * LIMIT_BPS < arrived_bps < 1.1 * LIMIT_BPS
+    assert 0.7 * LIMIT_BPS < arrived.rate_bps < 1.1 * LIMIT_BPS
     after = stacked.counters("client", direction)
-    assert after["bytes"] - before["bytes"] == pytest.approx(arrived_bps * 2.2 / 8, rel=0.5)
+    assert after["bytes"] - before["bytes"] == pytest.approx(arrived.every_bytes, rel=0.5)
