@@ -18,6 +18,7 @@ from weir.agent.following import Following
 from weir.agent.handlers import changes_of
 from weir.agent.kernel import Kernel, Synced, Timing
 from weir.agent.sharing import Sharing
+from weir.backends.tables import PackedTables
 from weir.compiler import Compiled, Plan
 from weir.model.document import Change, Document
 from weir.model.objects import Queue
@@ -38,7 +39,7 @@ class NoKernel(Kernel):
         self.refuse = False
         self.living: list[int] = []
 
-    def execute(self, plan: Plan, before: Compiled) -> Timing:
+    def execute(self, plan: Plan, before: Compiled, packed: PackedTables | None = None) -> Timing:
         self.living.append(sum(isinstance(item, Queue) for item in gc.get_objects()))
         if self.refuse:
             raise ApplyFailed("the kernel refused")

@@ -8,7 +8,8 @@ import dataclasses
 import pytest
 
 from tests.agent.polling import until
-from tests.agent.rig import Rig, lan, pending_of, queue, wan
+from tests.agent.rig import Rig, apply, lan, pending_of, queue, wan
+from weir.model.document import Change
 from weir.store import Pending
 
 
@@ -93,3 +94,71 @@ def test_after_a_reboot_the_wall_clock_decides(rig: Rig) -> None:
 def _as_of_another_boot(pending: Pending) -> Pending:
     over = pending_of(pending.base_revision, pending.revision, pending.window_s).deadline_wall_ms - 700_000
     return dataclasses.replace(pending, boot_id="another", deadline_wall_ms=over)
+
+
+def test_the_kernel_goes_back_before_the_rows(rig: Rig) -> None:
+    """Somebody holds the store's write lock over the deadline, as a large commit or a full disk does."""
+    base, rate = rig.store.head(), upload_bps(rig)
+    rig.commit(queue(1, upload_bps=400_000), confirm_within_s=1)
+    with rig.store.write():
+        until("the kernel is back", lambda: upload_bps(rig) == rate)
+        assert rig.store.head() == base + 1
+        confirm = rig.status()["confirm"]
+        assert (confirm["revision"], confirm["undone"]) == (base + 1, True)
+        assert rig.status()["revision"] == base
+    until("the store follows", lambda: rig.store.head() == base + 2)
+    until("it is settled", lambda: rig.status()["revision"] == base + 2)
+    assert (upload_bps(rig), rig.status()["confirm"]) == (rate, None)
+    rig.commit(queue(3))
+    assert rig.status()["revision"] == base + 3
+
+
+def test_an_agent_killed_between_kernel_and_rows_starts_with_the_old_configuration(rig: Rig) -> None:
+    base, rate = rig.store.head(), upload_bps(rig)
+    rig.commit(queue(1, upload_bps=300_000), queue(4), confirm_within_s=1)
+    with rig.store.write():
+        until("the kernel is back", lambda: upload_bps(rig) == rate)
+        rig.kill_agent()
+        rig.spawn_agent()
+        until("the agent runs", rig._answers)
+        assert upload_bps(rig) == rate
+        assert f"revision {base + 1} was not confirmed in time" in rig.agent_log()
+    until("the store follows", lambda: rig.store.head() == base + 2)
+    assert (rig.store.revision(base + 2).kind, rig.store.pending()) == ("rollback", None)
+    until("it is settled", lambda: rig.status()["revision"] == base + 2)
+    assert upload_bps(rig) == rate
+    rig.commit(queue(1, upload_bps=5_500_000))
+    assert upload_bps(rig) == 5_500_000
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_api_killed_between_kernel_and_rows_of_a_revert_leaves_it_to_the_timer(
+    rig: Rig, late: bool
+) -> None:
+    """The service reverts the change and dies before its COMMIT, before the deadline or after it."""
+    base, rate = rig.store.head(), upload_bps(rig)
+    old = rig.store.get("queue", "q1").object
+    rig.commit(queue(1, upload_bps=200_000), confirm_within_s=1 if late else 5)
+    new = rig.store.get("queue", "q1").object
+    undo = [Change("queue", "q1", new, old)]
+    with rig.store.write(), rig.agent.connection() as connection:
+        if late:
+            until("the kernel is back", lambda: upload_bps(rig) == rate)
+        apply(connection, base + 1, base + 2, undo)
+        assert upload_bps(rig) == rate
+        connection.close()
+    until("the store follows", lambda: rig.store.head() == base + 2)
+    until("it is settled", lambda: rig.status()["revision"] == base + 2)
+    assert rig.store.revision(base + 2).author == "rollback timer"
+    assert upload_bps(rig) == rate
+
+
+def test_a_confirmation_that_came_at_the_deadline_brings_the_kernel_forward_again(rig: Rig) -> None:
+    base = rig.store.head()
+    rig.commit(queue(1, upload_bps=1_100_000), confirm_within_s=1)
+    with rig.store.write() as transaction:
+        until("the kernel is back", lambda: upload_bps(rig) != 1_100_000)
+        transaction.clear_pending()
+    until("the kernel follows", lambda: upload_bps(rig) == 1_100_000)
+    until("it is settled", lambda: rig.status()["revision"] == base + 1)
+    assert rig.store.head() == base + 1

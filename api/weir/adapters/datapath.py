@@ -27,6 +27,7 @@ from weir.adapters.datapath_lib import (
     load_library,
     problem_of,
 )
+from weir.adapters.datapath_packed import PackedClasses, PackedPrefixes
 from weir.adapters.datapath_records import (
     ANY_SIZE,
     CLASS,
@@ -49,7 +50,6 @@ from weir.adapters.datapath_records import (
     RoundTripsBelow,
     Tag,
     Usage,
-    pack_classes,
     pack_far,
     pack_prefixes,
     unpack_classes,
@@ -60,7 +60,6 @@ from weir.adapters.subqueue_records import SPEC as SUBQUEUES
 from weir.adapters.subqueue_records import (
     SubqueuesRecord,
     SubqueuesState,
-    pack_subqueues,
     unpack_subqueues,
 )
 
@@ -253,17 +252,13 @@ class Datapath:
         """Store classes. A slot that already has the same key keeps clock and counters, also under a new
         parent; another key starts afresh. Raises `Invalid` before any class is stored, and `Unavailable`
         code `datapath-full` when there is no room for the sub-queues."""
-        items = list(classes)
-        packed, count = pack_classes(items)
-        self._call("weir_classes_write", _buffer(packed), count)
-        wanted = [
-            (slot, direction, line.subqueues)
-            for slot, record in items
-            for direction, line in enumerate((record.upload, record.download))
-        ]
-        if any(subqueues for _, _, subqueues in wanted) or self._call("weir_subqueues_read", None, 0):
-            packed, count = pack_subqueues(wanted)
-            self._call("weir_subqueues_write", _buffer(packed), count)
+        self.store_classes(PackedClasses.of(classes))
+
+    def store_classes(self, packed: PackedClasses) -> None:
+        """As `write_classes`."""
+        self._call("weir_classes_write", _buffer(packed.rows), packed.count)
+        if packed.divided or self._call("weir_subqueues_read", None, 0):
+            self._call("weir_subqueues_write", _buffer(packed.subqueues), packed.subqueue_count)
 
     def _read_subqueues(self) -> dict[tuple[int, int], SubqueuesRecord]:
         size = self._call("weir_subqueues_read", None, 0)
@@ -319,9 +314,12 @@ class Datapath:
         Raises `NotFound` (removing what is not there), `Invalid` (host bits, family, slot) and
         `Unavailable` code `datapath-full`; nothing has changed then.
         """
-        removed, removes = pack_prefixes((*key, 0) for key in remove)
-        added, adds = pack_prefixes(add)
-        self._call("weir_prefixes_change", _buffer(removed), removes, _buffer(added), adds)
+        self.store_prefixes(PackedPrefixes.of(add, remove))
+
+    def store_prefixes(self, packed: PackedPrefixes) -> None:
+        """As `change_prefixes`."""
+        removed, added = _buffer(packed.removed), _buffer(packed.added)
+        self._call("weir_prefixes_change", removed, packed.removes, added, packed.adds)
 
     def change_far(self, add: Iterable[FarEntry] = (), remove: Iterable[FarEntry] = ()) -> None:
         """Remove far ends of forks, then set others; those of a fork that no prefix leads to affect nobody.

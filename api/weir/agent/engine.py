@@ -12,16 +12,16 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from weir.agent.differences import differences, merged
-from weir.agent.following import HELD, Following, Store
+from weir.agent.following import Following
 from weir.agent.kernel import Kernel
 from weir.agent.last_good import Mark
-from weir.agent.running import RunningConfiguration, steps_json
+from weir.agent.running import steps_json
 from weir.agent.sharing import Sharing
+from weir.agent.undoing import Undoing, Unsettled
 from weir.compiler import SlotAllocation, compile_document
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
@@ -31,15 +31,7 @@ from weir.store import Pending
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Unsettled:
-    """An applied revision that the store has not committed yet, and the way back."""
-
-    revision: int
-    changes: Sequence[Change]
-
-
-class Engine(RunningConfiguration):
+class Engine(Undoing):
     """Thread-safe. `state` and `revision` may be read without the lock."""
 
     def __init__(
@@ -51,13 +43,8 @@ class Engine(RunningConfiguration):
         now_local: Callable[[], datetime] = datetime.now,
         refusing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        super().__init__(kernel, sharing, capacity, now_local, refusing)
-        self.revision = 0
+        super().__init__(kernel, sharing, following, capacity, now_local, refusing)
         self.started_at_ms = time.time_ns() // 1_000_000
-        self.following = following
-        self._unsettled: Unsettled | None = None
-        self._settled_at: Mark | None = None
-        """The last revision that ran and that the store has. Its digest may be asked for later: b""."""
 
     @property
     def state(self) -> str:
@@ -85,7 +72,9 @@ class Engine(RunningConfiguration):
                     self.resync()
                 else:
                     revision, document = self.following.load()
-                    self._load(Mark(revision, head.digest if revision == head.revision else b""), document)
+                    mark = Mark(revision, head.digest if revision == head.revision else b"")
+                    if not self._load_returned(mark, document):
+                        self._load(mark, document)
             except Problem:
                 self._go_on_with_last_good()
                 return False
@@ -142,7 +131,8 @@ class Engine(RunningConfiguration):
             mark = self._settled_at
             if not self._loaded or self.following.is_held or mark is None or not mark.digest:
                 return
-        self.following.keep(mark, lambda: self._document_at(mark))
+        if self.following.lags(mark) and self.pending() is None:  # good is what is confirmed
+            self.following.keep(mark, lambda: self._document_at(mark))
 
     def check_store(self) -> None:
         """Look through the whole store for damage; seconds, without holding up anything."""
@@ -195,7 +185,9 @@ class Engine(RunningConfiguration):
             with self._refusing():
                 plan, timing = self._advance(changes, strict=True)
             self.revision = revision
-            self._unsettled = Unsettled(revision, changes)
+            if self.returned is None:
+                self._unsettled = Unsettled(revision, changes, self._before)
+            self._before = None
             return {
                 "revision": revision,
                 "steps": steps_json(plan),
@@ -223,6 +215,8 @@ class Engine(RunningConfiguration):
         """Bring document and kernel to the store's head. Raises `Unavailable` without a store."""
         with self.lock:
             store = self._require_store()
+            if self._stays_returned():
+                return
             try:
                 found = self.following.judge(self._settled_at)
             except Problem:
@@ -230,6 +224,7 @@ class Engine(RunningConfiguration):
                 self._back_in_number()
                 raise
             if self._unsettled is not None and found.revision == self._unsettled.revision:
+                self.revision = found.revision
                 self._settled(found)
                 return
             back = self._unsettled.changes if self._unsettled else ()
@@ -247,10 +242,6 @@ class Engine(RunningConfiguration):
             self._unsettled = None
             self._tidy(changes)
 
-    @property
-    def _settled_number(self) -> int:
-        return 0 if self._settled_at is None else self._settled_at.revision
-
     def _back_in_number(self) -> None:
         self.revision = self._settled_number
 
@@ -266,33 +257,18 @@ class Engine(RunningConfiguration):
             else:
                 self._settled_at = found
 
-    def roll_back(self, expected: Pending) -> int | None:
-        """Undo a change nobody confirmed, in store and kernel; its new revision, or None if it was
-        confirmed meanwhile. Raises `Unavailable` when the store cannot be written."""
-        store = self._require_store()
-        with store.write() as transaction:
-            pending = transaction.pending()
-            if pending is None or pending != expected:
-                return None
-            with self.lock:
-                if self._unsettled is not None or self._settled_number != transaction.head:
-                    self.resync()
-                number, changes = transaction.roll_back_pending()
-                self._advance(changes, strict=False)
-                self.revision = number
-                self._unsettled = Unsettled(number, changes)
-        self.settle(number)
-        log.warning("revision %d was not confirmed; %d restores what was before", pending.revision, number)
-        return number
-
     def _settled(self, mark: Mark) -> None:
         changes = () if self._unsettled is None else self._unsettled.changes
-        self._settled_at, self._unsettled = mark, None
+        self._settled_at, self._last, self._unsettled = mark, self._unsettled, None
+        if self.returned is not None:
+            self.returned = self._last = None
         self._tidy(changes)
 
     def _require_base(self, base: int) -> None:
         if not self.open_store():
             raise self._not_followed()
+        if self._stays_returned() and base == self._settled_number:
+            return
         if self._unsettled is not None or base != self.revision:
             self.resync()
         if base != self.revision:
@@ -300,14 +276,3 @@ class Engine(RunningConfiguration):
                 f"the change is based on revision {base}, the store's head is {self.revision}",
                 code="base-mismatch",
             )
-
-    def _require_store(self) -> Store:
-        if self.following.is_held or not self._loaded:
-            raise self._not_followed()
-        return self.following.store
-
-    def _not_followed(self) -> Unavailable:
-        reason = self.following.reason
-        if not self._loaded:
-            return Unavailable(f"the agent has no configuration yet: {reason}", code="starting")
-        return Unavailable(f"{reason}; revision {self.revision} goes on running", code=HELD)

@@ -92,6 +92,10 @@ class Following:
         for item in self.damage[:10]:
             log.error("the configuration is damaged: %s", item.message)
 
+    def lags(self, ran: Mark) -> bool:
+        """Whether the copy is not of what runs."""
+        return self.last_good is not None and self.last_good.mark != ran
+
     def keep(self, ran: Mark, document: Callable[[], Document | None]) -> None:
         """Bring the copy to what runs; `document` gives it whole, or None when it has moved on."""
         copy = self.last_good

@@ -124,7 +124,8 @@ class Handlers:
         if pending is None:
             return None
         left_s = pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
-        return {"revision": pending.revision, "seconds_left": round(left_s, 1)}
+        undone = self._engine.returned == pending
+        return {"revision": pending.revision, "seconds_left": round(left_s, 1), "undone": undone}
 
     def _apply(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         base, revision = _integer(params, "base"), _integer(params, "revision")

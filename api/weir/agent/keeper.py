@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that keeps the router as configured: events, slow scans, time windows, the rollback timer.
+"""The thread that keeps the router as configured: events, slow scans, time windows.
 
 Nothing here needs the API: with it dead, drift is repaired, windows open and close, and an unconfirmed
-change is undone.
+change is undone (`weir.agent.rollback`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from datetime import datetime
 from weir.adapters.events import Area, Events
 from weir.agent.engine import Engine
 from weir.agent.kernel import Part
+from weir.agent.rollback import RollbackTimer
 from weir.agent.routing import Routing
 from weir.agent.sending import Sending
 from weir.model.problem import Problem
-from weir.store.clock import boot_id, boottime_ms, wall_ms
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ class Keeper:
         self._asked: set[Part] = set()
         self._backoff_s = FIRST_BACKOFF_S
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        self._rollback = RollbackTimer(engine)
         now = time.monotonic()
         self._due: dict[str, float] = {
             "head": now,
@@ -92,6 +93,7 @@ class Keeper:
         }
 
     def start(self) -> None:
+        self._rollback.start()
         self._thread.start()
 
     def wake(self) -> None:
@@ -100,6 +102,7 @@ class Keeper:
         if self._engine.following.damage:  # perhaps it is mended now
             self._due["check"] = 0.0
         self._events.wake()
+        self._rollback.look()
 
     def look(self, parts: Iterable[Part]) -> None:
         """Compare these parts soon, from any thread."""
@@ -111,6 +114,7 @@ class Keeper:
         self._stopping.set()
         self._events.wake()
         self._thread.join()
+        self._rollback.stop()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -175,19 +179,10 @@ class Keeper:
             self._due["faults"] = time.monotonic() + self._backoff_s
 
     def _look_at_store(self) -> float:
-        """Follow the store's head, and undo what was not confirmed in time; seconds until the next look."""
-        engine = self._engine
-        if not engine.open_store():
-            return HEAD_POLL_S
-        engine.follow_head()
-        pending = engine.pending()
-        if pending is None:
-            return HEAD_POLL_S
-        left_s = pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
-        if left_s > 0:
-            return min(left_s, HEAD_POLL_S)
-        engine.roll_back(pending)
-        return 0.0
+        """Follow the store's head; seconds until the next look."""
+        if self._engine.open_store():
+            self._engine.follow_head()
+        return HEAD_POLL_S
 
     def _scan(self) -> float:
         self._engine.reconcile(SCANNED)

@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
@@ -27,7 +28,7 @@ from weir.backends.modes import Decision
 from weir.backends.network import NetworkBackend, NetworkDifference
 from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
 from weir.backends.routes import RoutesBackend
-from weir.backends.tables import TablesBackend, TablesDifference, record_of
+from weir.backends.tables import PackedTables, TablesBackend, TablesDifference, record_of
 from weir.backends.tuning import TuningBackend
 from weir.compiler import ClassSpec, Compiled, Delta, FirewallRule, Plan, PortSpec, Step
 from weir.model.problem import NotFound, Problem
@@ -93,12 +94,15 @@ class Kernel:
         self.leases = leases or Leases(None)
         self.decisions: dict[str, Decision] = {}
 
-    def execute(self, plan: Plan, before: Compiled) -> Timing:
+    def execute(self, plan: Plan, before: Compiled, packed: PackedTables | None = None) -> Timing:
         """Apply a plan and read back what it touched. Raises what a backend raised; the kernel is then
-        somewhere between before and after, and `sync` of `touched(plan)` brings it to either."""
+        somewhere between before and after, and `sync` of `touched(plan)` brings it to either.
+
+        With `packed`, what the plan asks of the tables is stored from there, and not read back.
+        """
         started = time.perf_counter()
         jobs: dict[Part, Job] = {}
-        for make in self._makers(plan, before):
+        for make in self._makers(plan, before, packed):
             job = make()
             if job is not None and job[2]:
                 if job[0] in jobs:  # a part done in two steps: the second changes what the first did
@@ -110,6 +114,10 @@ class Kernel:
             _verify(done)
         verified = time.perf_counter()
         return Timing((applied - started) * 1000, (verified - applied) * 1000)
+
+    def prepared(self, plan: Plan) -> PackedTables:
+        """What `execute` may store at once. Looks at the plan only."""
+        return PackedTables.of(plan.shaping)
 
     def sync(self, wanted: Compiled, parts: Iterable[Part] = PARTS) -> Synced:
         """Read, compare and repair part by part; a part that fails does not keep the others waiting."""
@@ -160,7 +168,9 @@ class Kernel:
             right = right and agrees
         return "; ".join(texts), right
 
-    def _makers(self, plan: Plan, before: Compiled) -> list[Callable[[], Job | None]]:
+    def _makers(
+        self, plan: Plan, before: Compiled, packed: PackedTables | None
+    ) -> list[Callable[[], Job | None]]:
         """One per touched part; a difference is worked out when the parts before it are done."""
         makers: list[Callable[[], Job | None]] = []
         rules = before.firewall if plan.firewall is None else plan.firewall[1]
@@ -174,7 +184,9 @@ class Kernel:
         overrides = plan.tuning
         if overrides is not None:
             makers.append(lambda: self._job("tuning", self.tuning, overrides[1]))
-        if plan.shaping.classes or plan.shaping.prefixes:
+        if packed is not None:
+            makers.append(partial(self.tables.store, packed))
+        elif plan.shaping.classes or plan.shaping.prefixes:
             makers.append(lambda: ("tables", self.tables, TablesDifference.of(plan.shaping)))
         if plan.shaping.classes or plan.shaping.ports:
             makers.append(lambda: self._htb_job(plan, before))

@@ -17,7 +17,8 @@ from weir.agent.drift import DriftLog
 from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
 from weir.agent.sharing import Sharing
 from weir.agent.slots import SlotLog
-from weir.compiler import Plan, SlotAllocation, nothing_compiled, update
+from weir.agent.way_back import Before, WayBack
+from weir.compiler import Earlier, Plan, SlotAllocation, nothing_compiled, update
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.packed_changes import PackedChanges
@@ -60,6 +61,8 @@ class RunningConfiguration:
         self.document = Document()
         self.compiled = nothing_compiled(SlotAllocation(capacity), self._now_local())
         self.slot_log = SlotLog()
+        self._before: Before | None = None
+        """What ran before the last plan, for as long as somebody may want to go back there."""
         self._loaded = False
 
     @property
@@ -162,14 +165,40 @@ class RunningConfiguration:
             self._take_back(after, changes)
             self._state = self.drift.state
             raise
+        self._take(after, plan, timing is not None)
+        return plan, timing or Timing(0.0, 0.0)
+
+    def _take(self, after: Document, plan: Plan, complete: bool) -> None:
+        """The kernel holds what the plan says, or not all of it: go on from there."""
+        self._before = Before(
+            self.document if after is not self.document else None, plan, Earlier.of(self.compiled)
+        )
         self.document = after
         self.slot_log.note(plan)
         self.compiled.accept(plan)
         self.sharing.follow(plan)
-        if timing is None:
+        if not complete:
             self._note(self.kernel.sync(self.compiled, touched(plan)), "change", touched(plan))
         self._state = self.drift.state
-        return plan, timing or Timing(0.0, 0.0)
+
+    def _go(self, way: WayBack) -> None:
+        """Back to where a way leads: by its plan, if that fits, else as by any other changes."""
+        plan = way.plan
+        if plan is None or not way.holds(self.compiled):
+            self._advance(way.changes, strict=False)
+            return
+        self._state = "applying"
+        complete = True
+        try:
+            self.kernel.execute(plan, self.compiled, way.tables)
+        except Problem as problem:
+            log.warning("not everything could be applied: %s", problem.message)
+            complete = False
+        except BaseException:
+            self._state = self.drift.state
+            raise
+        after = self._document_after(way.changes) if way.document is None else way.document
+        self._take(after, plan, complete)
 
     def _document_after(self, changes: Sequence[Change]) -> Document:
         """The document after the changes: the same one, or of much of it another one beside it."""
@@ -200,7 +229,8 @@ class RunningConfiguration:
             raise
 
     def _tidy(self, changes: Sequence[Change]) -> None:
-        """After thousands of changes: pack the document, and give back what they took."""
+        """Nobody goes back. After thousands of changes: pack the document, and give back what they took."""
+        self._before = None
         if len(changes) > MANY_CHANGES:
             self.document.pack()
             give_back_soon()

@@ -30,8 +30,9 @@ from weir.wire.protocol import Json, JsonObject, decode, encode_line, problem_fr
 
 log = logging.getLogger(__name__)
 
-CHANNELS = ("read", "write", "verify")
-"""Requests of one channel wait for each other; a status must not wait for a rollback or a whole look."""
+CHANNELS = ("read", "write", "verify", "pending")
+"""Requests of one channel wait for each other; a status must not wait for a rollback or a whole look, and the
+rollback timer for nothing."""
 MAX_LINE_BYTES = 16 << 20
 MAX_ANSWER_BYTES = 1 << 30
 TIMEOUT_S = 120.0
@@ -45,7 +46,7 @@ class Transaction(Protocol):
     @property
     def head(self) -> int: ...
     def pending(self) -> Pending | None: ...
-    def roll_back_pending(self) -> tuple[int, list[Change]]: ...
+    def roll_back_pending(self) -> int: ...
 
 
 class StoreClient:
@@ -92,7 +93,7 @@ class StoreClient:
         return _integer(answer, "head"), changes
 
     def pending(self) -> Pending | None:
-        return _pending(self._ask("read", "pending"))
+        return _pending(self._ask("pending", "pending"))
 
     def count(self, kind: Kind) -> int:
         return _integer(self._ask("read", "count", kind=kind), "count")
@@ -257,10 +258,8 @@ class _Transaction:
     def pending(self) -> Pending | None:
         return self.found
 
-    def roll_back_pending(self) -> tuple[int, list[Change]]:
-        answer: JsonObject = {}
-        changes = self.client._changes("write", "roll_back", answer)
-        return _integer(answer, "number"), changes
+    def roll_back_pending(self) -> int:
+        return _integer(self.client._ask("write", "roll_back"), "number")
 
 
 def _gid(uid: int) -> int:

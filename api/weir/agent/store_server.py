@@ -172,9 +172,7 @@ class _Channel:
 
     def _roll_back(self, _request: JsonObject) -> Iterator[Json]:
         assert self._transaction is not None
-        number, changes = self._transaction.roll_back_pending()
-        yield from map(_change, changes)
-        yield {"number": number}
+        yield {"number": self._transaction.roll_back_pending()}
 
     def _commit(self, _request: JsonObject) -> Iterator[Json]:
         self._end(commit=True)

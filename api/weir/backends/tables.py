@@ -6,13 +6,15 @@ Order: classes, then the prefixes that point at them, then what nothing points a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Protocol
 
 from weir.adapters.class_lines import ClassLines
+from weir.adapters.datapath_packed import PackedClasses, PackedPrefixes
 from weir.adapters.datapath_records import ClassRecord, FarEntry, LineRecord
 from weir.adapters.tc import HTB_MAJOR, HTB_OWN, MAX_HTB_SLOT
 from weir.backends.backend import refuse, step
@@ -41,6 +43,8 @@ class Tables(Protocol):
 
     def write_classes(self, classes: Iterable[tuple[int, ClassRecord]]) -> None: ...
     def clear_class(self, slot: int) -> None: ...
+    def store_classes(self, packed: PackedClasses) -> None: ...
+    def store_prefixes(self, packed: PackedPrefixes) -> None: ...
     def read_prefixes(self) -> Mapping[Any, int]: ...
     def prefixes(self) -> Iterator[tuple[Any, int]]: ...
     def change_prefixes(
@@ -140,6 +144,28 @@ class TablesDifference:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PackedTables:
+    """What a plan asks of the tables, ready to be stored: nothing is compiled or packed any more."""
+
+    classes: PackedClasses
+    prefixes: PackedPrefixes
+    clear: Sequence[int]
+    set_far: Sequence[FarEntry]
+    unset_far: Sequence[FarEntry]
+
+    @classmethod
+    def of(cls, delta: ShapingDelta) -> PackedTables:
+        classes = delta.classes
+        return cls(
+            PackedClasses.of((new.slot, record_of(new)) for _, new in classes.set),
+            PackedPrefixes.of(delta.prefixes.to_set(), delta.prefixes.to_remove()),
+            array("I", (spec.slot for spec in classes.removed)),
+            [entry for _, new in classes.set for entry in far_of(new)],
+            [entry for spec in classes.removed for entry in far_of(spec)],
+        )
+
+
 class TablesBackend:
     def __init__(self, datapath: Tables, lines: ClassLines) -> None:
         self._datapath = datapath
@@ -213,6 +239,19 @@ class TablesBackend:
             self._datapath.clear_class(slot)
         if difference.unset_far:
             self._datapath.change_far((), difference.unset_far)
+
+    def store(self, packed: PackedTables) -> None:
+        """As `apply`, in the same order. `agrees` and `diff` say afterwards whether all of it is there."""
+        if packed.set_far:
+            self._datapath.change_far(packed.set_far)
+        if packed.classes.count:
+            self._datapath.store_classes(packed.classes)
+        if packed.prefixes.adds or packed.prefixes.removes:
+            self._datapath.store_prefixes(packed.prefixes)
+        for slot in packed.clear:
+            self._datapath.clear_class(slot)
+        if packed.unset_far:
+            self._datapath.change_far((), packed.unset_far)
 
     def verify(self, difference: TablesDifference) -> None:
         read = self._lines.read

@@ -7,9 +7,9 @@ compiled.accept(plan)        # when the kernel holds it; else forget the plan
 """
 
 from weir.compiler.allocation import DEFAULT_CAPACITY, SlotAllocation
-from weir.compiler.compiled import Compiled, PrefixTable, Shaping
+from weir.compiler.compiled import Compiled, Earlier, PrefixTable, Shaping
 from weir.compiler.explain import describe, explain, next_edge
-from weir.compiler.full import compile_document, difference, nothing_compiled, recompiled
+from weir.compiler.full import compile_document, difference, nothing_compiled, recompiled, way_back
 from weir.compiler.incremental import update
 from weir.compiler.plan import Delta, Plan, PrefixDelta, ShapingDelta
 from weir.compiler.types import (
@@ -41,6 +41,7 @@ __all__ = [
     "Compiled",
     "Counts",
     "Delta",
+    "Earlier",
     "FirewallRule",
     "NetworkSpec",
     "Plan",
@@ -65,4 +66,5 @@ __all__ = [
     "recompiled",
     "total_id",
     "update",
+    "way_back",
 ]

@@ -8,7 +8,7 @@ of the line: its counters can still be read, and a packet on its way cannot land
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from weir.compiler.types import class_key
 from weir.model.problem import Unsupported
@@ -42,6 +42,8 @@ class SlotAllocation:
         """Make a draft the truth. Slots recovered from the kernel that no queue asked for become free."""
         for _ in range(draft.reused):
             self._freed.popleft()
+        if draft.reclaimed:
+            self._freed = deque(slot for slot in self._freed if slot not in draft.reclaimed)
         self._freed.extend(sorted(draft.slot_by_key.values()))
         self._freed.extend(draft.released)
         self._slot_by_key = {}
@@ -60,6 +62,8 @@ class SlotDraft:
         self._freed = freed
         self.reused = 0
         self.released: deque[int] = deque()
+        self.reclaimed: Set[int] = frozenset()
+        """Free slots that go back to the queues that had them last."""
 
     def take(self, queue_id: str) -> int:
         """A slot for a queue that has none. Raises `Unsupported` when the table is full."""

@@ -128,6 +128,9 @@ class Compiled:
         outcome = plan.outcome
         if not isinstance(outcome, Replacement | Edits) or outcome.base_generation != self.generation:
             raise ValueError("the plan was not made from this state")
+        if not plan and isinstance(outcome, Edits) and outcome.touches_nothing(self.tables):
+            self.now_local = outcome.now_local  # only time has passed: what fitted this state still does
+            return
         self.generation += 1
         self.allocation.accept(outcome.slots)
         self.site = outcome.site
@@ -136,6 +139,19 @@ class Compiled:
             self.tables = outcome.tables
         else:
             outcome.apply_to(self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A compiled state before a plan that compiled everything anew, and so left it as it was."""
+
+    tables: Tables
+    site: Site
+    now_local: datetime
+
+    @classmethod
+    def of(cls, compiled: Compiled) -> Earlier:
+        return cls(compiled.tables, compiled.site, compiled.now_local)
 
 
 @dataclass(slots=True)
@@ -170,6 +186,17 @@ class Edits:
     port_forks: dict[str, str] = field(default_factory=dict)
     dst: dict[str, str] = field(default_factory=dict)
     matched_timed: frozenset[str] = frozenset()
+
+    def touches_nothing(self, tables: Tables) -> bool:
+        """Whether the compiled state stays as it is, apart from its time."""
+        edited = (self.classes, self.claims, self.shadowed, self.claimed, self.interface_claims)
+        others = (self.claimed_interfaces, self.forks, self.port_forks, self.dst, self.slots.slot_by_key)
+        return (
+            not any(edited)
+            and not any(others)
+            and self.ports is None
+            and self.matched_timed == tables.matched_timed
+        )
 
     def apply_to(self, tables: Tables) -> None:
         for class_id in self.classes:

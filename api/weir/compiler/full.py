@@ -8,7 +8,7 @@ from datetime import datetime
 
 from weir.compiler.allocation import SlotAllocation
 from weir.compiler.classes import TOP, Place, classes_of, place_below
-from weir.compiler.compiled import Compiled, Replacement, Tables
+from weir.compiler.compiled import Compiled, Earlier, Replacement, Tables
 from weir.compiler.forks import NOBODY, Answer, Ranking, answers, fork_of
 from weir.compiler.matching import EVERYTHING, NO_CLAIM, Scope, claim_of, is_matched, with_what_is_left
 from weir.compiler.plan import Plan, PrefixDelta, ShapingDelta, delta_of
@@ -63,6 +63,28 @@ def recompiled(compiled: Compiled, document: Document, now_local: datetime) -> P
     plan = _difference(compiled.tables, compiled.site, tables, site)
     plan.outcome = Replacement(compiled.generation, tables, site, slots, now_local)
     return plan
+
+
+def way_back(plan: Plan, earlier: Earlier, compiled: Compiled) -> Plan | None:
+    """From `compiled`, to which a plan of `recompiled` led, back to `earlier`, without compiling anything.
+
+    None when the plan did not compile everything, is not the last one, or gave a freed slot away at once.
+    """
+    outcome = plan.outcome
+    if not isinstance(outcome, Replacement) or outcome.base_generation != compiled.generation - 1:
+        return None
+    back = plan.inverse()
+    classes = back.shaping.classes
+    again = {new.slot for old, new in classes.set if old is None}
+    if len(earlier.tables.by_id) - len(again) + len(classes.removed) != len(compiled.tables.by_id):
+        return None
+    classes.set.sort(key=lambda pair: (pair[1].depth, not pair[1].is_total))
+    slots = compiled.allocation.draft()
+    for spec in classes.removed:
+        slots.release(spec.slot)
+    slots.reclaimed = again
+    back.outcome = Replacement(compiled.generation, earlier.tables, earlier.site, slots, earlier.now_local)
+    return back
 
 
 def difference(before: Compiled, after: Compiled) -> Plan:

@@ -115,6 +115,12 @@ class Plan:
     outcome: object = None
     """What `Compiled.accept` needs; an inverse has none."""
 
+    @property
+    def base_generation(self) -> int | None:
+        """Of the compiled state that it was made from; None for an inverse."""
+        generation: int | None = getattr(self.outcome, "base_generation", None)
+        return generation
+
     def __bool__(self) -> bool:
         return bool(self.network or self.shaping or self.routes or self.firewall or self.tuning)
 

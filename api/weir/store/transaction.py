@@ -42,8 +42,8 @@ ROLLBACK_TIMER = "rollback timer"
 """The author of a revision that nobody asked for."""
 
 
-class WriteTransaction:
-    """Valid inside `ConfigStore.write()` only."""
+class ReadTransaction:
+    """Valid inside `ConfigStore.reading()` only: one revision, whatever is written meanwhile."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -60,6 +60,10 @@ class WriteTransaction:
 
     def pending(self) -> Pending | None:
         return reading.pending(self.connection)
+
+
+class WriteTransaction(ReadTransaction):
+    """Valid inside `ConfigStore.write()` only."""
 
     def append(
         self,
@@ -155,10 +159,11 @@ class WriteTransaction:
     def clear_pending(self) -> None:
         self.connection.execute("DELETE FROM pending_confirmation")
 
-    def roll_back_pending(
-        self, author: str = ROLLBACK_TIMER, message: str = "", source: str = ""
-    ) -> tuple[int, list[Change]]:
-        """Write the revision that undoes the pending one. Raises `Conflict` when nothing is pending."""
+    def roll_back_pending(self, author: str = ROLLBACK_TIMER, message: str = "", source: str = "") -> int:
+        """Write the revision that undoes the pending one; its number.
+
+        Raises `Conflict` when nothing is pending.
+        """
         pending = self.pending()
         if pending is None:
             raise Conflict("no change is waiting for its confirmation", code="nothing-pending")
@@ -172,7 +177,7 @@ class WriteTransaction:
             restores=pending.base_revision,
         )
         self.clear_pending()
-        return number, changes
+        return number
 
 
 @dataclass(slots=True)
