@@ -147,7 +147,7 @@ def render(problem: Problem) -> Response:
     if status == 401:
         response.headers["WWW-Authenticate"] = 'Bearer realm="weir"'
     if status == 503:
-        response.headers["Retry-After"] = "2"
+        response.headers["Retry-After"] = str(getattr(problem, "retry_after_s", None) or 2)
     return response
 
 

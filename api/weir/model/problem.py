@@ -109,6 +109,8 @@ class Unavailable(Problem):
     """A part of the router does not answer (agent, store, disk full); nothing was changed."""
 
     default_code = "unavailable"
+    retry_after_s: int | None = None
+    """When it is likely to work, if that is known."""
 
 
 class ApplyFailed(Problem):

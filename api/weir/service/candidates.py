@@ -7,7 +7,7 @@ was staged is a conflict, and the owner says whose version stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Literal
 
@@ -18,8 +18,10 @@ from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, 
 from weir.service.audit import AuditService, entry_of
 from weir.service.configuration import ask_preview
 from weir.service.effects import Effects, Newest
-from weir.service.engine import Engine, Request
+from weir.service.engine import Engine
+from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
+from weir.service.request import Request
 from weir.service.running import MANY, Running
 from weir.service.values import (
     ABSENT,
@@ -33,7 +35,7 @@ from weir.service.values import (
     ObjectDiff,
     Principal,
 )
-from weir.store import ConfigStore, Stored, WriteTransaction, candidates, reading
+from weir.store import ConfigStore, ReadTransaction, Stored, WriteTransaction, candidates, reading
 from weir.store.candidates import StagedRow
 from weir.store.clock import wall_ms
 from weir.store.rows import etag_of
@@ -217,19 +219,33 @@ class CandidateService:
         """Commit the candidate and discard it. Raises `Conflict` (`candidate-conflict`) with a finding
         for each object that somebody else changed; else as `Engine.run`."""
 
-        def produce(transaction: WriteTransaction) -> Sequence[Change]:
-            if candidates.get(transaction.connection, by.username) is None:
+        def produce(transaction: ReadTransaction) -> Sequence[Change]:
+            found = candidates.get(transaction.connection, by.username)
+            if found is None:
                 raise _no_candidate()
-            rows = candidates.rows(transaction.connection, by.username)
-            _refuse_conflicts(rows)
-            edits = [Edit(row.kind, row.id, row.new) for row in rows if row.new or row.running_revision]
+            _refuse_conflicts(candidates.conflicts(transaction.connection, by.username))
+            edits = _edits(candidates.each_row(transaction.connection, by.username), size)
             return self._engine.changes_of(edits, transaction)
+
+        def state(transaction: ReadTransaction) -> object:
+            return candidates.get(transaction.connection, by.username)
+
+        with self._store.snapshot() as connection:
+            size = candidates.count(connection, by.username)
 
         def discard(transaction: WriteTransaction) -> None:
             candidates.discard(transaction.connection, by.username)
 
         return self._engine.run(
-            by, Request(produce=produce, message=message, confirm_within_s=confirm_within_s, also=discard)
+            by,
+            Request(
+                produce=produce,
+                message=message,
+                confirm_within_s=confirm_within_s,
+                also=discard,
+                size=size,
+                state=state,
+            ),
         )
 
     def forget(self, username: str) -> None:
@@ -287,19 +303,21 @@ def _check_expected(edit: Edit, row: StagedRow | None, version: int | None) -> N
             raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed meanwhile", path=path)
 
 
-def _refuse_conflicts(rows: Sequence[StagedRow]) -> None:
-    findings = [
-        Finding("error", "candidate-conflict", "somebody else changed it meanwhile", row.kind, row.id)
-        for row in rows
-        if row.conflict
-    ]
-    if findings:
+def _edits(rows: Iterator[StagedRow], count: int) -> Sequence[Edit]:
+    """What the rows stage; thousands as one piece of memory. What is deleted and not there is left out."""
+    edits = (Edit(row.kind, row.id, row.new) for row in rows if row.new or row.running_revision)
+    return PackedEdits(edits) if count > MANY else list(edits)
+
+
+def _refuse_conflicts(conflicts: Sequence[tuple[Kind, str]]) -> None:
+    if conflicts:
+        said = "somebody else changed it meanwhile"
         raise Conflict(
-            f"somebody else changed {len(findings)} of the objects in your candidate; "
+            f"somebody else changed {len(conflicts)} of the objects in your candidate; "
             "keep yours or theirs first",
             code="candidate-conflict",
             path="candidate",
-            findings=findings[:1000],
+            findings=[Finding("error", "candidate-conflict", said, *key) for key in conflicts[:1000]],
         )
 
 

@@ -16,12 +16,13 @@ from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Conflict, Finding, Forbidden, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
-from weir.service.engine import Engine, Request, encoded, hash_of
+from weir.service.engine import Engine, encoded, hash_of
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
+from weir.service.request import Request
 from weir.service.running import Running
 from weir.service.values import ANYTHING, Committed, Edit, PendingView, Principal
-from weir.store import ConfigStore, Listing, Page, Pending, Stored, WriteTransaction
+from weir.store import ConfigStore, Listing, Page, Pending, ReadTransaction, Stored, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.wire.client import AgentClient
 
@@ -65,16 +66,24 @@ class ConfigService:
         wanted = list(dict.fromkeys(ids))
         for start in range(0, len(wanted), 1000):
             part = wanted[start : start + 1000]
-            page = self._store.page(Listing(kind, limit=1000, sort="id", ids=part))
+            page = self._store.page(Listing(kind, limit=1000, sort="id", ids=part, counted=False))
             found.update((item.id, item) for item in page.items)
         return [found[object_id] for object_id in wanted if object_id in found]
 
     @requires("config.read")
     def page(self, _by: Principal, listing: Listing) -> Page:
         """Raises `Invalid` for a bad limit, sort, cursor or text."""
-        if listing.warned is not None:
-            listing = _restrict(listing, self._running.flagged_ids(listing.kind))
-        return self._store.page(listing)
+        return self._store.page(self._resolved(listing))
+
+    @requires("config.read")
+    def matching(self, _by: Principal, listing: Listing) -> set[str]:
+        """Which of the listing's `ids` its filter lets through. Raises `Invalid` for a bad text."""
+        return self._store.matching(self._resolved(listing))
+
+    def _resolved(self, listing: Listing) -> Listing:
+        if listing.warned is None:
+            return listing
+        return _restrict(listing, self._running.flagged_ids(listing.kind))
 
     @requires("config.read")
     def findings(self, _by: Principal, kind: Kind, object_id: str) -> tuple[Finding, ...]:
@@ -156,6 +165,8 @@ class ConfigService:
                 confirm_within_s=confirm_within_s,
                 expected_head=expected_head,
                 audited_as=audited_as,
+                size=len(edits),
+                state=lambda _: None,
             ),
         )
 
@@ -163,7 +174,7 @@ class ConfigService:
     def move(self, by: Principal, queue_id: str, before: str | None, expects: str = ANYTHING) -> Committed:
         """Put a queue before a sibling, or last with None. Raises `NotFound`, `Invalid`."""
 
-        def produce(transaction: WriteTransaction) -> Sequence[Change]:
+        def produce(transaction: ReadTransaction) -> Sequence[Change]:
             with self._running.document() as document:
                 queue = document.queue(queue_id)
                 self._engine.changes_of([Edit("queue", queue_id, queue, expects)], transaction)
@@ -248,7 +259,7 @@ class ConfigService:
             raise Conflict("no change is waiting for its confirmation", code="nothing-pending")
         wanted = pending.revision
 
-        def produce(transaction: WriteTransaction) -> Sequence[Change]:
+        def produce(transaction: ReadTransaction) -> Sequence[Change]:
             found = transaction.pending()
             if found is None or found.revision != wanted:
                 raise Conflict("the change has been confirmed or rolled back meanwhile", code="too-late")
@@ -263,6 +274,7 @@ class ConfigService:
                 restores=pending.base_revision,
                 answers_pending=True,
                 also=WriteTransaction.clear_pending,
+                size=self._store.revision(wanted).changes,
             ),
         )
 

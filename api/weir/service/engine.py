@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commit: one at a time, through the store and the agent, all or nothing.
 
+    thousands of changes: read and validate    before anybody waits (`weir.service.preparation`)
     connect to the agent                       down: refused before anything is written
     take the store's write lock
-        catch up, check what was expected, validate
+        catch up, check what was expected, validate (or what was committed since)
         write the revision                     still invisible to everybody else
         agent: apply                           a refusal or a timeout rolls the store back;
                                                thousands of changes are applied while they are written
@@ -20,12 +21,10 @@ import hashlib
 import json
 import logging
 import secrets
-import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,55 +35,33 @@ from weir.model.problem import (
     NotFound,
     PreconditionFailed,
     Problem,
-    Unavailable,
 )
 from weir.service.audit import AuditService, entry_of
 from weir.service.packed_edits import PackedEdits
-from weir.service.running import MANY, Running, Trial, require_valid
+from weir.service.preparation import (
+    ROUNDS,
+    Outdated,
+    Prepared,
+    confirm,
+    prepare,
+    refuse_early,
+    try_request,
+)
+from weir.service.request import Request, Timing, check_request
+from weir.service.running import MANY, Running, Trial
+from weir.service.turn import Turn
 from weir.service.values import ABSENT, ANYTHING, Committed, Confirmation, Edit, Principal
-from weir.store import ConfigStore, Pending, WriteTransaction
+from weir.store import ConfigStore, Pending, ReadTransaction, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
-from weir.store.rows import RevisionKind, encode, etag_of
+from weir.store.rows import encode, etag_of
 from weir.wire.client import AgentClient, AgentConnection
 
 log = logging.getLogger(__name__)
 
-MIN_CONFIRM_S = 1
-MAX_CONFIRM_S = 3600
-MAX_MESSAGE_CHARS = 2000
 APPLY_TIMEOUT_S = 60.0
 APPLY_TIMEOUT_PER_CHANGE_S = 0.002
 SETTLE_TIMEOUT_S = 5.0
 LOCK_TIMEOUT_S = 10.0
-
-Produce = Callable[[WriteTransaction], Sequence[Change]]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to commit and how. `produce` runs under the write lock and says what changes."""
-
-    produce: Produce
-    kind: RevisionKind = "commit"
-    message: str = ""
-    confirm_within_s: int | None = None
-    restores: int | None = None
-    answers_pending: bool = False
-    expected_head: int | None = None
-    also: Callable[[WriteTransaction], None] | None = None
-    audited_as: str = ""
-    """What the audit trail calls it, `config.` before it; without it the revision's kind."""
-
-
-@dataclass(slots=True)
-class _Timing:
-    started: float = field(default_factory=time.perf_counter)
-    spent_ms: dict[str, float] = field(default_factory=dict)
-
-    def mark(self, name: str) -> None:
-        now = time.perf_counter()
-        self.spent_ms[name] = (now - self.started) * 1000.0
-        self.started = now
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +79,9 @@ class Engine:
         self._running = running
         self._agent = agent
         self._audit = audit
-        self._turn = threading.Lock()
+        self._turn = Turn()
+        self._large = Turn()
+        """One commit of thousands at a time: a second one would need as much memory again."""
 
     def run(self, by: Principal, request: Request) -> Committed:
         """Commit or raise; whatever is raised, nothing was changed.
@@ -110,12 +89,32 @@ class Engine:
         `Unavailable` (agent or store), `Invalid` (findings), `Conflict` (a confirmation is pending),
         `PreconditionFailed`, `NotFound`, `ApplyFailed` (the kernel refused).
         """
-        _check_request(request)
-        timing = _Timing()
-        with self._my_turn(), self._agent.connection() as link:
+        check_request(request)
+        timing = Timing()
+        if request.size <= MANY:
+            return self._run(by, request, None, timing)
+        with self._large.of(request.size):
+            return self._run_large(by, request, timing)
+
+    def _run_large(self, by: Principal, request: Request, timing: Timing) -> Committed:
+        """Prepare before the lock; at last under it, when others are faster each time."""
+        for _ in range(ROUNDS):
+            prepared = prepare(request, self._running, self._store)
+            timing.mark("prepare")
+            try:
+                return self._run(by, request, prepared, timing)
+            except Outdated:
+                log.info("what was prepared is outdated; once more")
+            finally:
+                del prepared
+        return self._run(by, request, None, timing)
+
+    def _run(self, by: Principal, request: Request, prepared: Prepared | None, timing: Timing) -> Committed:
+        count = request.size if prepared is None else len(prepared.trial.changes)
+        with self._turn.of(count), self._agent.connection() as link:
             with self._store.write(LOCK_TIMEOUT_S) as transaction:
                 timing.mark("lock")
-                written = self._write(by, request, transaction, link, timing)
+                written = self._write(by, request, prepared, transaction, link, timing)
             timing.mark("commit")
             if written.revision != written.base:
                 self._running.moved(written.base, written.revision, written.trial)
@@ -152,16 +151,6 @@ class Engine:
             return None
         return f"There would be {queues} queues, and this router has room for {room}. Nothing was changed."
 
-    @contextmanager
-    def _my_turn(self) -> Iterator[None]:
-        """Commits of this process queue here, without holding connections to the agent meanwhile."""
-        if not self._turn.acquire(timeout=LOCK_TIMEOUT_S):
-            raise Unavailable("another change is being made; try again", code="store-busy")
-        try:
-            yield
-        finally:
-            self._turn.release()
-
     def _record(self, by: Principal, request: Request, written: _Written) -> None:
         count = len(written.trial.changes)
         detail = "1 change" if count == 1 else f"{count} changes"
@@ -174,22 +163,18 @@ class Engine:
         self,
         by: Principal,
         request: Request,
+        prepared: Prepared | None,
         transaction: WriteTransaction,
         link: AgentConnection,
-        timing: _Timing,
+        timing: Timing,
     ) -> _Written:
-        if not request.answers_pending:
-            refuse_while_pending(transaction)
+        refuse_early(request, transaction)
         base = transaction.head
-        if request.expected_head not in (None, base):
-            raise Conflict(
-                f"this was made for revision {request.expected_head}, and revision {base} runs now",
-                code="outdated",
-            )
-        changes = request.produce(transaction)
-        trial = self._running.try_changes(lambda _: changes)
-        if request.kind != "rollback":
-            require_valid(trial.findings, trial.changes)
+        if prepared is None:
+            trial = try_request(request, self._running, transaction)
+        else:
+            trial = confirm(prepared, request, self._store, transaction)
+        changes = trial.changes
         timing.mark("validate")
         if request.also is not None:
             request.also(transaction)
@@ -205,11 +190,11 @@ class Engine:
                 changes=changes,
                 restores=request.restores,
             )
-            confirm = _arm(by, request.confirm_within_s, base, revision, transaction)
             timing.mark("write")
             answer = applied()
+        armed = _arm(by, request.confirm_within_s, base, revision, transaction)  # its time begins now
         timing.mark("apply")
-        return _Written(base, revision, trial, answer, confirm)
+        return _Written(base, revision, trial, answer, armed)
 
     @contextmanager
     def _applying(
@@ -232,7 +217,7 @@ class Engine:
         with ThreadPoolExecutor(1, thread_name_prefix="apply") as helper:
             yield helper.submit(ask).result
 
-    def changes_of(self, edits: Sequence[Edit], transaction: WriteTransaction) -> Sequence[Change]:
+    def changes_of(self, edits: Sequence[Edit], transaction: ReadTransaction) -> Sequence[Change]:
         """What the edits come down to at the head; edits that change nothing are left out.
 
         Raises `PreconditionFailed`, `Conflict` (`exists`), `NotFound`, `Invalid` (`edited-twice`).
@@ -257,30 +242,11 @@ def _growth(edit: Edit, exists: bool) -> int:
     return 0 if edit.kind != "queue" else (edit.new is not None) - exists
 
 
-def refuse_while_pending(transaction: WriteTransaction) -> None:
-    """Raises `Conflict` while a revision waits for its confirmation."""
-    pending = transaction.pending()
-    if pending is not None:
-        raise Conflict(
-            f"revision {pending.revision} waits for its confirmation; confirm or revert it first",
-            code="confirmation-pending",
-            path="config/pending",
-        )
-
-
 def hash_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-def _check_request(request: Request) -> None:
-    window_s = request.confirm_within_s
-    if window_s is not None and not MIN_CONFIRM_S <= window_s <= MAX_CONFIRM_S:
-        raise Invalid(f"confirm_within_s must be {MIN_CONFIRM_S} to {MAX_CONFIRM_S}", path="confirm_within_s")
-    if len(request.message) > MAX_MESSAGE_CHARS:
-        raise Invalid(f"the message is longer than {MAX_MESSAGE_CHARS} characters", path="message")
-
-
-def _check_expected(edit: Edit, exists: bool, transaction: WriteTransaction) -> None:
+def _check_expected(edit: Edit, exists: bool, transaction: ReadTransaction) -> None:
     path = f"{edit.kind}/{edit.id}"
     if edit.expects == ABSENT:
         if exists:

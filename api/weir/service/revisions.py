@@ -7,8 +7,9 @@ import builtins
 
 from weir.model.codec import to_json
 from weir.model.objects import ConfigObject, Kind
-from weir.service.engine import Engine, Request
+from weir.service.engine import Engine
 from weir.service.permissions import requires
+from weir.service.request import Request
 from weir.service.values import Committed, Diff, HistoryEntry, ObjectDiff, Principal
 from weir.store import ConfigStore, Revision
 
@@ -48,6 +49,7 @@ class RevisionService:
                 message=message or f"restore revision {number}",
                 confirm_within_s=confirm_within_s,
                 restores=number,
+                size=self._store.compare(number, self._store.head(), 0, 0)[0].total,
             ),
         )
 

@@ -25,6 +25,8 @@ class Trial:
 
     changes: Sequence[Change]
     findings: list[Finding]
+    revision: int
+    """Of the document on which they were tried."""
     successor: Document | None = None
     flagged: FlaggedObjects | None = None
 
@@ -73,21 +75,21 @@ class Running:
 
         Many changes are tried on a copy: that takes seconds, and nobody else waits for it.
         """
-        with self.document() as document:
+        with self.at_head() as (revision, document):
             changes = make(document)
             if len(changes) <= MANY:
                 document.apply(changes)
                 try:
-                    return Trial(changes, validate(document, changes))
+                    return Trial(changes, validate(document, changes), revision)
                 finally:
                     document.revert(changes)
             twin = document.copy()
         if is_much(twin, changes):
             successor = twin.after(changes)
             findings, flagged = validate_many(successor, changes)
-            return Trial(changes, findings, successor, flagged)
+            return Trial(changes, findings, revision, successor, flagged)
         twin.apply(changes)
-        return Trial(changes, validate(twin, changes), twin)
+        return Trial(changes, validate(twin, changes), revision, twin)
 
     def moved(self, base: int, revision: int, trial: Trial) -> None:
         """The trial's changes are committed: go on from `base` to `revision` without asking the store.

@@ -10,12 +10,13 @@ from typing import Any
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
 from weir.service.audit import AuditService, entry_of
-from weir.service.engine import Engine, Request
+from weir.service.engine import Engine
 from weir.service.known import TIMEOUT_S, running_objects
 from weir.service.permissions import requires
+from weir.service.request import Request
 from weir.service.running import Running
 from weir.service.values import Committed, Principal
-from weir.store import ConfigStore, WriteTransaction
+from weir.store import ConfigStore, ReadTransaction
 from weir.store.accounts import AccountStore
 from weir.wire.client import AgentClient
 
@@ -77,7 +78,7 @@ class StoredService:
         self._running.damage = []
         return done
 
-    def _lost(self, _transaction: WriteTransaction, objects: Sequence[ConfigObject]) -> list[Change]:
+    def _lost(self, _transaction: ReadTransaction, objects: Sequence[ConfigObject]) -> list[Change]:
         with self._running.document() as document:
             return [
                 Change(item.kind, item.id, None, item)

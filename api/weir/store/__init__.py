@@ -4,7 +4,7 @@
 from weir.store.configuration import ConfigStore
 from weir.store.listing import Listing, Page
 from weir.store.rows import Damage, Event, Pending, Revision, Stored
-from weir.store.transaction import WriteTransaction
+from weir.store.transaction import ReadTransaction, WriteTransaction
 
 __all__ = [
     "ConfigStore",
@@ -13,6 +13,7 @@ __all__ = [
     "Listing",
     "Page",
     "Pending",
+    "ReadTransaction",
     "Revision",
     "Stored",
     "WriteTransaction",

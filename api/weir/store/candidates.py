@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,8 +151,22 @@ def changes(
 
 def rows(connection: sqlite3.Connection, owner: str) -> list[StagedRow]:
     """In the order in which they were staged."""
+    return list(each_row(connection, owner))
+
+
+def each_row(connection: sqlite3.Connection, owner: str) -> Iterator[StagedRow]:
+    """As `rows`, one by one."""
     found = connection.execute(f"SELECT {_ROW} FROM {_STAGED} ORDER BY staged.serial", (owner,))
-    return [_row(*row) for row in found]
+    return (_row(*row) for row in found)
+
+
+def conflicts(connection: sqlite3.Connection, owner: str) -> list[tuple[Kind, str]]:
+    """The objects that somebody else changed since they were staged."""
+    return connection.execute(
+        f"SELECT staged.kind, staged.id FROM {_STAGED} AND staged.seen_revision IS NOT running.from_revision "
+        "ORDER BY staged.serial",
+        (owner,),
+    ).fetchall()
 
 
 def row(connection: sqlite3.Connection, owner: str, kind: Kind, object_id: str) -> StagedRow | None:

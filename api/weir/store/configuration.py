@@ -13,11 +13,11 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Unavailable
 from weir.store import reading
 from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database, Series
-from weir.store.listing import Listing, Page, Totals, page
+from weir.store.listing import Listing, Page, Totals, matching, page
 from weir.store.retention import require_complete
 from weir.store.rows import ChangeCounts, Damage, Event, Pending, Revision, Stored
 from weir.store.steady import SteadyDatabase
-from weir.store.transaction import WriteTransaction
+from weir.store.transaction import ReadTransaction, WriteTransaction
 from weir.store.verifying import verify
 
 
@@ -125,12 +125,22 @@ class ConfigStore:
         return found
 
     def page(self, listing: Listing) -> Page:
+        totals = self._known_totals()
+        with self._database.reading() as connection:
+            return page(connection, listing, totals)
+
+    def matching(self, listing: Listing) -> set[str]:
+        """The ids of all that a listing with `ids` lets through. Raises `Invalid` for a bad text."""
+        totals = self._known_totals()
+        with self._database.reading() as connection:
+            return matching(connection, listing, totals)
+
+    def _known_totals(self) -> Totals:
         epoch, totals = self._totals
         if epoch != self._database.epoch:
             totals = Totals()
             self._totals = (self._database.epoch, totals)
-        with self._database.reading() as connection:
-            return page(connection, listing, totals)
+        return totals
 
     def changes_between(self, a: int, b: int) -> list[Change]:
         """What turns revision `a` into revision `b`; either may be the older one."""
@@ -172,6 +182,12 @@ class ConfigStore:
         """The largest n for which an object `<prefix>n` exists or ever existed; 0 if none did."""
         with self._database.reading() as connection:
             return reading.highest_number(connection, kind, prefix)
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadTransaction]:
+        """A snapshot; it is never waited for."""
+        with self._database.reading() as connection:
+            yield ReadTransaction(connection)
 
     @contextmanager
     def write(self, timeout_s: float = DEFAULT_WAIT_S) -> Iterator[WriteTransaction]:

@@ -61,10 +61,14 @@ class Listing:
     ids: Collection[str] | None = None
     without_ids: Collection[str] = ()
     warned: bool | None = None
+    counted: bool = True
+    """Whether the page has a total: counting what is not asked for again costs a look at all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """`total` is 0 where the listing is not to be counted."""
+
     items: list[Stored]
     next_cursor: str | None
     total: int
@@ -76,7 +80,8 @@ def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Pa
         raise Invalid(f"limit must be 1 to {MAX_LIMIT}", path="limit")
     column, descending = _sorting(listing.sort)
     source, where, values = _conditions(connection, listing, totals)
-    total = totals.count(connection, f"SELECT count(*) FROM {source} WHERE {where}", values)
+    count = f"SELECT count(*) FROM {source} WHERE {where}"
+    total = totals.count(connection, count, values) if listing.counted else 0
     if listing.cursor is not None:
         after, at = _after(listing.cursor, listing.sort, column, descending)
         where, values = f"{where} AND {after}", [*values, *at]
@@ -94,6 +99,12 @@ def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Pa
         next_cursor=_cursor(listing.sort, shown[-1][5], shown[-1][1]) if more else None,
         total=total,
     )
+
+
+def matching(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> set[str]:
+    """The ids of all that a listing with `ids` lets through; no object is read."""
+    source, where, values = _conditions(connection, listing, totals)
+    return {row[0] for row in connection.execute(f"SELECT id FROM {source} WHERE {where}", values)}
 
 
 def _readable(rows: list[tuple[Any, ...]]) -> Iterator[Stored]:

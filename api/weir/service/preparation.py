@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be done for a commit of thousands of changes before it takes the write lock.
+
+Reading and validating them takes seconds. It happens on a snapshot, while single changes pass. Under the
+lock one question is left: is the head still what this was prepared on? If others committed meanwhile, their
+changes are looked at in the document with ours. Rules say the same whichever of two changes came last, so
+what would have been refused after theirs is found there; where both touch an object, all is prepared again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weir.model.document import Change
+from weir.model.problem import Conflict, Invalid
+from weir.model.rules import validate
+from weir.service.request import Request
+from weir.service.running import MANY, Running, Trial, require_valid
+from weir.store import ConfigStore, ReadTransaction
+from weir.store.transaction import WriteTransaction
+
+ROUNDS = 3
+"""So often a commit is prepared, as others may commit meanwhile; then it is done under the lock."""
+
+
+class Outdated(Exception):
+    """What was prepared does not hold any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """`trial` on the document at its own revision; what is changed was read at revision `read_at`."""
+
+    epoch: int
+    read_at: int
+    trial: Trial
+    keys: frozenset[tuple[str, str]]
+    state: object
+
+
+def refuse_early(request: Request, transaction: ReadTransaction) -> None:
+    """Raises `Conflict` while a revision waits for its confirmation, and on another head than is expected."""
+    if not request.answers_pending:
+        refuse_while_pending(transaction)
+    if request.expected_head not in (None, transaction.head):
+        raise Conflict(
+            f"this was made for revision {request.expected_head}, and revision {transaction.head} runs now",
+            code="outdated",
+        )
+
+
+def refuse_while_pending(transaction: ReadTransaction) -> None:
+    """Raises `Conflict` while a revision waits for its confirmation."""
+    pending = transaction.pending()
+    if pending is not None:
+        raise Conflict(
+            f"revision {pending.revision} waits for its confirmation; confirm or revert it first",
+            code="confirmation-pending",
+            path="config/pending",
+        )
+
+
+def try_request(request: Request, running: Running, transaction: ReadTransaction) -> Trial:
+    """What the request changes, tried. Raises `Invalid`, and what `produce` raises."""
+    changes = request.produce(transaction)
+    trial = running.try_changes(lambda _: changes)
+    if request.kind != "rollback":
+        require_valid(trial.findings, trial.changes)
+    return trial
+
+
+def prepare(request: Request, running: Running, store: ConfigStore) -> Prepared:
+    """Read and validate on a snapshot; nobody waits. Raises as `try_request`."""
+    epoch = store.epoch
+    with store.reading() as transaction:
+        refuse_early(request, transaction)
+        state = None if request.state is None else request.state(transaction)
+        trial = try_request(request, running, transaction)
+        read_at = transaction.head
+    if trial.successor is not None:
+        trial.successor.targets()
+        trial.successor.pack()
+    keys = frozenset((change.kind, change.id) for change in trial.changes)
+    return Prepared(epoch, read_at, trial, keys, state)
+
+
+def confirm(prepared: Prepared, request: Request, store: ConfigStore, transaction: WriteTransaction) -> Trial:
+    """The trial, under the write lock and with what was committed since.
+
+    Raises `Outdated` when it has to be prepared once more, and `Invalid` when the changes of others and these
+    are valid alone, but not together.
+    """
+    state = None if request.state is None else request.state(transaction)
+    if state != prepared.state or store.epoch != prepared.epoch:
+        raise Outdated
+    trial = prepared.trial
+    if transaction.head == prepared.read_at == trial.revision:
+        return trial
+    if request.state is None or trial.successor is None:
+        raise Outdated
+    since = transaction.changes_between(prepared.read_at, transaction.head)
+    if len(since) > MANY or any((change.kind, change.id) in prepared.keys for change in since):
+        raise Outdated
+    return _together(trial, request, transaction.changes_between(trial.revision, transaction.head))
+
+
+def _together(trial: Trial, request: Request, missed: list[Change]) -> Trial:
+    assert trial.successor is not None
+    trial.successor.apply(missed)
+    found = validate(trial.successor, missed)
+    if request.kind != "rollback":
+        errors = [item for item in found if item.severity == "error"]
+        if errors:
+            raise Invalid(
+                f"{errors[0].message} (together with what was committed meanwhile)",
+                code=errors[0].code,
+                path=errors[0].path,
+                findings=errors,
+            )
+    if trial.flagged is not None:
+        trial.flagged.update(missed)
+    return trial
