@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.http.world import Client, World
+from weir.store import listing
 
 ACME = {
     "name": "acme",
@@ -184,6 +185,40 @@ def test_a_bad_query_is_named(shared_api: Client, query: str) -> None:
     answer = shared_api("GET", f"/queues{query}")
     assert answer.status_code == 422
     assert answer.json["findings"] or answer.json["path"]
+
+
+def test_a_page_sorted_by_live_rate_reads_its_own_rows_only(
+    api: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 2,000 busy queues every one was read for each page, and the idle ones were counted each time."""
+    ids = [add(api, f"customer {n}")["id"] for n in range(30)]
+    stats = world.parts.stats
+    stats.stop()
+    stats.tick()
+    for n, queue_id in enumerate(ids[:25]):
+        world.agent.maps.count(queue_id, 1, bytes=1000 * (n + 1), packets=1)
+    stats.tick()
+    api("GET", "/queues?sort=-rate_download&limit=3")
+    read: list[object] = []
+    counted: list[object] = []
+    to_stored, count = listing.to_stored, listing.Totals.count
+    monkeypatch.setattr(listing, "to_stored", lambda *row: read.append(row) or to_stored(*row))
+
+    def noted(totals: listing.Totals, connection: Any, query: str, values: Any) -> int:
+        counted.append(values)
+        return count(totals, connection, query, values)
+
+    monkeypatch.setattr(listing.Totals, "count", noted)
+    assert names(api, "?sort=-rate_download&limit=3") == ["customer 24", "customer 23", "customer 22"]
+    assert len(read) <= 3 + 1, "the rows of the page, and one where all are counted"
+    assert not [values for values in counted if "customer 24" in str(values) or len(str(values)) > 200]
+    read.clear()
+    assert names(api, "?sort=-rate_download&limit=3&offset=24") == [
+        "customer 0",
+        "customer 25",
+        "customer 26",
+    ]
+    assert len(read) <= 3 + 2
 
 
 def test_queues_are_sorted_by_what_passes_now(api: Client, world: World) -> None:

@@ -17,7 +17,6 @@ from weir.service import Listing, Page, Stored
 
 LIVE_SORTS = frozenset({"rate_upload", "rate_download", "drops"})
 MAX_RANKED = 2000
-CHUNK = 1000
 
 
 def is_live(sort: str) -> bool:
@@ -30,32 +29,31 @@ def live_page(listing: Listing, query: Mapping[str, Any]) -> Page:
     start = query["offset"] or read_number(query["cursor"]) or 0
     busy = _matching(listing, context().stats.ranking(key, MAX_RANKED))
     total = service().config.page(me(), replace(listing, limit=1)).total
-    idle_listing = replace(listing, without_ids=[*listing.without_ids, *(item.id for item in busy)])
+    idle = replace(listing, without_ids=[*listing.without_ids, *busy], counted=False)
     limit = query["limit"]
     if descending:
-        items = busy[start : start + limit]
-        items += _idle(idle_listing, max(start - len(busy), 0), limit - len(items))
+        items = _stored(busy[start : start + limit])
+        items += _idle(idle, max(start - len(busy), 0), limit - len(items))
     else:
         idle_total = total - len(busy)
-        items = _idle(idle_listing, start, min(limit, max(idle_total - start, 0)))
+        items = _idle(idle, start, min(limit, max(idle_total - start, 0)))
         first = max(start - idle_total, 0)
-        items += busy[::-1][first : first + limit - len(items)]
+        items += _stored(busy[::-1][first : first + limit - len(items)])
     more = start + limit < total
     return Page(items=items, next_cursor=str(start + limit) if more else None, total=total)
 
 
-def _matching(listing: Listing, ranked: Sequence[str]) -> list[Stored]:
+def _matching(listing: Listing, ranked: Sequence[str]) -> list[str]:
     """Those of the ranked queues that the filter lets through, in the order of the ranking."""
     if listing.ids is not None:
         wanted = set(listing.ids)
         ranked = [queue_id for queue_id in ranked if queue_id in wanted]
-    found: list[Stored] = []
-    for at in range(0, len(ranked), CHUNK):
-        part = ranked[at : at + CHUNK]
-        page = service().config.page(me(), replace(listing, limit=CHUNK, ids=part))
-        by_id = {item.id: item for item in page.items}
-        found.extend(by_id[queue_id] for queue_id in part if queue_id in by_id)
-    return found
+    found = service().config.matching(me(), replace(listing, ids=ranked)) if ranked else set()
+    return [queue_id for queue_id in ranked if queue_id in found]
+
+
+def _stored(ids: Sequence[str]) -> list[Stored]:
+    return service().config.get_many(me(), "queue", ids) if ids else []
 
 
 def _idle(listing: Listing, start: int, count: int) -> list[Stored]:

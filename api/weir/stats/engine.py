@@ -109,11 +109,8 @@ class Engine:
             self._seconds.watch(self._busiest(rates[1::2][self._slots], BUSIEST_WATCHED))
 
     def _busiest(self, values: F32, count: int) -> list[int]:
-        count = min(count, len(values))
-        if not count:
-            return []
-        top = np.argpartition(-values, count - 1)[:count]
-        return [int(slot) for slot in self._slots[top[np.argsort(-values[top], kind="stable")]]]
+        found: list[int] = self._slots[_top(values, count)].tolist()
+        return found
 
     def _end_minute(self, minute: int) -> int | None:
         """Keep the minute that ended; every tenth ends a step of the archive as well: its number."""
@@ -141,10 +138,9 @@ class Engine:
         """The ids of the busiest queues with traffic (or drops), the busiest first."""
         with self.lock:
             values = self._figure(by)
-            busiest = self._busiest(values, count)
-            figures = dict(zip(self._slots.tolist(), values.tolist(), strict=True)) if busiest else {}
-            named = ((slot, self._id_of[slot]) for slot in busiest)
-            return [name for slot, name in named if name is not None and figures[slot] > 0]
+            top = _top(values, count)
+            busiest = self._slots[top[values[top] > 0]].tolist()
+            return [name for slot in busiest if (name := self._id_of[slot]) is not None]
 
     def ranking_by_load(self, counters: Counters, count: int) -> list[str]:
         """The ids of the queues that use most of their limit, in the direction where that is more."""
@@ -211,6 +207,16 @@ class Engine:
         else:
             ways = self._archive.read(int(self._keys[slot]), newest)
         return _samples((newest - STEPS + 1) * float(STEP_S), STEP_S, ways)
+
+
+def _top(values: F32, count: int) -> I64:
+    """Where the largest values are, the largest first; all others are only divided from them."""
+    count = min(count, len(values))
+    if not count:
+        return np.zeros(0, np.int64)
+    top = np.argpartition(-values, count - 1)[:count]
+    found: I64 = top[np.argsort(-values[top], kind="stable")]
+    return found
 
 
 def _fitted(keys: U64, slots: int) -> U64:
