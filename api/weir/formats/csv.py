@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from weir.formats.assemble import assemble
 from weir.formats.columns import COLUMNS, values_of
@@ -34,7 +34,12 @@ HEADER = (*_REFERENCES, *_BY_NAME)
 
 
 def write(document: Document) -> str:
-    """Every queue, parents before the queues below them, with CRLF line ends."""
+    """As `written`, in one piece."""
+    return "".join(written(document))
+
+
+def written(document: Document) -> Iterator[str]:
+    """Every queue, parents before the queues below them, with CRLF line ends; line by line."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(HEADER)
@@ -42,7 +47,10 @@ def write(document: Document) -> str:
         cells = [queue.id, queue.name, queue.parent or "", str(queue.position)]
         cells.extend(column.show(queue) for column in COLUMNS)
         writer.writerow([guard(cell) for cell in cells])
-    return out.getvalue()
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
+    yield out.getvalue()
 
 
 def guard(cell: str) -> str:

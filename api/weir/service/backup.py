@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +23,7 @@ from weir.model.objects import ConfigObject
 from weir.model.problem import Finding, Invalid, Problem
 from weir.service.audit import AuditService, entry_of
 from weir.service.configuration import ConfigService
+from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
 from weir.service.values import ABSENT, ANYTHING, Committed, Edit, Principal
 from weir.store.rows import encode
@@ -41,7 +42,7 @@ class Backup:
     hostname: str
     release: str
     revision: int
-    objects: Sequence[ConfigObject]
+    objects: int
     edits: Sequence[Edit]
     findings: Sequence[Finding]
     base_revision: int
@@ -82,9 +83,9 @@ class BackupService:
     def read(self, by: Principal, data: bytes) -> Backup:
         """What restoring a file would do; nothing is changed. Raises `Invalid` (`backup-...`)."""
         head, lines = _split(data)
-        objects = list(_objects(lines))
-        with self._config.at_head(by) as (revision, running):
-            edits = list(_edits(running, objects))
+        with self._config.at_head(by) as (revision, held):
+            running = held.copy()
+        edits = PackedEdits(_edits(running, _objects(lines)))  # at no time do all objects exist at once
         findings = self._config.check(by, edits) if edits else []
         findings.sort(key=lambda finding: finding.severity != "error")
         return Backup(
@@ -92,7 +93,7 @@ class BackupService:
             hostname=str(head.get("hostname", "")),
             release=str(head.get("release", "")),
             revision=head["revision"] if type(head.get("revision")) is int else 0,
-            objects=objects,
+            objects=len(lines),
             edits=edits,
             findings=findings,
             base_revision=revision,
@@ -180,7 +181,7 @@ def _json(line: bytes, number: int) -> Json:
     return found
 
 
-def _edits(running: Document, objects: Sequence[ConfigObject]) -> Iterator[Edit]:
+def _edits(running: Document, objects: Iterable[ConfigObject]) -> Iterator[Edit]:
     """What turns the running objects into these."""
     kept = set()
     for item in objects:

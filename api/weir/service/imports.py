@@ -34,6 +34,7 @@ MAX_WEIGHT = 250_000
 MAX_FINDINGS = 1000
 MANY = 2000
 """A report of more lines and edits leaves memory behind that is worth giving back."""
+PIECE_LINES = 400
 Json = dict[str, Any]
 
 
@@ -217,23 +218,33 @@ class ImportService:
             )
         return report
 
-    def export(self, by: Principal, format_name: str) -> str:
-        """All queues as text of a format that can be written (`csv`, `routeros`); the audit trail says who
-        took it."""
+    def export(self, by: Principal, format_name: str) -> Iterator[str]:
+        """All queues as text of a format that can be written (`csv`, `routeros`), in pieces; the audit trail
+        says who took it."""
         revision, document = self._snapshot(by)
         # Imported when they are used: the API starts without them.
         if format_name == "csv":
             from weir.formats import csv
 
-            text = csv.write(document)
+            lines = csv.written(document)
         elif format_name == "routeros":
             from weir.formats import routeros
 
-            text = routeros.write(document)
+            lines = routeros.written(document)
         else:
             raise Invalid(f"{format_name!r} cannot be exported.", code="unknown-format")
         self._service.audit.record(by, "config.export", f"revision {revision}", detail=format_name)
-        return text
+        return _pieces(lines)
+
+
+def _pieces(lines: Iterator[str]) -> Iterator[str]:
+    """Lines in pieces of some 64 KB; what a long text leaves behind is given back."""
+    count = 0
+    while piece := "".join(islice(lines, PIECE_LINES)):
+        yield piece
+        count += PIECE_LINES
+    if count > MANY:
+        give_back_soon()
 
 
 def _read(

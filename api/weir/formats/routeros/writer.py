@@ -34,24 +34,27 @@ _WEEK = ("sun", *(day for day in DAYS if day != "sun"))
 
 
 def write(document: Document) -> str:
-    """The queue types and queues of `document`; other kinds have no place in this file."""
-    lines = ["# Written by Weir: queue types and simple queues for RouterOS 7", "/queue type"]
+    """As `written`, in one piece."""
+    return "".join(written(document))
+
+
+def written(document: Document) -> Iterator[str]:
+    """The queue types and queues of `document`, line by line; other kinds have no place in this file."""
+    yield "# Written by Weir: queue types and simple queues for RouterOS 7\n/queue type\n"
     types = (item for item in document.of_kind("queue-type").values() if isinstance(item, QueueType))
-    lines.extend(_type_line(item) for item in sorted(types, key=lambda item: item.id))
-    lines.append("/queue simple")
+    yield from (f"{_type_line(item)}\n" for item in sorted(types, key=lambda item: item.id))
+    yield "/queue simple\n"
     names = _unique_names(document.queues())
-    lines.extend(_queue_line(queue, names) for queue in parents_first(document))
-    return "\n".join(lines) + "\n"
+    yield from (f"{_queue_line(queue, names)}\n" for queue in parents_first(document))
 
 
 def _unique_names(queues: Iterable[Queue]) -> dict[str, str]:
     """Names by id; RouterOS refuses a name twice, so further queues of a name carry their id as well."""
     names: dict[str, str] = {}
     taken: set[str] = set()
-    for queue in sorted(queues, key=lambda queue: queue.id):
-        name = queue.name if queue.name not in taken else f"{queue.name} ({queue.id})"
-        taken.add(name)
-        names[queue.id] = name
+    for queue_id, name in sorted((queue.id, queue.name) for queue in queues):
+        names[queue_id] = name if name not in taken else f"{name} ({queue_id})"
+        taken.add(names[queue_id])
     return names
 
 

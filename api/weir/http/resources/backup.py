@@ -49,7 +49,7 @@ def check_backup() -> Response:
             "hostname": found.hostname,
             "release": found.release,
             "revision": found.revision,
-            "objects": len(found.objects),
+            "objects": found.objects,
             "counts": found.counts(),
             "can_restore": not any(finding.severity == "error" for finding in found.findings),
             "findings": findings_json(found.findings),

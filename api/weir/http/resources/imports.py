@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from flask import Response
@@ -127,7 +128,7 @@ def export_routeros() -> Response:
     return download(context().imports.export(me(), "routeros"), "text/plain", "weir-queues.rsc")
 
 
-def download(text: str, mimetype: str, name: str) -> Response:
+def download(text: Iterator[str], mimetype: str, name: str) -> Response:
     response = Response(text, mimetype=mimetype)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
