@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bench import control, fast, imports, instructions, lock, paced, rates, rows, screen
+from bench import control, fast, imports, instructions, large, lock, paced, rates, rows, screen
 from bench.rows import OUT, Row
 from lab import netns, plan
 from lab.netns import LabError
@@ -93,6 +93,19 @@ GROUPS: dict[str, Group] = {
             "rss-100k",
             "kernel-bytes-per-queue",
             "lookup-bytes-per-queue",
+        ),
+    ),
+    "large": Group(
+        large.run,
+        3000,
+        (
+            "rollback-100k-late",
+            "diff-50k-first",
+            "diff-50k-page",
+            "import-100k-peak",
+            "commit-50k-peak",
+            "change-during-50k-p99",
+            "live-sort-100k",
         ),
     ),
     "screen": Group(screen.run, 240, ("scroll-10k-fps", "live-100-ms")),

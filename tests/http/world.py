@@ -91,20 +91,22 @@ class Agent(FakeAgent):
         )
 
     def _slots(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        self.deal_slots()
         with self._slot_lock:
-            self._deal_slots()
             if params.get("since") == self.maps.generation:
                 return {"generation": self.maps.generation, "full": False, "slots": {}, "removed": []}
             return {"generation": self.maps.generation, "full": True, "slots": dict(self.maps.slots)}
 
-    def _deal_slots(self) -> None:
-        held = {object_id for kind, object_id in list(self.kernel) if kind == "queue"}
-        for queue_id in [name for name in self.maps.slots if name not in held]:
-            self.maps.free(queue_id)
-        used = set(self.maps.slots.values())
-        free = (slot for slot in range(1, self.maps.lines // 2) if slot not in used)
-        for queue_id in sorted(held - self.maps.slots.keys()):
-            self.maps.place(queue_id, next(free))
+    def deal_slots(self) -> None:
+        """Every queue that the agent holds has a slot, and no other."""
+        with self._slot_lock:
+            held = {object_id for kind, object_id in list(self.kernel) if kind == "queue"}
+            for queue_id in [name for name in self.maps.slots if name not in held]:
+                self.maps.free(queue_id)
+            used = set(self.maps.slots.values())
+            free = (slot for slot in range(1, self.maps.lines // 2) if slot not in used)
+            for queue_id in sorted(held - self.maps.slots.keys()):
+                self.maps.place(queue_id, next(free))
 
     def _system(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         now = int(time.monotonic() * 100)

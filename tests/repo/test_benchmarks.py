@@ -38,6 +38,12 @@ change-one-p99 60
 list-100-p99 30
 sse-20-core 0.1
 rss-100k 400
+rollback-100k-late 2 0.5
+diff-50k-first 3 1
+diff-50k-page 0.3 0.1
+import-100k-peak 350 250
+commit-50k-peak 350 250
+change-during-50k-p99 3 0.5
 """
 """The figures that were asked for, with what they must reach and, where one was set, the aim."""
 
