@@ -118,7 +118,7 @@ def test_nothing_is_validated_under_the_lock_again(settled: Router, monkeypatch:
     look = preparation.try_request
 
     def noted(*given: object) -> running.Trial:
-        asked.append("locked" if settled.service._store._database._write_lock.locked() else "free")
+        asked.append("locked" if settled.service.config._engine._turn._lock.locked() else "free")
         return look(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(preparation, "try_request", noted)
