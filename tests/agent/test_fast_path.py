@@ -218,7 +218,7 @@ def test_a_device_that_does_not_take_what_xdp_forwards_is_left_to_the_stack(rig:
         rig.arriving(20)
         return "did not take" in states(rig)["wan0"][1]
 
-    until("the device is found out", left_to_the_stack, within_s=20.0)
+    until("the device is found out", left_to_the_stack)
     assert states(rig)["wan0"][0] == "off"
     assert rig.arriving(40) == 40
     rig.run("ethtool", "-K", "i0", "gro", "on", namespace=rig.internet)

@@ -176,4 +176,4 @@ def test_a_foreign_root_qdisc_is_told_at_once_and_left_alone(rig: Rig) -> None:
     assert rig.status()["state"] == "drift"
     assert "pfifo 7:" in rig.run("tc", "qdisc", "show", "dev", "wan0")
     rig.run("tc", "qdisc", "del", "dev", "wan0", "root")
-    until("the state is well", lambda: rig.status()["state"] == "ok", within_s=5)
+    until("the state is well", lambda: rig.status()["state"] == "ok")

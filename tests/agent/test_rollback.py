@@ -18,16 +18,22 @@ def configured(rig: Rig) -> None:
     rig.commit(lan(), wan(), queue(1))
 
 
+WINDOW_S = 5
+"""In which a busy machine applies a change and is asked for it."""
+START_S = 20
+"""In which it starts an agent as well."""
+
+
 def upload_bps(rig: Rig) -> int:
     return int(rig.explain("q1")["kernel"]["class"]["upload"]["rate_bps"])
 
 
 def test_without_confirmation_store_and_kernel_return(rig: Rig) -> None:
     base = rig.store.head()
-    rig.commit(queue(1, upload_bps=1_000_000), lan(addresses=("10.64.9.1/24",)), confirm_within_s=2)
+    rig.commit(queue(1, upload_bps=1_000_000), lan(addresses=("10.64.9.1/24",)), confirm_within_s=WINDOW_S)
     confirm = rig.status()["confirm"]
     assert confirm["revision"] == base + 1
-    assert 0 < confirm["seconds_left"] <= 2
+    assert 0 < confirm["seconds_left"] <= WINDOW_S
     assert upload_bps(rig) == 1_000_000
     until("it is rolled back", lambda: rig.store.head() == base + 2)
     until("the kernel follows", lambda: upload_bps(rig) == 5_000_000)
@@ -39,7 +45,7 @@ def test_without_confirmation_store_and_kernel_return(rig: Rig) -> None:
 
 
 def test_a_confirmed_change_stays(rig: Rig) -> None:
-    rig.commit(queue(1, upload_bps=1_500_000), confirm_within_s=2)
+    rig.commit(queue(1, upload_bps=1_500_000), confirm_within_s=60)
     with rig.store.write() as transaction:
         transaction.clear_pending()
     head = rig.store.head()
@@ -51,7 +57,7 @@ def test_a_confirmed_change_stays(rig: Rig) -> None:
 
 def test_the_timer_survives_a_crash_of_the_agent(rig: Rig) -> None:
     base, rate = rig.store.head(), upload_bps(rig)
-    rig.commit(queue(1, upload_bps=700_000), confirm_within_s=10)
+    rig.commit(queue(1, upload_bps=700_000), confirm_within_s=START_S)
     rig.kill_agent()
     rig.start_agent()
     assert rig.status()["confirm"]["revision"] == base + 1
@@ -61,7 +67,7 @@ def test_the_timer_survives_a_crash_of_the_agent(rig: Rig) -> None:
 
 def test_a_window_that_passed_while_the_agent_was_dead_is_over_at_its_start(rig: Rig) -> None:
     base, rate = rig.store.head(), upload_bps(rig)
-    rig.commit(queue(1, upload_bps=600_000), confirm_within_s=1)
+    rig.commit(queue(1, upload_bps=600_000), confirm_within_s=WINDOW_S)
     rig.kill_agent()
     until("the window passes", lambda: _left(rig) == 0)
     rig.start_agent()

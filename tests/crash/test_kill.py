@@ -75,13 +75,13 @@ def test_a_service_killed_at_each_step_of_the_protocol(tmp_path: Path, moment: s
         def stop_at(at: str) -> None:
             if at == moment:
                 reached.set()
-                released.wait(10)
+                released.wait(60)
 
         agent.behave = stop_at
         process = subprocess.Popen(
             [sys.executable, str(WRITER), str(database), str(socket)], stdout=subprocess.DEVNULL
         )
-        assert reached.wait(20)
+        assert reached.wait(60)
         process.kill()
         process.wait()
         agent.behave = lambda at: None

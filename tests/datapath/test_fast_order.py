@@ -84,7 +84,7 @@ def test_a_class_stays_in_the_stack_while_fq_may_hold_its_packets(fast: Fast) ->
         queued = fast.loaded.egress(p.frame4(SERVER, CLIENT, 1000), ifindex=socket.if_nametoindex("lan0"))
     assert queued.tstamp_ns > time.monotonic_ns(), "the last of 20 ms of packets waits"
     fast.loaded.set_clock_tk(SLOT, DOWNLOAD, 0)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     port = 1000
     while fast.from_wan(download(port))[0] == XDP_PASS:
         assert time.monotonic() < deadline

@@ -24,7 +24,7 @@ def still(world: World) -> Iterator[World]:
     world.parts.stats._stop.set()
     thread = world.parts.stats._thread
     assert thread is not None
-    thread.join(timeout=10)
+    thread.join(timeout=60)
     world.parts.stats.tick()
     yield world
 
@@ -203,10 +203,10 @@ def test_a_reader_is_woken_by_a_frame() -> None:
     fanout: Fanout[str] = Fanout(1)
     reader = fanout.subscribe("a")
     taken: list[bytes | None] = []
-    thread = threading.Thread(target=lambda: taken.append(reader.take(10)))
+    thread = threading.Thread(target=lambda: taken.append(reader.take(60)))
     thread.start()
     fanout.publish(lambda _: b"now")
-    thread.join(timeout=10)
+    thread.join(timeout=60)
     assert taken == [b"now"]
 
 

@@ -176,7 +176,7 @@ def test_an_agent_that_takes_too_long_undoes_the_commit(
 ) -> None:
     router.put(queue("q1"))
     released = threading.Event()
-    router.agent.behave = lambda at: None if at == "settle" else bool(released.wait(10)) and None
+    router.agent.behave = lambda at: None if at == "settle" else bool(released.wait(60)) and None
     monkeypatch.setattr(engine, "APPLY_TIMEOUT_S", 0.1)
     with pytest.raises(Unavailable) as caught:
         router.put(queue("q2"))
@@ -231,12 +231,12 @@ def test_reads_do_not_wait_for_a_commit_that_is_being_applied(router: Router) ->
     def wait(at: str) -> None:
         if at == "before-apply":
             entered.set()
-            release.wait(10)
+            release.wait(60)
 
     router.agent.behave = wait
     thread = threading.Thread(target=lambda: router.put(queue("q2")))
     thread.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     assert router.head == 1
     assert [item.id for item in router.service.config.page(ANNA, Listing("queue")).items] == ["q1"]
     assert router.service.config.check(ANNA, [Edit("queue", "q3", queue("q3", parent="zz"))])
@@ -337,13 +337,13 @@ def test_commits_that_wait_leave_connections_to_the_agent_for_others(router: Rou
     def wait(at: str) -> None:
         if at == "before-apply":
             entered.set()
-            release.wait(10)
+            release.wait(60)
 
     router.agent.behave = wait
     threads = [threading.Thread(target=lambda n=n: router.put(queue(f"q{n}"))) for n in range(1, 9)]
     for thread in threads:
         thread.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     for _ in range(3):  # four connections, one of them with the commit
         assert router.service.agent.call("status")["state"] == "ok"
     release.set()

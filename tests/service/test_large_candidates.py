@@ -24,7 +24,7 @@ def previews(router: Router, monkeypatch: pytest.MonkeyPatch) -> list[threading.
 
     def ask_when_open(*asked: Any) -> dict[str, Any]:
         gates.append(threading.Event())
-        assert gates[-1].wait(10)
+        assert gates[-1].wait(60)
         return ask(*asked)
 
     monkeypatch.setattr(candidates, "ask_preview", ask_when_open)

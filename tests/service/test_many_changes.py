@@ -86,11 +86,11 @@ def test_thousands_of_changes_are_applied_while_they_are_written(
 ) -> None:
     monkeypatch.setattr(engine, "MANY", 1)
     written, applying = threading.Event(), threading.Event()
-    router.agent.behave = lambda moment: moment != "before-apply" or (applying.set(), written.wait(10))
+    router.agent.behave = lambda moment: moment != "before-apply" or (applying.set(), written.wait(60))
     append = WriteTransaction.append
 
     def slow_append(*given: Any, **named: Any) -> int:
-        assert applying.wait(10), "the agent was not asked before the changes were written"
+        assert applying.wait(60), "the agent was not asked before the changes were written"
         number = append(*given, **named)
         written.set()
         return number

@@ -99,7 +99,7 @@ def test_a_file_of_roots_in_the_place_of_the_database_is_not_opened(nobodys: Pat
 def test_the_identity_is_one_threads_own() -> None:
     seen: list[int] = []
     acting = threading.Event()
-    thread = threading.Thread(target=lambda: (acting.wait(10), seen.append(file_uid())))
+    thread = threading.Thread(target=lambda: (acting.wait(60), seen.append(file_uid())))
     thread.start()
     with acting_as((NOBODY, NOBODY)):
         assert file_uid() == NOBODY

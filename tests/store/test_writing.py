@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.agent.polling import until
 from tests.store.objects import commit, content, create, new_store, queue
 from weir.model.document import Change
 from weir.model.objects import Interface, Pair
@@ -219,10 +218,7 @@ def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path) -> No
     assert none == 0, "no commit waits for a checkpoint"
     before = (tmp_path / "weir.db").stat().st_size
     commit(store, create(*(queue(f"q{number}") for number in range(checkpoint.ROWS + 1))))
-    deadline = time.monotonic() + 10
-    while (tmp_path / "weir.db").stat().st_size == before:
-        assert time.monotonic() < deadline, "nothing was moved"
-        threading.Event().wait(0.01)
+    until("something is moved", lambda: (tmp_path / "weir.db").stat().st_size != before)
     assert len(content(store)) == checkpoint.ROWS + 1
     store.close()
     assert not (tmp_path / "weir.db-wal").exists()

@@ -16,6 +16,8 @@ from typing import Any
 from weir.model.problem import ApplyFailed
 from weir.wire.server import AgentServer, Peer
 
+HANGS_S = 60
+"""What takes so long has ceased, on a busy machine as well."""
 Handlers = dict[str, Callable[[dict[str, Any], Peer], Any]]
 
 
@@ -51,7 +53,7 @@ def serving(tmp_path: Path, handlers: Handlers = BASIC, **options: Any) -> Itera
 @contextmanager
 def connected(path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(10)
+        connection.settimeout(HANGS_S)
         connection.connect(str(path))
         yield connection
 
@@ -83,7 +85,7 @@ def descriptors(path: Path) -> set[int]:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANGS_S
     while not condition():
         assert time.monotonic() < deadline, what
         threading.Event().wait(0.005)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.wire.serving import BASIC, Handlers, connected, read_answer, serving
+from tests.wire.serving import BASIC, HANGS_S, Handlers, connected, read_answer, serving
 from weir.model.problem import Unavailable
 from weir.wire import server as server_module
 from weir.wire.client import AgentClient
@@ -86,7 +86,7 @@ def test_a_client_that_does_not_take_its_answers_is_cut_off(tmp_path: Path) -> N
         connected(path) as deaf,
     ):
         deaf.sendall(b'{"id":1,"method":"much"}\n')
-        assert closed.wait(10)
+        assert closed.wait(HANGS_S)
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
