@@ -7,13 +7,24 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
+import pytest
+
 from weir.adapters import nft
 from weir.adapters.datapath_records import Role
 from weir.agent.kernel import PARTS, Kernel
 from weir.backends.firewall import FirewallBackend, FirewallDifference
 from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
-from weir.compiler import Delta, FirewallRule, Plan, PortSpec, ShapingDelta, SlotAllocation, nothing_compiled
+from weir.compiler import (
+    Delta,
+    FirewallRule,
+    Plan,
+    PortSpec,
+    RulesDelta,
+    ShapingDelta,
+    SlotAllocation,
+    nothing_compiled,
+)
 from weir.compiler.types import NetworkSpec, Step
 
 RULES = (FirewallRule("forward", "drop", "strangers", ("wan0",)),)
@@ -55,7 +66,7 @@ def kernel_of(**parts: object) -> Kernel:
 
 def test_the_flow_table_names_a_port_that_came_with_the_rules() -> None:
     firewall = Firewall()
-    plan = Plan(shaping=ShapingDelta(ports=Delta([(None, PORT)])), firewall=((), RULES))
+    plan = Plan(shaping=ShapingDelta(ports=Delta([(None, PORT)])), firewall=RulesDelta((), RULES))
     kernel = kernel_of(firewall=firewall, ports=Ports())
     kernel.execute(plan, nothing_compiled(SlotAllocation(16), datetime.now()))
     assert firewall.held is not None
@@ -103,6 +114,18 @@ def test_nothing_is_forwarded_before_rules_and_limits_are_in_place() -> None:
     )
     order.clear()
     network = Delta([(None, NetworkSpec("wan0", True, (), None, ""))])
-    plan = Plan(network=network, shaping=ShapingDelta(ports=Delta([(None, PORT)])), firewall=((), RULES))
+    plan = Plan(
+        network=network, shaping=ShapingDelta(ports=Delta([(None, PORT)])), firewall=RulesDelta((), RULES)
+    )
     kernel.execute(plan, nothing_compiled(SlotAllocation(16), datetime.now()))
     assert order[-1] == "forwarding"
+
+
+def test_a_part_that_nobody_handles_is_not_taken_for_another() -> None:
+    order: list[str] = []
+    kernel = kernel_of(**{part: Noting(part, order) for part in PARTS})
+    compiled = nothing_compiled(SlotAllocation(16), datetime.now())
+    handled = [kernel._wanted(part, compiled)[0] for part in PARTS]
+    assert handled == [getattr(kernel, part) for part in PARTS]
+    with pytest.raises(AssertionError, match="mirrors"):
+        kernel._wanted(cast(Any, "mirrors"), compiled)

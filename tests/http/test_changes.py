@@ -144,3 +144,11 @@ def test_a_long_diff_is_paged(api: Client) -> None:
     first = api("GET", "/candidate/diff?limit=20").json
     rest = api("GET", f"/candidate/diff?limit=20&cursor={first['next_cursor']}").json
     assert (len(first["changes"]), len(rest["changes"]), first["total"]) == (20, 5, 25)
+
+
+def test_an_id_that_people_choose_is_not_made_up(api: Client) -> None:
+    for kind, new in (("interface", {}), ("queue-type", {"type": "pfifo"}), ("firewall", {}), ("tuning", {})):
+        refused = api("PUT", "/candidate/changes", {"changes": [{"kind": kind, "id": None, "new": new}]})
+        assert (refused.status_code, refused.json["code"]) == (422, "bad-id"), kind
+        assert "give one" in refused.json["detail"]
+    assert api("GET", "/candidate").json["candidate"] is None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, assert_never
 
 from weir.agent.leases import Leases
 from weir.backends.backend import Backend
@@ -256,22 +256,25 @@ class Kernel:
         ports = PortsWanted(shaping.ports, wanted.firewall)
         if part in ("firewall", "htb", "ports"):
             self.decisions = self.ports.decisions(ports)
-        if part == "firewall":
-            devices = self.ports.flow_devices(self.decisions)
-            return self.firewall, FirewallWanted(wanted.firewall, devices)
-        if part == "network":
-            return self.network, self.leases.on(wanted.network)
-        if part == "tuning":
-            return self.tuning, wanted.tuning
-        if part == "tables":
-            return self.tables, shaping
-        if part == "htb":
-            return self.htb, HtbWanted(self._htb_ports(shaping.ports), shaping.classes)
-        if part == "ports":
-            return self.ports, ports
-        if part == "forwarding":
-            return self.forwarding, bool(wanted.network)
-        return self.routes, self.leases.routes(wanted.network, wanted.routes)
+        match part:
+            case "firewall":
+                devices = self.ports.flow_devices(self.decisions)
+                return self.firewall, FirewallWanted(wanted.firewall, devices)
+            case "network":
+                return self.network, self.leases.on(wanted.network)
+            case "tuning":
+                return self.tuning, wanted.tuning
+            case "tables":
+                return self.tables, shaping
+            case "htb":
+                return self.htb, HtbWanted(self._htb_ports(shaping.ports), shaping.classes)
+            case "ports":
+                return self.ports, ports
+            case "forwarding":
+                return self.forwarding, bool(wanted.network)
+            case "routes":
+                return self.routes, self.leases.routes(wanted.network, wanted.routes)
+        assert_never(part)
 
 
 def _verify(job: Job) -> None:

@@ -11,7 +11,7 @@ from weir.compiler.compiled import Compiled, Earlier, PrefixTable, Shaping
 from weir.compiler.explain import describe, explain, next_edge
 from weir.compiler.full import compile_document, difference, nothing_compiled, recompiled, way_back
 from weir.compiler.incremental import update
-from weir.compiler.plan import Delta, Plan, PrefixDelta, ShapingDelta
+from weir.compiler.plan import Delta, Plan, PrefixDelta, RulesDelta, ShapingDelta
 from weir.compiler.types import (
     MAIN_DOMAIN,
     NO_SLOT,
@@ -51,6 +51,7 @@ __all__ = [
     "PrefixKey",
     "PrefixTable",
     "RouteSpec",
+    "RulesDelta",
     "Shaping",
     "ShapingDelta",
     "SlotAllocation",

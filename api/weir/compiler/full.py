@@ -11,7 +11,7 @@ from weir.compiler.classes import TOP, Place, classes_of, place_below
 from weir.compiler.compiled import Compiled, Earlier, Replacement, Tables
 from weir.compiler.forks import NOBODY, Answer, Ranking, answers, fork_of
 from weir.compiler.matching import EVERYTHING, NO_CLAIM, Scope, claim_of, is_matched, with_what_is_left
-from weir.compiler.plan import Plan, PrefixDelta, ShapingDelta, delta_of
+from weir.compiler.plan import OverridesDelta, Plan, PrefixDelta, RulesDelta, ShapingDelta, delta_of
 from weir.compiler.site import Site, ports_of, site_of
 from weir.compiler.types import NO_SLOT
 from weir.model.claims import Claimants, pack_text
@@ -101,8 +101,10 @@ def _difference(before: Tables, site_before: Site, after: Tables, site_after: Si
         routes=delta_of(site_before.routes, site_after.routes),
         firewall=None
         if site_before.firewall == site_after.firewall
-        else (site_before.firewall, site_after.firewall),
-        tuning=None if site_before.tuning == site_after.tuning else (site_before.tuning, site_after.tuning),
+        else RulesDelta(site_before.firewall, site_after.firewall),
+        tuning=None
+        if site_before.tuning == site_after.tuning
+        else OverridesDelta(site_before.tuning, site_after.tuning),
     )
 
 

@@ -19,7 +19,7 @@ from weir.compiler.compiled import Compiled, Edits
 from weir.compiler.forks import NOBODY, Answer, Ranking, answers, fork_of
 from weir.compiler.full import open_timed_queues, recompiled
 from weir.compiler.matching import NO_CLAIM, Matcher
-from weir.compiler.plan import Plan, delta_of
+from weir.compiler.plan import OverridesDelta, Plan, RulesDelta, delta_of
 from weir.compiler.site import ports_of, site_of
 from weir.compiler.types import NO_SLOT, ClassSpec, total_id
 from weir.model.claims import last_inside
@@ -327,9 +327,9 @@ class _Update:
         plan.network = delta_of(before.network, site.network)
         plan.routes = delta_of(before.routes, site.routes)
         if before.firewall != site.firewall:
-            plan.firewall = (before.firewall, site.firewall)
+            plan.firewall = RulesDelta(before.firewall, site.firewall)
         if before.tuning != site.tuning:
-            plan.tuning = (before.tuning, site.tuning)
+            plan.tuning = OverridesDelta(before.tuning, site.tuning)
 
 
 def _move_uses(uses: Counter[str], before: Mapping[K, str], edits: Mapping[K, str]) -> None:

@@ -8,8 +8,8 @@ only then is removed what nothing points at any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from weir.compiler.types import (
     LAST_PRIORITY,
@@ -97,21 +97,55 @@ class ShapingDelta:
     def __bool__(self) -> bool:
         return bool(self.classes or self.prefixes or self.ports)
 
+    def counts(self) -> Counts:
+        return total(self.classes.counts(), self.prefixes.counts(), self.ports.counts())
+
     def inverse(self) -> ShapingDelta:
         return ShapingDelta(self.classes.inverse(), self.prefixes.inverse(), self.ports.inverse())
 
 
+class RulesDelta(NamedTuple):
+    """All rules before and after: a rule set is replaced as one."""
+
+    before: tuple[FirewallRule, ...]
+    after: tuple[FirewallRule, ...]
+
+    def counts(self) -> Counts:
+        before, after = set(self.before), set(self.after)
+        return Counts(len(after - before), 0, len(before - after))
+
+    def inverse(self) -> RulesDelta:
+        return RulesDelta(self.after, self.before)
+
+
+class OverridesDelta(NamedTuple):
+    """Overrides of the tuning before and after, by setting."""
+
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+    def counts(self) -> Counts:
+        before, after = self.before, self.after
+        changed = sum(before[key] != after[key] for key in before.keys() & after.keys())
+        return Counts(len(after.keys() - before.keys()), changed, len(before.keys() - after.keys()))
+
+    def inverse(self) -> OverridesDelta:
+        return OverridesDelta(self.after, self.before)
+
+
 @dataclass(slots=True)
 class Plan:
-    """The whole difference. Empty parts mean that a backend has nothing to do."""
+    """The whole difference. Empty parts mean that a backend has nothing to do.
+
+    Every field but `outcome` is a part, and what is asked of a plan is asked of each of them: a part that
+    cannot be counted or undone is an error, not something that is left as it is.
+    """
 
     network: Delta[NetworkSpec] = field(default_factory=Delta)
     shaping: ShapingDelta = field(default_factory=ShapingDelta)
     routes: Delta[RouteSpec] = field(default_factory=Delta)
-    firewall: tuple[tuple[FirewallRule, ...], tuple[FirewallRule, ...]] | None = None
-    """All rules before and after, or None: a rule set is replaced as one."""
-    tuning: tuple[Mapping[str, str], Mapping[str, str]] | None = None
-    """Overrides before and after, by setting."""
+    firewall: RulesDelta | None = None
+    tuning: OverridesDelta | None = None
     outcome: object = None
     """What `Compiled.accept` needs; an inverse has none."""
 
@@ -122,26 +156,21 @@ class Plan:
         return generation
 
     def __bool__(self) -> bool:
-        return bool(self.network or self.shaping or self.routes or self.firewall or self.tuning)
+        return any(self._parts().values())
 
     def counts(self) -> Counts:
         """Kernel entries added, changed and removed: classes, prefixes, ports, interfaces, routes, rules."""
-        parts = [
-            self.network.counts(),
-            self.shaping.classes.counts(),
-            self.shaping.prefixes.counts(),
-            self.shaping.ports.counts(),
-            self.routes.counts(),
-            _firewall_counts(self.firewall),
-            _override_counts(self.tuning),
-        ]
-        return Counts(*(sum(column) for column in zip(*parts, strict=True)))
+        return total(*(part.counts() for part in self._parts().values() if part is not None))
 
     def inverse(self) -> Plan:
         """The way back, for the backends; it cannot be accepted."""
-        firewall = None if self.firewall is None else (self.firewall[1], self.firewall[0])
-        tuning = None if self.tuning is None else (self.tuning[1], self.tuning[0])
-        return Plan(self.network.inverse(), self.shaping.inverse(), self.routes.inverse(), firewall, tuning)
+        undone: dict[str, Any] = {
+            name: None if part is None else part.inverse() for name, part in self._parts().items()
+        }
+        return type(self)(**undone)
+
+    def _parts(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "outcome"}
 
     def steps(self) -> Iterator[Step]:
         """Every step in the order it is done; made on demand, as a plan may have 300,000."""
@@ -168,6 +197,10 @@ class Plan:
         yield from _remove_steps("network", "interface", self.network, _interface_text)
 
 
+def total(*counts: Counts) -> Counts:
+    return Counts(*(sum(column) for column in zip(*counts, strict=True)))
+
+
 def prefix_key(packed: int) -> PrefixKey:
     domain, prefix = unpack(packed)
     return PrefixKey(domain, prefix.family, prefix.value, prefix.length)
@@ -182,21 +215,6 @@ def delta_of(before: Mapping[K, T], after: Mapping[K, T]) -> Delta[T]:
             delta.set.append((old, new))
     delta.removed.extend(old for key, old in before.items() if key not in after)
     return delta
-
-
-def _firewall_counts(rules: tuple[tuple[FirewallRule, ...], tuple[FirewallRule, ...]] | None) -> Counts:
-    if rules is None:
-        return Counts(0, 0, 0)
-    before, after = (set(part) for part in rules)
-    return Counts(len(after - before), 0, len(before - after))
-
-
-def _override_counts(overrides: tuple[Mapping[str, str], Mapping[str, str]] | None) -> Counts:
-    if overrides is None:
-        return Counts(0, 0, 0)
-    before, after = overrides
-    changed = sum(before[key] != after[key] for key in before.keys() & after.keys())
-    return Counts(len(after.keys() - before.keys()), changed, len(before.keys() - after.keys()))
 
 
 def _override_steps(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Step]:

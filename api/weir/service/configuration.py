@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
+from weir.kinds import DECLARED
 from weir.model import tree
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
-from weir.model.problem import Conflict, Finding, Forbidden, Problem, Unsupported
+from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
 from weir.service.engine import Engine, encoded, hash_of
 from weir.service.packed_edits import PackedEdits
@@ -29,7 +30,10 @@ from weir.wire.client import AgentClient
 log = logging.getLogger(__name__)
 
 PREVIEW_TIMEOUT_S = 30.0
-ID_PREFIX: dict[Kind, str] = {"queue": "q", "static-route": "r"}
+ID_PREFIX: dict[Kind, str] = {
+    "queue": "q",
+    **{kind: declaration.ids.assigned for kind, declaration in DECLARED.items()},
+}
 
 
 class ConfigService:
@@ -128,7 +132,11 @@ class ConfigService:
 
     @requires("config.write")
     def new_ids(self, _by: Principal, kind: Kind, count: int) -> list[str]:
-        prefix = ID_PREFIX.get(kind, f"{kind}-")
+        """As `new_id`, several at once."""
+        prefix = ID_PREFIX.get(kind)
+        if not prefix:
+            text = f"the id of a {kind.replace('-', ' ')} is chosen by people: give one"
+            raise Invalid(text, code="bad-id", path=f"{kind}/?/id")
         with self._id_lock, self._running.document() as document:
             number = self._last_number.get(kind)
             if number is None:
