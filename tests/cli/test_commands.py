@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -217,6 +218,31 @@ def test_interfaces_routes_and_firewall(weir: Weir) -> None:
     weir("firewall", "set", "--no-masquerade", "--allow-tcp", "22")
     assert weir.json("firewall", "show")["allowed_wan_tcp_ports"] == [22]
     weir("queue-type", "list")
+
+
+def test_every_declared_kind_has_its_verbs(weir: Weir) -> None:
+    weir("interface", "set", "wan0", "--role", "wan", "--address", "192.0.2.1/24")
+    weir("route", "add", "10.0.0.0/8", "--via", "192.0.2.9", "--id", "inside", "--comment", "branch")
+    weir("route", "set", "inside", "--distance", "7", "--interface", "wan0", "--disabled")
+    shown = weir("route", "show", "inside").stdout
+    assert re.search(r"^distance +7$", shown, re.M) and re.search(r"^disabled +yes$", shown, re.M)
+    weir("route", "set", "inside", "--unset", "interface", "--unset", "comment", "--no-disabled")
+    stored = weir.json("route", "show", "inside")
+    assert (stored["interface"], stored["comment"], stored["gateway"]) == (None, "", "192.0.2.9")
+    assert (stored["distance"], stored["disabled"]) == (7, False)
+    heads, row = (line.split() for line in weir("route", "list").stdout.splitlines())
+    assert heads == ["ID", "VRF", "DESTINATION", "GATEWAY", "INTERFACE", "BLACKHOLE", "DISTANCE", "COMMENT"]
+    assert row == ["inside", "-", "10.0.0.0/8", "192.0.2.9", "-", "no", "7", "-"]
+    assert "--distance" in weir("route", "set", "inside", "--distance", "256", code=2).stderr
+    assert "Nothing to change" in weir("route", "set", "inside", code=2).stderr
+    twice = weir("route", "set", "inside", "--distance", "2", "--unset", "distance", code=2)
+    assert "both set and unset" in twice.stderr
+    weir("route", "set", "inside", "--distance", "9", "--candidate")
+    assert weir.json("route", "show", "inside")["distance"] == 7
+    weir("firewall", "set", "--allow-tcp", "22", "--allow-tcp", "443", "--no-allow-ping-from-wan")
+    assert "22,443" in weir("firewall", "show").stdout
+    weir("firewall", "set", "--unset", "allowed_wan_tcp_ports")
+    assert weir.json("firewall", "show")["allowed_wan_tcp_ports"] == []
 
 
 def test_doctor_and_stats(weir: Weir, world: World) -> None:

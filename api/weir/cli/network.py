@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weir interface`, `weir route`, `weir firewall`, `weir queue-type`."""
+"""`weir interface`, `weir queue-type`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from weir.cli import output
 from weir.cli.client import ApiError, segment
 from weir.cli.group import Group, Session, pass_session
+from weir.cli.kinds import present, write
 from weir.model.overhead import usual_overhead_bytes
 
 Json = dict[str, Any]
@@ -30,24 +31,6 @@ class _Table(click.ParamType):
 
 
 TABLE = _Table()
-
-
-def _write(
-    session: Session, path: str, method: str, body: Json | None, candidate: bool, etag: str | None
-) -> None:
-    params = {"candidate": "1"} if candidate else {}
-    answer = session.client.write(method, path, body, etag=etag, params=params)
-    if session.json:
-        output.show_json(answer)
-    elif "candidate" in answer:
-        output.staged(answer)
-    else:
-        click.echo("Done.")
-        output.findings(answer.get("warnings", ()))
-
-
-def _present(session: Session, path: str, candidate: bool) -> Json:
-    return session.client.get(path, candidate="1" if candidate else None)
 
 
 @click.group("interface", cls=Group)
@@ -144,16 +127,16 @@ def set_interface(session: Session, /, name: str, candidate: bool, **given: Any)
         body["addresses"] = list(body["addresses"])
     path = f"/interfaces/{segment(name)}"
     try:
-        present = _present(session, path, candidate)
+        found = present(session, path, candidate)
     except ApiError as error:
         if error.status != 404:
             raise
-        present = {"configured": False}
-    if present["configured"]:
-        _write(session, path, "PATCH", body, candidate, present["etag"])
+        found = {"configured": False}
+    if found["configured"]:
+        write(session, path, "PATCH", body, candidate, found["etag"])
     else:
-        usual = usual_overhead_bytes("vlan") if vlan else present.get("overhead_bytes", 0)
-        _write(session, path, "PUT", {"overhead_bytes": usual, **body}, candidate, None)
+        usual = usual_overhead_bytes("vlan") if vlan else found.get("overhead_bytes", 0)
+        write(session, path, "PUT", {"overhead_bytes": usual, **body}, candidate, None)
 
 
 @interface.command("rm")
@@ -163,96 +146,7 @@ def set_interface(session: Session, /, name: str, candidate: bool, **given: Any)
 def remove_interface(session: Session, name: str, candidate: bool) -> None:
     """Remove an interface from the configuration."""
     path = f"/interfaces/{segment(name)}"
-    _write(session, path, "DELETE", None, candidate, _present(session, path, candidate)["etag"])
-
-
-@click.group("route", cls=Group)
-def route() -> None:
-    """Static routes."""
-
-
-@route.command("list")
-@pass_session
-def list_routes(session: Session) -> None:
-    """List static routes."""
-    found = list(session.client.pages("/static-routes"))
-    if session.json:
-        output.show_json({"items": found})
-        return
-    output.table(
-        ("ID", "VRF", "DESTINATION", "VIA", "DISTANCE", "COMMENT"),
-        [
-            (
-                item["id"],
-                item["vrf"] or "-",
-                item["destination"],
-                _via(item),
-                str(item["distance"]),
-                item["comment"],
-            )
-            for item in found
-        ],
-        right=(4,),
-    )
-
-
-def _via(item: Json) -> str:
-    if item["blackhole"]:
-        return "blackhole"
-    return " ".join(part for part in (item["gateway"], item["interface"]) if part)
-
-
-@route.command("add")
-@click.argument("destination")
-@click.option("--via", "gateway", help="The gateway's address.")
-@click.option("--interface")
-@click.option("--blackhole", is_flag=True)
-@click.option("--distance", type=click.IntRange(1, 255), default=1)
-@click.option("--vrf", help="The VRF whose route it is.")
-@click.option("--comment", default="")
-@candidate_option
-@pass_session
-def add_route(session: Session, /, candidate: bool, **body: Any) -> None:
-    """Add a static route."""
-    _write(session, "/static-routes", "POST", body, candidate, None)
-
-
-@route.command("rm")
-@click.argument("route_id")
-@candidate_option
-@pass_session
-def remove_route(session: Session, route_id: str, candidate: bool) -> None:
-    """Delete a static route."""
-    path = f"/static-routes/{segment(route_id)}"
-    _write(session, path, "DELETE", None, candidate, _present(session, path, candidate)["etag"])
-
-
-@click.group("firewall", cls=Group)
-def firewall() -> None:
-    """The policy between LAN and WAN."""
-
-
-@firewall.command("show")
-@pass_session
-def show_firewall(session: Session) -> None:
-    """Show the policy."""
-    output.show_json(session.client.get("/firewall"))
-
-
-@firewall.command("set")
-@click.option("--masquerade/--no-masquerade", default=None)
-@click.option("--drop-new-from-wan/--accept-new-from-wan", default=None)
-@click.option("--allow-ping-from-wan/--drop-ping-from-wan", default=None)
-@click.option("--allow-tcp", "allowed_wan_tcp_ports", multiple=True, type=click.IntRange(1, 65535))
-@candidate_option
-@pass_session
-def set_firewall(session: Session, /, candidate: bool, **given: Any) -> None:
-    """Change the policy. --allow-tcp replaces the list of open ports."""
-    body = {field: value for field, value in given.items() if value not in (None, ())}
-    if "allowed_wan_tcp_ports" in body:
-        body["allowed_wan_tcp_ports"] = list(body["allowed_wan_tcp_ports"])
-    present = _present(session, "/firewall", candidate)
-    _write(session, "/firewall", "PATCH", body, candidate, present["etag"])
+    write(session, path, "DELETE", None, candidate, present(session, path, candidate)["etag"])
 
 
 @click.group("queue-type", cls=Group)
@@ -284,5 +178,5 @@ def list_queue_types(session: Session) -> None:
 
 
 def register(main: click.Group) -> None:
-    for group in (interface, route, firewall, queue_type):
+    for group in (interface, queue_type):
         main.add_command(group)

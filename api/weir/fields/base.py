@@ -13,6 +13,8 @@ from weir.model.reader import Reader
 class Field(ABC):
     """A field type with what is said about one field: a sentence of help, and an example.
 
+    `option` is a second name on the command line, where the field's own is long or unusual (`--via`).
+
     `null_is_default`: JSON's `null` means the same as leaving it out, though the value is never `None`.
 
     A declaration writes it beside the Python type: `distance: Annotated[int, Whole(1, 255)] = 1`.
@@ -20,9 +22,10 @@ class Field(ABC):
 
     null_is_default = False
 
-    def __init__(self, *, help: str = "", example: str = "") -> None:
+    def __init__(self, *, help: str = "", example: str = "", option: str = "") -> None:
         self.help = help
         self.example = example
+        self.option = option
 
     @abstractmethod
     def read(self, reader: Reader, name: str, default: Any) -> Any:

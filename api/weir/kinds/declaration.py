@@ -59,6 +59,7 @@ class Declaration:
     context is clear: in messages and as a command ("route"). `about` is one line for the API's documentation.
     A kind with `is_single` has one object, whose id is the kind; unless it is stored its defaults hold.
     `adds` names what the API's answers say of an object beside its fields; it may come back and is not read.
+    `columns` are the fields that a list shows behind the id; `path` is where the API has them.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Declaration:
         rules: tuple[Rule, ...] = (),
         is_single: bool = False,
         adds: tuple[str, ...] = (),
+        columns: tuple[str, ...] = (),
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -84,6 +86,8 @@ class Declaration:
         self.rules = rules
         self.is_single = is_single
         self.adds = adds
+        self.columns = columns
+        self.path = self.kind if is_single else plural.replace(" ", "-")
         self.members = members_of(of)
         self.references = {
             member.name: member.field for member in self.members if isinstance(member.field, Ref)

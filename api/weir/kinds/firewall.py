@@ -24,7 +24,7 @@ class Firewall(ConfigObject):
     masquerade: Annotated[bool, Flag()] = True
     drop_new_from_wan: Annotated[bool, Flag()] = True
     allow_ping_from_wan: Annotated[bool, Flag()] = True
-    allowed_wan_tcp_ports: Annotated[tuple[int, ...], Many(Port(), MAX_PORTS)] = ()
+    allowed_wan_tcp_ports: Annotated[tuple[int, ...], Many(Port(), MAX_PORTS, option="allow-tcp")] = ()
 
 
 def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:

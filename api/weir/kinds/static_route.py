@@ -24,7 +24,7 @@ class StaticRoute(ConfigObject):
     kind: ClassVar[Kind] = "static-route"
     id: str
     destination: Annotated[str, Prefix(example="0.0.0.0/0")]
-    gateway: Annotated[str | None, Host()] = None
+    gateway: Annotated[str | None, Host(option="via")] = None
     interface: Annotated[str | None, Ref("interface", INTERFACE_NAMES)] = None
     blackhole: Annotated[bool, Flag()] = False
     distance: Annotated[int, Whole(1, 255)] = 1
@@ -189,6 +189,7 @@ KIND = Declaration(
     plural="static routes",
     short="route",
     about="Static routes, given to FRR.",
+    columns=("vrf", "destination", "gateway", "interface", "blackhole", "distance", "comment"),
     ids=replace(OBJECT_IDS, assigned="r"),
     rules=(
         Rule("one-way", "static-route", one_way, _OWN, True),

@@ -70,9 +70,8 @@ class _Operations:
         self.render = render
         self.says = says
         self.one = self.kind.replace("-", "_")
-        plural = declaration.plural.replace(" ", "-")
-        self.path = "/" + (self.kind if declaration.is_single else plural)
-        self.area = ConfigArea(self.path[1:], declaration.about)
+        self.path = f"/{declaration.path}"
+        self.area = ConfigArea(declaration.path, declaration.about)
 
     def on_the_list(self) -> None:
         plural, shapes = self.declaration.plural, self.schemas

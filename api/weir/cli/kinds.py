@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of every declared kind: list, show, add, set and rm; show and set where there is one object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from weir.cli import output
+from weir.cli.client import segment
+from weir.cli.group import Command, Group, Session
+from weir.fields import Choice, Flag, Many, Table, Whole
+from weir.fields.base import Field
+from weir.kinds import DECLARED
+from weir.kinds.declaration import Declaration, Member
+
+Json = dict[str, Any]
+
+
+def candidate_option() -> click.Option:
+    return click.Option(["--candidate"], is_flag=True, help="Stage it in your candidate.")
+
+
+def write(
+    session: Session, path: str, method: str, body: Json | None, candidate: bool, etag: str | None
+) -> None:
+    """Send a change, and say what became of it."""
+    params = {"candidate": "1"} if candidate else {}
+    answer = session.client.write(method, path, body, etag=etag, params=params)
+    if session.json:
+        output.show_json(answer)
+    elif "candidate" in answer:
+        output.staged(answer)
+    else:
+        click.echo("Done.")
+        output.findings(answer.get("warnings", ()))
+
+
+def present(session: Session, path: str, candidate: bool) -> Json:
+    """The object as it runs, or as the candidate has it."""
+    return session.client.get(path, candidate="1" if candidate else None)
+
+
+def group_of(declaration: Declaration) -> click.Group:
+    """`weir route ...`: the verbs of one kind."""
+    group = Group(declaration.short, help=declaration.about)
+    verbs = _Verbs(declaration)
+    the_one = "the" if declaration.is_single else "a"
+    what = f"{the_one} {declaration.singular}"
+    chosen = [] if declaration.is_single else [click.Argument(["object_id"], metavar="ID")]
+    group.add_command(Command("show", callback=verbs.show, params=[*chosen], help=f"Show {what}."))
+    change = [*chosen, *_options(declaration.members), _unset(declaration), candidate_option()]
+    group.add_command(Command("set", callback=verbs.set, params=change, help=f"Change fields of {what}."))
+    if not declaration.is_single:
+        group.add_command(Command("list", callback=verbs.list, help=f"List {declaration.plural}."))
+        given: list[click.Parameter] = [
+            click.Argument([item.name]) for item in declaration.members if item.required
+        ]
+        given += _options(item for item in declaration.members if not item.required)
+        named = click.Option(["--id", "new_id"], help="Its id; assigned when omitted.")
+        params = [*given, named, candidate_option()]
+        group.add_command(Command("add", callback=verbs.add, params=params, help=f"Add {what}."))
+        params = [*chosen, candidate_option()]
+        group.add_command(Command("rm", callback=verbs.rm, params=params, help=f"Delete {what}."))
+    return group
+
+
+class _Verbs:
+    """What the commands of one kind do."""
+
+    def __init__(self, declaration: Declaration) -> None:
+        self.declaration = declaration
+        self.path = f"/{declaration.path}"
+
+    def list(self) -> None:
+        session = _session()
+        found = list(session.client.pages(self.path))
+        if session.json:
+            output.show_json({"items": found})
+            return
+        names = ("id", *self.declaration.columns)
+        numbers = {item.name for item in self.declaration.members if isinstance(item.field, Whole)}
+        output.table(
+            [_heading(name) for name in names],
+            [[_cell(item[name]) for name in names] for item in found],
+            right=[at for at, name in enumerate(names) if name in numbers],
+        )
+
+    def show(self, object_id: str = "") -> None:
+        session = _session()
+        found = session.client.get(self._at(object_id))
+        if session.json:
+            output.show_json(found)
+            return
+        names = ("id", *(item.name for item in self.declaration.members))
+        output.table(("FIELD", "VALUE"), [(name.replace("_", " "), _cell(found[name])) for name in names])
+        output.findings(found["warnings"])
+
+    def add(self, candidate: bool, new_id: str | None, **given: Any) -> None:
+        body = {"id": new_id, **_given(given)} if new_id else _given(given)
+        write(_session(), self.path, "POST", body, candidate, None)
+
+    def set(self, candidate: bool, unset: tuple[str, ...], object_id: str = "", **given: Any) -> None:
+        body = {**_given(given), **dict.fromkeys(unset)}
+        twice = sorted(set(unset) & _given(given).keys())
+        if twice:
+            raise click.UsageError(f"{twice[0]} is both set and unset.")
+        if not body:
+            raise click.UsageError("Nothing to change: give at least one option, see --help.")
+        session, path = _session(), self._at(object_id)
+        write(session, path, "PATCH", body, candidate, present(session, path, candidate)["etag"])
+
+    def rm(self, object_id: str, candidate: bool) -> None:
+        session, path = _session(), self._at(object_id)
+        write(session, path, "DELETE", None, candidate, present(session, path, candidate)["etag"])
+
+    def _at(self, object_id: str) -> str:
+        return self.path if self.declaration.is_single else f"{self.path}/{segment(object_id)}"
+
+
+def _session() -> Session:
+    found = click.get_current_context().find_object(Session)
+    assert found is not None
+    return found
+
+
+def _options(members: Iterable[Member]) -> list[click.Parameter]:
+    return [_option(member) for member in members]
+
+
+def _option(member: Member) -> click.Option:
+    """One option per field; those that are not given change nothing."""
+    field, word = member.field, member.name.replace("_", "-")
+    names = [f"--{word}", *([f"--{field.option}"] if field.option else [])]
+    if isinstance(field, Flag):
+        return click.Option([f"--{word}/--no-{word}", member.name], default=None, help=field.help or None)
+    if isinstance(field, Table):
+        pairs = "NAME=VALUE; replaces all; may be repeated."
+        return click.Option([*names, member.name], multiple=True, type=PAIR, help=pairs)
+    if isinstance(field, Many):
+        said = f"{field.help} Replaces all; may be repeated.".strip()
+        return click.Option([*names, member.name], multiple=True, type=_type(field.item), help=said)
+    return click.Option([*names, member.name], type=_type(field), help=field.help or None)
+
+
+def _type(field: Field) -> click.ParamType:
+    if isinstance(field, Whole):
+        return click.IntRange(field.low, field.high)
+    return click.Choice(field.choices) if isinstance(field, Choice) else click.STRING
+
+
+class _Pair(click.ParamType):
+    name = "NAME=VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        name, sign, text = str(value).partition("=")
+        if not sign:
+            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
+        return name, text
+
+
+PAIR = _Pair()
+
+
+def _unset(declaration: Declaration) -> click.Option:
+    names = [member.name for member in declaration.members if not member.required]
+    return click.Option(
+        ["--unset"], multiple=True, type=click.Choice(names), help="Back to the default; may be repeated."
+    )
+
+
+def _given(values: Json) -> Json:
+    found = {name: value for name, value in values.items() if value not in (None, ())}
+    return {name: _body_value(value) for name, value in found.items()}
+
+
+def _body_value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return dict(value) if isinstance(value[0], tuple) else list(value)
+    return value
+
+
+def _heading(name: str) -> str:
+    return name.replace("_", " ").upper()
+
+
+def _cell(value: Any) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ",".join(map(str, value)) or "-"
+    if isinstance(value, dict):
+        return " ".join(f"{name}={text}" for name, text in value.items()) or "-"
+    return str(value)
+
+
+def register(main: click.Group) -> None:
+    """All declared kinds but those that have a group of their own already."""
+    for declaration in DECLARED.values():
+        if declaration.short not in main.commands:
+            main.add_command(group_of(declaration))
