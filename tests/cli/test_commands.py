@@ -248,6 +248,7 @@ def test_every_declared_kind_has_its_verbs(weir: Weir) -> None:
 def test_doctor_and_stats(weir: Weir, world: World) -> None:
     weir("queue", "add", "a", "--target", "10.0.0.1")
     world.parts.stats.tick()
+    world.parts.stats.tick()
     assert "revision 1" in weir("doctor").stdout
     weir("stats", "top")
     assert weir.json("stats", "top")["stale_since"] is None

@@ -14,6 +14,7 @@ import pytest
 
 from tests.http.world import Client, World
 from weir.model.problem import Unavailable
+from weir.service.router import Router
 from weir.stats.fanout import HEARTBEAT, Fanout
 from weir.store.accounts import AccountStore, accounts_path
 
@@ -25,7 +26,8 @@ def still(world: World) -> Iterator[World]:
     thread = world.parts.stats._thread
     assert thread is not None
     thread.join(timeout=60)
-    world.parts.stats.tick()
+    for _ in range(2):  # the rates of interfaces need both
+        world.parts.stats.tick()
     yield world
 
 
@@ -67,6 +69,86 @@ def test_figures_by_request(still: World) -> None:
     assert api("GET", "/stats/queues/nobody/history").status_code == 404
     assert len(api("GET", "/stats/interfaces").json["items"]) == 2
     assert len(api("GET", "/stats/system").json["cpu_busy"]) == 2
+
+
+def load(api: Client) -> tuple[bool, list[str]]:
+    """Whether the busiest queues are known, and which they are."""
+    answer = api("GET", "/stats/queues?by=load").json
+    assert (answer["stale_since"] is None) == (answer["stale_reason"] is None)
+    return answer["stale_since"] is None, [item["id"] for item in answer["items"]]
+
+
+def replace_all(api: Client, *names: str) -> None:
+    before = [queue["id"] for queue in api("GET", "/queues").json["items"]]
+    rate = {"upload": 10**6, "download": 10**6}
+    new = [{"id": name, "name": name, "max_limit_bps": rate} for name in names]
+    answer = api("POST", "/queues/bulk", {"upsert": new, "delete": before})
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_ranking_is_not_known_until_new_queues_were_measured_twice(still: World) -> None:
+    """An empty ranking was given as known: the overview said that nothing was at its limit."""
+    api = still.client()
+    assert load(api) == (True, [])
+    replace_all(api, "a", "b")
+    assert not load(api)[0]
+    for known in (False, True):
+        still.parts.stats.tick()
+        assert load(api)[0] is known
+    still.agent.maps.limits_bps[still.agent.maps.slots["a"] * 2 + 1] = 10**6
+    still.agent.maps.count("a", 1, bytes=125_000, packets=100)
+    still.parts.stats.tick()
+    assert load(api) == (True, ["a"])
+    replace_all(api, "c", "d")
+    assert not load(api)[0], "a is gone, and nobody has looked at c and d"
+    api("POST", "/queues", {"name": "e"})
+    still.parts.stats.tick()
+    still.parts.stats.tick()
+    api("POST", "/queues", {"name": "f"})
+    assert load(api)[0], "one queue more leaves the others as they were measured"
+
+
+def test_a_ranking_is_not_known_when_the_agent_died_after_a_change(still: World) -> None:
+    api = still.client()
+    replace_all(api, "a", "b")
+    still.parts.stats.tick()
+    still.parts.stats.tick()
+    assert load(api)[0]
+    replace_all(api, "c", "d")
+    still.agent.__exit__(None, None, None)
+    for _ in range(3):
+        still.parts.stats.tick()
+    answer = api("GET", "/stats/queues?by=load").json
+    assert answer["stale_since"] is not None
+    assert "agent" in answer["stale_reason"]
+
+
+def test_a_ranking_is_not_known_until_a_new_agent_was_asked_twice(still: World) -> None:
+    api = still.client()
+    replace_all(api, "a", "b")
+    still.parts.stats.tick()
+    still.parts.stats.tick()
+    assert load(api)[0]
+    still.agent.started_at += 1
+    still.parts.stats.tick()
+    assert not load(api)[0]
+    still.parts.stats.tick()
+    assert load(api)[0]
+
+
+def test_rates_of_interfaces_are_not_known_until_they_were_read_twice(still: World) -> None:
+    """The first answer of an agent gave rates of zero as measured ones."""
+    router = still.parts.stats.router = Router()
+    still.parts.stats.tick()
+    answer = still.client()("GET", "/stats/interfaces").json
+    assert (answer["stale_since"], answer["stale_reason"]) == (
+        router.at,
+        "The interfaces were read once so far.",
+    )
+    assert events(next(open_stream(still.client()))).keys() == {"queues", "config"}
+    still.parts.stats.tick()
+    assert still.client()("GET", "/stats/interfaces").json["stale_since"] is None
+    assert events(next(open_stream(still.client()))).keys() == {"queues", "interfaces", "system", "config"}
 
 
 def test_a_stream_begins_with_everything_and_goes_on_each_tick(still: World) -> None:

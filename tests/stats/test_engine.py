@@ -65,6 +65,23 @@ def test_the_first_sample_of_a_class_is_no_rate(rig: Rig) -> None:
     assert rig.rate("a") == (0, 0)
 
 
+def test_a_queue_is_known_when_it_was_read_twice(rig: Rig) -> None:
+    rig.maps.place("a", 1)
+    rig.maps.place("b", 2)
+    rig.follow()
+    assert rig.engine.coverage() == (0, 2)
+    rig.second()
+    assert rig.engine.coverage() == (0, 2)
+    rig.second()
+    rig.maps.place("c", 3)
+    rig.follow()
+    rig.second()
+    assert rig.engine.coverage() == (2, 3)
+    assert [row["live"] for row in rig.engine.figures(["a", "b", "c"])] == [True, True, False]
+    rig.engine.forget_readings()
+    assert rig.engine.coverage() == (0, 3)
+
+
 def test_the_worst_delay_is_that_of_the_last_second_and_of_all_below(rig: Rig) -> None:
     rig.maps.place("tower", 1)
     rig.maps.place("a", 2, parent=1)

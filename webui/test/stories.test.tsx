@@ -116,7 +116,7 @@ describe("the overview", () => {
   it("says nothing of now when nothing is measured", async () => {
     router.state.staleSince = 1_000;
     renderAt("/");
-    await waitFor(() => expect(screen.getAllByText("No measurements now.")).toHaveLength(3));
+    await waitFor(() => expect(screen.getAllByText(/^No measurements yet\./)).toHaveLength(3));
     expect(screen.queryByText("Nothing is being dropped.")).toBeNull();
   });
 });

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Flask
@@ -34,7 +35,7 @@ from weir.http.settings import Settings
 from weir.service import Principal, Service
 from weir.service.imports import ImportService
 from weir.service.once import once
-from weir.service.stats import StatsService
+from weir.service.stats import Head, StatsService
 
 AREAS: tuple[Area, ...] = (
     auth.area,
@@ -141,6 +142,12 @@ def create_app(settings: Settings, parts: Context | None = None) -> Flask:
     return app
 
 
+def _head(service: Service, ids: Sequence[str]) -> Head:
+    with service.config.at_head(SAMPLER) as (revision, document):
+        queues = document.of_kind("queue")
+        return Head(revision, len(queues), all(queue_id in queues for queue_id in ids))
+
+
 def open_parts(settings: Settings) -> Context:
     """Open the store and start the sampler."""
     service = Service.open(settings.database, settings.agent_socket)
@@ -150,6 +157,7 @@ def open_parts(settings: Settings) -> Context:
         settings.max_streams,
         lambda: pending_answer(service, SAMPLER),
         service.auth.still_good,
+        lambda ids: _head(service, ids),
     )
     stats.start()
     if settings.first_setup:

@@ -25,6 +25,8 @@ class Router:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.at = 0.0
+        self.measured = False
+        """Whether two answers came: a rate needs both."""
         self.status: Json | None = None
         self.lost_at: float | None = None
         self.lost_reason: str | None = None
@@ -45,6 +47,7 @@ class Router:
         history = self._history()
         with self._lock:
             elapsed_s = clock - self._clock
+            self.measured = self._clock > 0
             self._rates = {
                 name: _rates(self._interfaces.get(name), item, elapsed_s) for name, item in found.items()
             }
@@ -89,10 +92,11 @@ class Router:
                 }
                 for name, item in self._interfaces.items()
             ]
+            known = self.measured or self.lost_at is not None
             return {
                 "at": self.at,
-                "stale_since": self.lost_at,
-                "stale_reason": self.lost_reason,
+                "stale_since": self.lost_at if known else self.at,
+                "stale_reason": self.lost_reason if known else "The interfaces were read once so far.",
                 "items": items,
             }
 

@@ -48,8 +48,20 @@ class Wanted:
     top: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The configuration now: its revision, and whether it has all queues that were asked for."""
+
+    revision: int
+    queue_count: int
+    has_all: bool
+
+
 class StatsService:
-    """Figures of now and of the recent past. `config_event` gives the data of the stream's `config` event."""
+    """Figures of now and of the recent past.
+
+    `config_event` gives the data of the stream's `config` event, `head` tells of the configuration now.
+    """
 
     def __init__(
         self,
@@ -58,6 +70,7 @@ class StatsService:
         max_streams: int,
         config_event: Callable[[], Json],
         permitted: Callable[[tuple[str, str]], bool],
+        head: Callable[[Sequence[str]], Head],
     ) -> None:
         """Without an archive the day is empty. A database that cannot be written is reported in the log."""
         self._agent = agent
@@ -65,6 +78,9 @@ class StatsService:
         self.router = Router()
         self._config_event = config_event
         self._permitted = permitted
+        self._head = head
+        self._followed: int | None = None
+        """The revision whose classes are sampled."""
         self._config: Json | None = None
         self._fanout: Fanout[Wanted] = Fanout(max_streams)
         self._counters: Counters | None = None
@@ -149,6 +165,7 @@ class StatsService:
                 answer = connection.call("slots", {"since": self._generation})
             if self._counters is not None and answer["generation"] != self._generation:
                 self._follow_slots(answer, self._counters)
+            self._followed = status.get("revision")
         except Problem as problem:
             self.router.lose(problem.message, now)
 
@@ -172,6 +189,7 @@ class StatsService:
             self._counters.close()
         self._counters = counters
         self._generation = -1
+        self._engine.forget_readings()
 
     # --- requests ---
 
@@ -197,10 +215,30 @@ class StatsService:
 
     def top(self, count: int, by: str) -> Json:
         """The busiest queues. `by` is one of `weir.stats.engine.ORDERS`, or `load` (share of the limit)."""
-        if by != "load":
-            return self._queues(self._engine.ranking(by, count))
         counters = self._counters
-        return self._queues([] if counters is None else self._engine.ranking_by_load(counters, count))
+        if by != "load":
+            ids = self._engine.ranking(by, count)
+        else:
+            ids = [] if counters is None else self._engine.ranking_by_load(counters, count)
+        found = self._queues(ids)
+        unknown = self._unknown(ids) if found["stale_since"] is None else None
+        return (
+            found if unknown is None else {**found, "stale_since": self._engine.at, "stale_reason": unknown}
+        )
+
+    def _unknown(self, ids: Sequence[str]) -> str | None:
+        """Why a ranking says nothing of the queues that there are now; None when it does."""
+        measured, classes = self._engine.coverage()
+        if classes and measured * 2 < classes:
+            return f"{measured} of {classes} queues were measured so far."
+        head = self._head(ids)
+        if head.revision == self._followed:
+            return None
+        if self.router.lost_at is not None:
+            return f"Revision {head.revision} changed the configuration and the agent has not answered since."
+        if head.has_all and measured * 2 >= head.queue_count:
+            return None
+        return f"The queues of revision {head.revision} were not measured yet."
 
     def ranking(self, by: str, count: int) -> list[str]:
         """Ids of the busiest queues, the busiest first; those without traffic are not among them."""
@@ -254,7 +292,7 @@ class StatsService:
             events.append(("stale", {"at": time.time(), "since": at, "reason": why}))
         if "queues" in wanted.topics and since is None:
             events.append(("queues", self._wanted_queues(wanted)))
-        if self.router.lost_at is None and self.router.at:
+        if self.router.lost_at is None and self.router.measured:
             if "interfaces" in wanted.topics:
                 events.append(("interfaces", self.router.interfaces()))
             if "system" in wanted.topics:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 IDLE = "no packet passed in the last second"
+UNMEASURED = "the queue was not measured twice yet"
 NO_CLASS = "the queue has no class in the kernel: it is disabled or outside its hours"
 
 

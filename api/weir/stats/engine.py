@@ -155,6 +155,11 @@ class Engine:
             named = ((slot, self._id_of[slot]) for slot in busiest)
             return [name for slot, name in named if name is not None and used[slot * 2 : slot * 2 + 2].any()]
 
+    def coverage(self) -> tuple[int, int]:
+        """How many queues have a rate, and how many have a class."""
+        with self.lock:
+            return int(self._rates.measured[self._slots * 2].sum()), len(self._slots)
+
     def _figure(self, by: str) -> F32:
         what, direction = ORDERS[by]
         if what == "minute":
@@ -170,7 +175,7 @@ class Engine:
         with self.lock:
             known = [self._slot_of.get(name, 0) for name in ids]
             if not self._rates.lines:
-                return rows(ids, known, np.zeros((len(COUNTERS) + 4, len(ids) * 2)), absent)
+                return rows(ids, known, np.zeros((len(COUNTERS) + 4, len(ids) * 2)), absent, known)
             lines = _lines(np.array(known, np.int64))
             parts = [
                 self._rates.per_s[:, lines],
@@ -179,7 +184,8 @@ class Engine:
                 self._rates.cumulative(DROPS)[lines][np.newaxis],
                 self._rates.worst_us[lines][np.newaxis],
             ]
-        return rows(ids, known, np.concatenate(parts, dtype=np.float64), absent)
+            measured = self._rates.measured[np.array(known, np.int64) * 2].tolist()
+        return rows(ids, known, np.concatenate(parts, dtype=np.float64), absent, measured)
 
     def recent(self, queue_id: str, window: str) -> Json:
         """A queue's samples, the oldest first, without its limits."""

@@ -68,6 +68,8 @@ class RateTable:
         self.per_s: F32 = np.zeros((len(COUNTERS), 0), np.float32)
         self._last: U64 = np.zeros((0, len(COUNTERS)), np.uint64)
         self._fresh = np.ones(0, bool)
+        self.measured = np.zeros(0, bool)
+        """Lines that were read twice: of the others no rate is known."""
         self._buckets: F32 = np.zeros((BUCKETS, 0), np.float32)
         self._bucket_s = np.zeros(BUCKETS)
         self._bucket = 0
@@ -89,6 +91,7 @@ class RateTable:
             self._fresh = fresh
             self.lines = lines
         self.worst_us = _widened(self.worst_us, lines)
+        self.measured = _widened(self.measured, lines) & ~renewed
         self._minute = _widened(self._minute, lines)
         self._fresh |= renewed
         self._buckets[:, renewed] = 0
@@ -97,8 +100,9 @@ class RateTable:
         self._cumulative.clear()
 
     def forget_readings(self) -> None:
-        """The next reading starts anew (the agent was away, or the maps are others)."""
+        """The next reading is a first one (the agent was away, or the maps are others)."""
         self._fresh[:] = True
+        self.measured[:] = False
 
     def sample(self, counters: Counters, elapsed_s: float) -> None:
         """Read the counters; `elapsed_s` is the time since the last reading."""
@@ -115,6 +119,7 @@ class RateTable:
             delta[:, [ANCESTOR, EARLY]] &= _SHORT  # counters of 32 bits
             delta[self._fresh[start:end]] = 0
             self.per_s[:, start:end] = delta.T
+        self.measured = ~self._fresh
         self._fresh[:] = False
         self.per_s *= scale
         for level in self._levels:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weir.stats.absent import IDLE, NO_CLASS, Absent
+from weir.stats.absent import IDLE, NO_CLASS, UNMEASURED, Absent
 from weir.stats.layout import COUNTERS
 from weir.stats.rates import BYTES, DELAY_US, DROPS, FAST_BYTES, MARKS, PACKETS
 
@@ -17,13 +17,21 @@ MINUTE_BPS, TOTAL_BYTES, TOTAL_DROPS, WORST_US = range(len(COUNTERS), len(COUNTE
 Figures = npt.NDArray[np.float64]
 
 
-def rows(ids: Sequence[str], slots: Sequence[int], figures: Figures, absent: Absent) -> list[dict[str, Any]]:
-    """One row per id. `figures[kind, 2 * i + direction]`; a slot of 0 means that the queue has no class.
+def rows(
+    ids: Sequence[str],
+    slots: Sequence[int],
+    figures: Figures,
+    absent: Absent,
+    measured: Sequence[object] | None = None,
+) -> list[dict[str, Any]]:
+    """One row per id. `figures[kind, 2 * i + direction]`; a slot of 0 means that the queue has no class, and
+    `measured` is false for one that was read less than twice (None: all were read so).
 
     What has no value is None, and a reason stands beside it; so does one beside a share of 0, if it is known.
     """
     if not ids:
         return []
+    measured = slots if measured is None else measured
     passed = figures[BYTES].reshape(-1, 2).sum(axis=1)
     fast = figures[FAST_BYTES].reshape(-1, 2).sum(axis=1)
     share = np.round(np.minimum(fast / np.maximum(passed, 1e-9), 1.0), 4).tolist()
@@ -37,15 +45,15 @@ def rows(ids: Sequence[str], slots: Sequence[int], figures: Figures, absent: Abs
     total_bytes = _pairs(figures[TOTAL_BYTES].astype(np.int64))
     total_drops = _pairs(figures[TOTAL_DROPS].astype(np.int64))
     why = [
-        "" if packets_passed else IDLE if slot else NO_CLASS
-        for packets_passed, slot in zip((passed > 0).tolist(), slots, strict=True)
+        NO_CLASS if not slot else UNMEASURED if not known else "" if packets_passed else IDLE
+        for packets_passed, slot, known in zip((passed > 0).tolist(), slots, measured, strict=True)
     ]
     no_delay = [absent.delay or reason for reason in why]
     no_share = [absent.fast or reason for reason in why]
     return [
         {
             "id": name,
-            "live": slots[i] > 0,
+            "live": slots[i] > 0 and bool(measured[i]),
             "rate_bps": rate[i],
             "minute_rate_bps": minute[i],
             "packets_ps": packets[i],

@@ -8,6 +8,7 @@ import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
 import { Facts, SeverityIcon, type Severity } from "@/ui/blocks";
+import { plural } from "@/ui/format";
 import classes from "./Frame.module.css";
 
 interface LampState {
@@ -26,6 +27,12 @@ export function lampOf(system: System | undefined, failed: boolean): LampState {
   if (system.agent.revision !== null && system.agent.revision !== system.revision) return { severity: "notice", text: "Applying" };
   if (system.health === "warning") return { severity: "warning", text: "Attention" };
   return { severity: "ok", text: "In force" };
+}
+
+function agreementText(system: System): string {
+  if (!system.agent.connected) return "unknown";
+  const open = unrepaired(system).length;
+  return open === 0 ? "kernel and configuration agree" : plural(open, "difference");
 }
 
 export function Lamp() {
@@ -52,7 +59,7 @@ export function Lamp() {
                 ["Agent", system.agent.connected ? system.agent.state : "not connected"],
                 ["Kernel holds", system.agent.revision === null ? "unknown" : `revision ${system.agent.revision}`],
                 ["Running", system.revision === null ? "unknown" : `revision ${system.revision}`],
-                ["Agreement", unrepaired(system).length === 0 ? "kernel and configuration agree" : `${unrepaired(system).length} differences`],
+                ["Agreement", agreementText(system)],
                 ["Live data", freshness.state === "live" ? "every second" : freshness.state],
               ]}
             />

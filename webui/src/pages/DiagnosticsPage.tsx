@@ -6,7 +6,7 @@ import { systemQuery, unrepaired } from "@/api/queries";
 import type { InterfaceStats, System } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
-import { agoText, countText } from "@/ui/format";
+import { agoText, countText, plural } from "@/ui/format";
 import { SHAPER_WORDS } from "@/ui/words";
 
 type Capability = System["capabilities"][number];
@@ -83,10 +83,11 @@ const UNCOUNTED_COLUMNS: readonly Column<Uncounted>[] = [
 
 /** Nothing is silently unshaped: every packet that no queue holds is counted with its reason. */
 function Unshaped() {
-  const rows = uncounted(useLiveInterfaces()?.items ?? []);
+  const ports = useLiveInterfaces()?.items;
+  const rows = uncounted(ports ?? []);
   return (
     <Section title="Packets outside of the queues and of the fast path" flush aside={<span className="dim">since the port is shaped</span>}>
-      {rows.length > 0 ? <SimpleTable caption="Packets outside of the queues" columns={UNCOUNTED_COLUMNS} rows={rows} rowKey={(row) => row.key} /> : <p className="dim pad">None was counted.</p>}
+      {rows.length > 0 ? <SimpleTable caption="Packets outside of the queues" columns={UNCOUNTED_COLUMNS} rows={rows} rowKey={(row) => row.key} /> : <p className="dim pad">{ports ? "None was counted." : "No measurements yet."}</p>}
     </Section>
   );
 }
@@ -112,7 +113,7 @@ export default function DiagnosticsPage() {
 function driftText(system: System): string {
   if (!system.agent.connected) return "unknown: the agent does not answer";
   const open = unrepaired(system).length;
-  if (open > 0) return `${open} differences`;
+  if (open > 0) return plural(open, "difference");
   return system.drift.length > 0 ? `none now; ${system.drift.length} repaired` : "none: the kernel holds what was committed";
 }
 

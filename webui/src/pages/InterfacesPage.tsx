@@ -2,10 +2,12 @@
 import { Button } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
 import { useInterfaces } from "@/api/interfaces";
 import { useLiveInterfaces } from "@/api/live";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
+import { systemQuery } from "@/api/queries";
 import type { Interface, Lease } from "@/api/types";
 import { useKeys } from "@/app/keyboard";
 import { InterfaceFields } from "@/forms/InterfaceFields";
@@ -68,9 +70,10 @@ function Made({ item }: { item: Interface }) {
 /** In the address of the page: no interface can have this name. */
 const NEW_VRF_EDIT = "new:vrf";
 
-const stateTag = (item: Interface, isNew: boolean) => {
+/** `known`: the agent has told which interfaces there are. */
+const stateTag = (item: Interface, isNew: boolean, known: boolean) => {
   if (isNew) return <Tag>not made yet</Tag>;
-  if (!item.state) return <Tag tone="bad">✕ missing</Tag>;
+  if (!item.state) return known ? <Tag tone="bad">✕ missing</Tag> : <Tag>unknown</Tag>;
   if (item.disabled) return <Tag>off</Tag>;
   return item.state.up ? <Tag tone="ok">✓ up</Tag> : <Tag tone="bad">✕ down</Tag>;
 };
@@ -80,6 +83,7 @@ export default function InterfacesPage() {
   const navigate = useNavigate({ from: "/interfaces" });
   const { query, staged, items, vrfs, ports } = useInterfaces();
   const may = useMay("write");
+  const known = useQuery(systemQuery).data?.agent.connected !== false;
   const parents = ports.filter((item) => !(item.vlan && items.some((below) => below.id === item.vlan?.parent && below.vlan)));
   const open = (id: string | undefined) => void navigate({ search: { edit: id } });
   const edited = items.find((item) => item.id === edit);
@@ -87,7 +91,7 @@ export default function InterfacesPage() {
   useKeys(may ? [{ keys: "n", label: "New VLAN", run: () => open("new") }, { keys: "v", label: "New VRF", run: () => open(NEW_VRF_EDIT) }] : []);
   const columns: readonly Column<Interface>[] = [
     { id: "name", title: "Name", render: (item) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(item.id)}><span className="mono">{item.id}</span></Button>{staged.has(item.id) ? <Tag tone="accent">change pending</Tag> : null}</span> },
-    { id: "state", title: "State", render: (item) => stateTag(item, staged.get(item.id)?.action === "add" && !item.state) },
+    { id: "state", title: "State", render: (item) => stateTag(item, staged.get(item.id)?.action === "add" && !item.state, known) },
     { id: "link", title: "Kind", render: (item) => <Link item={item} /> },
     { id: "role", title: "Role", render: (item) => (item.role === "none" ? <span className="dim">none</span> : item.role.toUpperCase()) },
     { id: "domain", title: "Domain", numeric: true, render: (item) => (item.domain === 0 ? null : <span className="mono">@{item.domain}</span>) },
@@ -95,8 +99,8 @@ export default function InterfacesPage() {
     { id: "drops", title: "Drops/s", numeric: true, render: (item) => <DropsCell id={item.id} /> },
     { id: "speed", title: "Speed", numeric: true, render: (item) => (item.state?.speed_bps ? shortRate(item.state.speed_bps) : null) },
     { id: "addresses", title: "Addresses", render: (item) => <Addresses item={item} /> },
-    { id: "shaper", title: "Shaper", width: "24%", render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state?.shaper ?? "none"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
-    { id: "fast-path", title: "Fast path", width: "26%", render: (item) => <span title={item.state?.fast_path_reason ?? ""}>{FAST_PATH_STATES[item.state?.fast_path ?? "off"]}{item.state?.fast_path === "off" && item.state.fast_path_reason ? <span className="dim"> {item.state.fast_path_reason}</span> : null}</span> },
+    { id: "shaper", title: "Shaper", width: "24%", render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state ? (item.state.shaper ?? "none") : "–"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
+    { id: "fast-path", title: "Fast path", width: "26%", render: (item) => <span title={item.state?.fast_path_reason ?? ""}>{item.state ? FAST_PATH_STATES[item.state.fast_path ?? "off"] : "–"}{item.state?.fast_path === "off" && item.state.fast_path_reason ? <span className="dim"> {item.state.fast_path_reason}</span> : null}</span> },
     { id: "mtu", title: "MTU", numeric: true, render: (item) => item.state?.mtu ?? item.mtu ?? "–" },
     { id: "description", title: "Description", render: (item) => (item.description ? <span className="dim">{item.description}</span> : null) },
   ];

@@ -104,7 +104,7 @@ const toData = ({ at, upload, download, drops, marks }: GraphData): uPlot.Aligne
 /** Drops and marks: numbers in the legend, ticks in the plot. */
 const tickSeries = (label: string, stroke: string): uPlot.Series => ({
   label, stroke, scale: "ticks", paths: () => null, points: { show: false },
-  value: (_plot, value: number | null) => (value ? value.toFixed(1) : "0"),
+  value: (_plot, value: number | null) => (value === null ? "–" : value === 0 ? "0" : value.toFixed(1)),
 });
 
 /** `14:02:30`, or `14:02` where the axis steps by minutes. */

@@ -19,7 +19,8 @@ class Total(Answer):
 
 
 class QueueStats(Answer):
-    """`live` is false for a queue that has no class in the kernel (disabled, or outside its hours)."""
+    """`live` is false for a queue that has no class in the kernel (disabled, or outside its hours), and for
+    one whose counters were read less than twice: its figures are not known."""
 
     id = fields.String()
     live = fields.Boolean()
@@ -57,7 +58,11 @@ class QueueStats(Answer):
 
 
 class QueueStatsAnswer(Answer):
-    """`stale_since` is set when no sample could be taken lately; the figures are then the last ones."""
+    """`stale_since` is set when no sample could be taken lately; the figures are then the last ones.
+
+    It is also set in a ranking while the rates of most queues are not known: after the agent started, after
+    most queues were replaced, and when queues were changed and the agent does not answer.
+    """
 
     at = fields.Float()
     stale_since = fields.Float(allow_none=True)

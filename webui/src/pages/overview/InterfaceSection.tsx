@@ -76,9 +76,11 @@ function PortGraph({ id, role, data }: { id: string; role: string; data: GraphDa
   );
 }
 
-const Rates = ({ upload, download }: { upload: number; download: number }) => (
+const rateOrDash = (rateBps: number | null | undefined): string => (rateBps === null || rateBps === undefined ? "–" : longRate(rateBps));
+
+const Rates = ({ upload, download }: { upload: number | null | undefined; download: number | null | undefined }) => (
   <>
-    <Arrow direction="upload" /> {longRate(upload)} <Arrow direction="download" /> {longRate(download)}
+    <Arrow direction="upload" /> {rateOrDash(upload)} <Arrow direction="download" /> {rateOrDash(download)}
   </>
 );
 
@@ -112,7 +114,7 @@ export function InterfaceSection() {
                 <span className="dim">{roles.get(id)?.description}</span>
               </span>
               <span className="num" data-live>
-                <Rates upload={data.upload.at(-1) ?? 0} download={data.download.at(-1) ?? 0} />
+                <Rates upload={data.upload.at(-1)} download={data.download.at(-1)} />
                 <Unknown port={last} role={role} />
               </span>
             </div>

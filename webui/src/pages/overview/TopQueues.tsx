@@ -2,11 +2,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { queuesByIdQuery, topQueuesQuery, type TopBy } from "@/api/queries";
-import type { Queue, QueueStats } from "@/api/types";
+import { queuesByIdQuery, systemQuery, topQueuesQuery, type TopBy } from "@/api/queries";
+import type { Queue, QueueStats, QueueStatsAnswer } from "@/api/types";
 import { StaticBar } from "@/table/RateBar";
 import { Arrow, Section } from "@/ui/blocks";
-import { percentText } from "@/ui/format";
+import { percentText, sentence } from "@/ui/format";
 import classes from "./Overview.module.css";
 
 interface Entry {
@@ -14,21 +14,33 @@ interface Entry {
   stats: QueueStats;
 }
 
-/** "unknown": what is known is old, so that nothing can be said of now. */
-type Readiness = "asking" | "measured" | "unknown";
+/** Whether it may be said that nothing is there; a text: why nothing is known of now. */
+type Readiness = "asking" | "measured" | { unknown: string };
+
+const AGENT_AWAY = "Not known: the agent does not answer.";
 
 /** The busiest queues with their limits; names and limits are fetched only when the set changes. */
 function useTop(by: TopBy, top: number): { entries: Entry[]; ready: Readiness } {
   const stats = useQuery(topQueuesQuery(by, top)).data;
+  const connected = useQuery(systemQuery).data?.agent.connected;
   const items = stats?.items ?? [];
   const ids = items.map((item) => item.id).sort();
-  const queues = useQuery({ ...queuesByIdQuery(ids), enabled: ids.length > 0 }).data ?? [];
+  const found = useQuery({ ...queuesByIdQuery(ids), enabled: ids.length > 0 });
+  const queues = found.data ?? [];
   const byId = new Map(queues.map((queue) => [queue.id, queue]));
   const entries = items.flatMap((item) => {
     const queue = byId.get(item.id);
     return queue ? [{ queue, stats: item }] : [];
   });
-  return { entries, ready: stats === undefined ? "asking" : stats.stale_since === null ? "measured" : "unknown" };
+  return { entries, ready: readiness(stats, connected, ids.length > 0 && !found.isFetched, entries.length < items.length) };
+}
+
+/** `missing`: queues that are measured and not configured any more; there are others, of which nothing is known. */
+function readiness(stats: QueueStatsAnswer | undefined, connected: boolean | undefined, asking: boolean, missing: boolean): Readiness {
+  if (stats === undefined || asking) return "asking";
+  if (connected === false) return { unknown: AGENT_AWAY };
+  if (stats.stale_since !== null) return { unknown: `No measurements yet. ${sentence(stats.stale_reason ?? "")}` };
+  return missing ? { unknown: "No measurements yet. The queues have just changed." } : "measured";
 }
 
 const Name = ({ queue }: { queue: Queue }) => (
@@ -59,7 +71,7 @@ function List({ title, aside, entries, ready, none, two, render }: { title: stri
           ))}
         </ul>
       ) : (
-        <p className="dim" style={{ padding: "10px 12px" }}>{ready === "measured" ? none : ready === "unknown" ? "No measurements now." : " "}</p>
+        <p className="dim" style={{ padding: "10px 12px" }}>{ready === "measured" ? none : ready === "asking" ? " " : ready.unknown}</p>
       )}
     </Section>
   );

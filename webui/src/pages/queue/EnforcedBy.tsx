@@ -28,11 +28,12 @@ export function InactiveNote({ queue }: { queue: Queue }) {
 
 /** Where and by what the queue's limit is kept, and what of it is kept under a condition or not at all. */
 export function EnforcedBy({ queue }: { queue: Queue }) {
-  const shapers = useQuery(systemQuery).data?.shapers ?? [];
+  const system = useQuery(systemQuery).data;
+  const shapers = system?.shapers ?? [];
   return (
     <Section title="Where the limit is kept" flush aside={<span className="dim">on every shaped interface that its packets leave through</span>}>
       <div className="stack">
-        {shapers.length > 0 ? <SimpleTable caption="Interfaces that keep the limit" columns={COLUMNS} rows={shapers} rowKey={(item) => item.interface} /> : <p className="warn pad">On no interface now: none is shaped, or the agent does not answer.</p>}
+        {shapers.length > 0 ? <SimpleTable caption="Interfaces that keep the limit" columns={COLUMNS} rows={shapers} rowKey={(item) => item.interface} /> : <p className="warn pad">{system?.agent.connected ? "On no interface: none is shaped." : "Not known: the agent does not answer."}</p>}
         {queue.enforcement.map((item) => (
           <div key={`${item.field} ${item.note}`} className="pad">
             <Note severity={item.enforced ? "notice" : "warning"}>

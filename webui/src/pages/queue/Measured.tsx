@@ -4,7 +4,7 @@ import { lazy, Suspense } from "react";
 import { asProblem } from "@/api/problem";
 import type { Queue, QueueHistory } from "@/api/types";
 import { Note, Section } from "@/ui/blocks";
-import { countText, percentText } from "@/ui/format";
+import { clockText, percentText, plural, spanText } from "@/ui/format";
 import { dropsOf } from "./drops";
 import { useGraphData, type QueueGraphData, type Window } from "./graphData";
 import { LiveFacts } from "./LiveFacts";
@@ -54,10 +54,13 @@ function Plots({ queue, window, data, noDelay }: { queue: Queue; window: Window;
 
 function DropReasons({ history }: { history: QueueHistory }) {
   const drops = dropsOf(history);
-  if (drops.packets < 1) return <p className="dim" data-testid="drop-reasons">Nothing was dropped in this time.</p>;
+  if (drops.untilS === null) return <p className="dim" data-testid="drop-reasons">No measurements of this time yet.</p>;
+  const gap = drops.missingS > 0 ? ` Nothing is known of the other ${spanText(drops.missingS)}.` : "";
+  const measured = `in the ${spanText(drops.measuredS)} measured until ${clockText(drops.untilS)}`;
+  if (drops.packets < 1) return <p className="dim" data-testid="drop-reasons">Nothing was dropped {measured}.{gap}</p>;
   return (
     <p data-testid="drop-reasons">
-      About {countText(Math.round(drops.packets))} packets were dropped in this time: {percentText(drops.early)} early, to keep the delay short; {percentText(drops.ancestor)} because a parent or total was full; {percentText(drops.limit)} over the limit.
+      About {plural(Math.round(drops.packets), "packet")} dropped {measured}: {percentText(drops.early)} early, to keep the delay short; {percentText(drops.ancestor)} because a parent or total was full; {percentText(drops.limit)} over the limit.{gap}
     </p>
   );
 }

@@ -46,7 +46,7 @@ function sampleOf(stats: QueueStats, at: number): Sample {
   return {
     at, upload: stats.rate_bps.upload, download: stats.rate_bps.download,
     drops: both(stats.drops_ps), marks: both(stats.marks_ps),
-    uploadWait: stats.worst_delay_us?.upload ?? 0, downloadWait: stats.worst_delay_us?.download ?? 0,
+    uploadWait: stats.worst_delay_us?.upload ?? null, downloadWait: stats.worst_delay_us?.download ?? null,
   };
 }
 
