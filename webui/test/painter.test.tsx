@@ -12,10 +12,10 @@ import { LivePainter } from "@/table/LivePainter";
 import { statsOf } from "./mock/live";
 import { FakeEventSource, mockRouter } from "./render";
 
-const palette: Palette = { text: "black", dim: "grey", fill: { none: "none", ok: "green", warn: "yellow", bad: "red" }, font: "13px x", boldFont: "600 13px x", outlined: false };
+const palette: Palette = { text: "black", dim: "grey", loss: "red", fill: { none: "none", upload: "violet", download: "teal", plain: "grey", warn: "amber" }, font: "13px x", boldFont: "600 13px x", outlined: false };
 const SPANS = [{ left: 600, width: 100 }, { left: 710, width: 60 }];
 const ROW_PX = 26;
-const rate = (text: string, fill: number): Shown => ({ text, nothing: false, fill, level: fill > 0.75 ? "bad" : "ok" });
+const rate = (text: string, fill: number): Shown => ({ text, nothing: false, fill, level: fill >= 0.9 ? "warn" : "download" });
 const plain = (text: string): Shown => ({ text, nothing: false, fill: null, level: "none" });
 
 /** A canvas that writes down what it was told; jsdom has none. */
@@ -54,7 +54,7 @@ describe("the painter of live columns", () => {
     const { painter } = make();
     painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
     painter.draw(3, [rate("8M", 0.8), plain("2 ms")]);
-    expect(await drawn()).toEqual(["red 0+80", "8M", "2 ms"]);
+    expect(await drawn()).toEqual(["teal 0+80", "8M", "2 ms"]);
     painter.draw(3, [rate("8M", 0.8), plain("3 ms")]);
     expect(await drawn()).toEqual(["3 ms"]);
     painter.draw(3, [rate("8M", 0.8001), plain("3 ms")]);
@@ -67,7 +67,7 @@ describe("the painter of live columns", () => {
     expect(await drawn()).toEqual([]);
     for (const width of [100, 50]) {
       painter.layOut({ spans: [{ left: 600, width }, SPANS[1]!], rowPx: ROW_PX, palette });
-      expect(await drawn()).toEqual([`green 0+${width / 10}`, "1M", "0"]);
+      expect(await drawn()).toEqual([`teal 0+${width / 10}`, "1M", "0"]);
     }
   });
 

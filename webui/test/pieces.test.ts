@@ -19,7 +19,7 @@ import { mockQueue, NO_TOTAL } from "./mock/state";
 describe("the past of a queue", () => {
   const way = { rate_bps: [8_000, null], drops_ps: [10, null], early_drops_ps: [4, null], ancestor_drops_ps: [1, null], marks_ps: [2, null], worst_delay_us: [15_000, null] };
   const history: QueueHistory = { id: "q", window: "1h", start: 60, step_s: 60, upload: way, download: way, delay_reason: null, limit_bps: { upload: 0, download: 0 } };
-  it("tells how many packets were dropped and why", () => expect(dropsOf(history)).toEqual({ packets: 1_200, early: 0.4, ancestor: 0.1, limit: 0.5 }));
+  it("tells how many packets were dropped and why", () => expect(dropsOf(history)).toMatchObject({ packets: 1_200, early: 0.4, ancestor: 0.1, limit: 0.5 }));
   it("has nothing where nothing was measured, and both directions' drops and marks as one", () => {
     expect(fromHistory(history)).toMatchObject({ at: [60, 120], drops: [20, null], marks: [4, null], uploadWait: [15_000, null] });
   });
@@ -76,8 +76,8 @@ describe("small pieces", () => {
     expect(parseRatePair("10 Mbit/s")).toEqual({ ok: true, value: { upload: 10_000_000, download: 10_000_000 } });
     expect(parseRatePair("1/2/3").ok).toBe(false);
   });
-  it("turn yellow above half and red above three quarters", () => {
-    expect([0.5, 0.51, 0.75, 0.76].map(levelOf)).toEqual(["ok", "warn", "warn", "bad"]);
+  it("keep the hue of the direction, and turn amber from 90 % of the limit", () => {
+    expect([0, 0.5, 0.89, 0.9, 1].map((ratio) => levelOf(ratio, "upload"))).toEqual(["none", "upload", "upload", "warn", "warn"]);
   });
   it("sort falling, rising, not", () => {
     expect(nextSort("rate_download", undefined)).toBe("-rate_download");

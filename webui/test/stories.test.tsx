@@ -117,6 +117,6 @@ describe("the overview", () => {
     router.state.staleSince = 1_000;
     renderAt("/");
     await waitFor(() => expect(screen.getAllByText(/^No measurements yet\./)).toHaveLength(3));
-    expect(screen.queryByText("Nothing is being dropped.")).toBeNull();
+    expect(screen.queryByText("No queue is losing packets.")).toBeNull();
   });
 });

@@ -11,7 +11,7 @@ import { mockRouter, renderAt } from "./render";
 
 const router = mockRouter();
 const API = "*/api/v1";
-const NOTHING_THERE = /Nothing is|No traffic/;
+const NOTHING_THERE = /No queue is|No traffic/;
 
 /** The router as it tells of itself, with something changed. */
 async function systemWith(change: (system: System) => System): Promise<void> {
@@ -56,7 +56,7 @@ describe("other pages without an agent", () => {
 
   it("do not call interfaces missing of which nobody told anything", async () => {
     await systemWith(away);
-    router.server.use(http.get(`${API}/interfaces`, async () => {
+    router.server.use(http.get(`${API}/interfaces`, () => {
       const item = { id: "lan9", role: "lan", configured: true, disabled: false, addresses: [], addressing: "static", description: "", mtu: null, vlan: null, vrf: null, vrf_table: null, domain: 0, etag: "r1", state: null, warnings: [], shaper: "auto", fast_path: "auto", unknown: "allow", reverse_path: "off", overhead_bytes: 0 };
       return HttpResponse.json({ items: [item], next_cursor: null, total: 1 });
     }));
@@ -83,7 +83,7 @@ describe("other pages without an agent", () => {
 describe("what a queue dropped", () => {
   const history = (upload: (number | null)[], download = upload): QueueHistory => {
     const way = (drops: (number | null)[]) => ({ rate_bps: drops, drops_ps: drops, early_drops_ps: drops.map((value) => value && 0), ancestor_drops_ps: drops.map((value) => value && 0), marks_ps: drops, worst_delay_us: drops });
-    return { id: "q1", window: "1h", start: 600, step_s: 60, upload: way(upload), download: way(download), limit_bps: { upload: 0, download: 0 } };
+    return { id: "q1", window: "1h", start: 600, step_s: 60, upload: way(upload), download: way(download), delay_reason: null, limit_bps: { upload: 0, download: 0 } };
   };
   const shown = async (answer: QueueHistory): Promise<string> => {
     router.server.use(http.get(`${API}/stats/queues/:id/history`, () => HttpResponse.json(answer)));

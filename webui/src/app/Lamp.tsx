@@ -43,7 +43,7 @@ export function Lamp() {
   const silent = useSilence();
   const lamp = lampOf(system, query.isError || silent);
   return (
-    <Popover opened={open} onChange={setOpen} position="bottom-end" width={330} trapFocus={false}>
+    <Popover opened={open} onChange={setOpen} position="bottom-end" width="min(330px, calc(100vw - 16px))" trapFocus={false}>
       <Popover.Target>
         <button type="button" className={classes.lamp} onClick={() => setOpen(!open)} aria-label={`Router state: ${lamp.text}`}>
           <SeverityIcon severity={lamp.severity} />
@@ -67,7 +67,7 @@ export function Lamp() {
           {system?.checks.filter((check) => check.state !== "ok").map((check) => (
             <div key={check.id} className="row nowrap">
               <SeverityIcon severity={check.state === "failed" ? "error" : "warning"} />
-              <span className="grow">{check.message}</span>
+              <span className={`grow ${classes.said ?? ""}`}>{check.message}</span>
             </div>
           ))}
           <Link to="/diagnostics" onClick={() => setOpen(false)}>

@@ -51,11 +51,14 @@ interface FieldsProps {
   isNew: boolean;
 }
 
+/** Named after the port that it will be on, or one that there is. */
+const exampleName = (values: InterfaceValues, parents: readonly Interface[]): string => `${values.parent || (parents[0]?.id ?? "port")}.${/^\d+$/.test(values.tag) ? values.tag : "100"}`;
+
 export function InterfaceFields(props: FieldsProps) {
-  const { values, set, messages, isNew } = props;
+  const { values, set, messages, isNew, parents } = props;
   return (
     <>
-      {isNew ? <TextInput label="Name" required data-autofocus placeholder={values.isVrf ? "blue" : "eth1.100"} maxLength={15} styles={MONO} value={values.name} error={messages["id"]} onChange={(event) => set({ name: event.currentTarget.value })} /> : null}
+      {isNew ? <TextInput label="Name" required data-autofocus placeholder={`such as ${values.isVrf ? "blue" : exampleName(values, parents)}`} maxLength={15} styles={MONO} value={values.name} error={messages["id"]} onChange={(event) => set({ name: event.currentTarget.value })} /> : null}
       {values.isVrf ? <VrfFields {...props} /> : <PortFields {...props} />}
       <TextInput label="Description" value={values.description} error={messages["description"]} onChange={(event) => set({ description: event.currentTarget.value })} />
       <Checkbox label="Disabled: taken down" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />

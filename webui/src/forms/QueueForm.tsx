@@ -95,7 +95,7 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
       </Fold>
       <TotalFields values={values.total} onChange={(total) => set({ total })} messages={messages} typeNames={typeNames} />
       <Fold title="Destination and order" summary={`${values.dst || "anywhere"}${values.position === "" ? "" : `, position ${values.position}`}`} open={hasError(messages, "dst", "position")}>
-        <TextInput label="Destination" description="Only traffic between the target and this prefix or interface. Looked at where a packet leaves, so after port forwarding." styles={{ input: { fontFamily: "var(--mono)" } }} placeholder="198.51.100.0/24 or wan0" value={values.dst} error={messages["dst"]} onChange={(event) => set({ dst: event.currentTarget.value })} />
+        <TextInput label="Destination" description="Only traffic between the target and this prefix or interface. Looked at where a packet leaves, so after port forwarding." styles={{ input: { fontFamily: "var(--mono)" } }} placeholder="such as 198.51.100.0/24 or wan0" value={values.dst} error={messages["dst"]} onChange={(event) => set({ dst: event.currentTarget.value })} />
         <TextInput label="Position" description="The list is read from low to high; the first match wins." inputMode="numeric" value={values.position} error={messages["position"]} onChange={(event) => set({ position: event.currentTarget.value })} />
       </Fold>
       <Textarea label="Comment" rows={2} value={values.comment} error={messages["comment"]} onChange={(event) => set({ comment: event.currentTarget.value })} />

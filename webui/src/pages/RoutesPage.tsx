@@ -107,7 +107,7 @@ function Fields({ values, set, messages }: { values: Values; set: (change: Parti
   const { vrfs, ports } = useInterfaces();
   return (
     <>
-      <TextInput label="Destination" required data-autofocus placeholder="0.0.0.0/0" styles={{ input: { fontFamily: "var(--mono)" } }} value={values.destination} error={messages["destination"]} onChange={(event) => set({ destination: event.currentTarget.value })} />
+      <TextInput label="Destination" required data-autofocus placeholder="such as 0.0.0.0/0" styles={{ input: { fontFamily: "var(--mono)" } }} value={values.destination} error={messages["destination"]} onChange={(event) => set({ destination: event.currentTarget.value })} />
       <NativeSelect label="Sent" data={[{ value: "gateway", label: "to a gateway" }, { value: "interface", label: "out of an interface" }, { value: "blackhole", label: "nowhere: dropped" }]} value={values.way} onChange={(event) => set({ way: event.currentTarget.value as Values["way"] })} />
       {values.way === "gateway" ? <TextInput label="Gateway" placeholder="192.0.2.1" styles={{ input: { fontFamily: "var(--mono)" } }} value={values.gateway} error={messages["gateway"]} onChange={(event) => set({ gateway: event.currentTarget.value })} /> : null}
       {values.way === "blackhole" ? null : (

@@ -80,3 +80,5 @@ export const delayReason: LiveReason = (stats) => stats.delay_reason;
 export const dropsOf: LiveText = (stats) => (stats.live ? perSecond(stats.drops_ps.upload + stats.drops_ps.download) : "–");
 export const fastShareOf: LiveText = (stats) => (stats.fast_share === null ? ABSENT : percentText(stats.fast_share));
 export const fastShareReason: LiveReason = (stats) => stats.fast_share_reason;
+/** Whether the queue loses packets now. */
+export const isLosing = (stats: QueueStats): boolean => stats.live && stats.drops_ps.upload + stats.drops_ps.download > 0;

@@ -12,18 +12,18 @@ import type { LivePainter } from "./LivePainter";
 import { levelOf, shareText, type Direction } from "./RateBar";
 
 /** A column of measurements: a rate as a bar against its limit, or a text. */
-export type LiveColumn = { rate: Direction } | { text: LiveText; why?: LiveReason };
+export type LiveColumn = { rate: Direction } | { text: LiveText; why?: LiveReason; isLoss?: (stats: QueueStats) => boolean };
 
 /** What a live cell says of a measurement. */
 export function shownOf(column: LiveColumn, stats: QueueStats | null, limitBps: Pair<number>): Shown {
   if ("text" in column) {
     const text = stats ? column.text(stats) : "–";
-    return { text, nothing: isNothing(text), fill: null, level: "none" };
+    return { text, nothing: isNothing(text), fill: null, level: "none", ...(stats && column.isLoss?.(stats) ? { loss: true } : {}) };
   }
   const rateBps = stats?.live ? stats.rate_bps[column.rate] : null;
   const limit = limitBps[column.rate];
   const fill = rateBps !== null && limit > 0 ? Math.min(1, rateBps / limit) : 0;
-  return { text: rateBps === null ? "–" : shortRate(rateBps), nothing: false, fill, level: levelOf(fill) };
+  return { text: rateBps === null ? "–" : shortRate(rateBps), nothing: false, fill, level: levelOf(fill, column.rate) };
 }
 
 const reasonOf = (column: LiveColumn | undefined, stats: QueueStats | null): string | null => (column && "why" in column && stats ? (column.why?.(stats) ?? null) : null);
@@ -85,7 +85,8 @@ function paletteNow(host: HTMLElement): Palette {
   return {
     text: resolvedColour("--text"),
     dim: resolvedColour("--dim"),
-    fill: { none: "transparent", ok: resolvedColour("--fill-ok"), warn: resolvedColour("--fill-warn"), bad: resolvedColour("--fill-bad") },
+    loss: resolvedColour("--bad"),
+    fill: { none: "transparent", upload: resolvedColour("--fill-up"), download: resolvedColour("--fill-down"), plain: resolvedColour("--fill-plain"), warn: resolvedColour("--fill-warn") },
     font: `${fontSize} ${fontFamily}`,
     boldFont: `600 ${fontSize} ${fontFamily}`,
     outlined: outlined(),

@@ -38,7 +38,7 @@ const snapped = (px: number, round: (value: number) => number): number => 4 * ro
 /** A bar that is wider by less than this is the same bar. */
 const FILL_STEPS = 256;
 
-const same = (a: Shown | undefined, b: Shown): boolean => a?.text === b.text && a.level === b.level && a.nothing === b.nothing && (a.fill === b.fill || (a.fill !== null && b.fill !== null && Math.round(a.fill * FILL_STEPS) === Math.round(b.fill * FILL_STEPS)));
+const same = (a: Shown | undefined, b: Shown): boolean => a?.text === b.text && a.level === b.level && a.nothing === b.nothing && a.loss === b.loss && (a.fill === b.fill || (a.fill !== null && b.fill !== null && Math.round(a.fill * FILL_STEPS) === Math.round(b.fill * FILL_STEPS)));
 
 let lastId = 0;
 

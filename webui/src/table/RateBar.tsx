@@ -6,21 +6,24 @@ import classes from "./RateBar.module.css";
 
 export type Direction = "upload" | "download";
 
-/** Green up to 50 % of the limit, yellow up to 75 %, red above: what Winbox users know. */
-export const levelOf = (ratio: number): Level => (ratio > 0.75 ? "bad" : ratio > 0.5 ? "warn" : ratio > 0 ? "ok" : "none");
+/** From this share of its limit on, a queue is near it. */
+export const NEAR_LIMIT = 0.9;
+
+/** Using what one pays for is no trouble: the hue of the direction, and amber near the limit. */
+export const levelOf = (ratio: number, direction: Direction | "plain"): Level => (ratio >= NEAR_LIMIT ? "warn" : ratio > 0 ? direction : "none");
 
 /** The fill is a background, not an element: a transform for each bar would make the browser layer the page anew each second. */
 const filledBy = (ratio: number): string => `${(ratio * 100).toFixed(1)}% 100%`;
 
 /** Writes one measurement into a bar without going through React: 200 bars change every second. */
-export function paintBar(bar: HTMLElement, rateBps: number | null, limitBps: number): void {
+export function paintBar(bar: HTMLElement, direction: Direction, rateBps: number | null, limitBps: number): void {
   const ratio = rateBps !== null && limitBps > 0 ? Math.min(1, rateBps / limitBps) : 0;
   const text = rateBps === null ? "–" : shortRate(rateBps);
   const words = bar.firstChild;
   if (words && words.nodeValue !== text) words.nodeValue = text;
   const filled = filledBy(ratio);
   if (bar.style.backgroundSize !== filled) bar.style.backgroundSize = filled;
-  const level = levelOf(ratio);
+  const level = levelOf(ratio, direction);
   if (bar.dataset["level"] !== level) bar.dataset["level"] = level;
 }
 
@@ -43,9 +46,9 @@ export function RateBar({ direction, limitBps, subscribe }: RateBarProps) {
     () =>
       subscribe((rateBps) => {
         last.current = rateBps;
-        if (bar.current) paintBar(bar.current, rateBps, limitBps);
+        if (bar.current) paintBar(bar.current, direction, rateBps, limitBps);
       }),
-    [subscribe, limitBps],
+    [subscribe, direction, limitBps],
   );
   return (
     <div ref={bar} className={classes.bar} data-direction={direction} data-testid={`rate-${direction}`} onPointerEnter={(event) => (event.currentTarget.title = shareText(last.current, limitBps))}>
@@ -55,10 +58,10 @@ export function RateBar({ direction, limitBps, subscribe }: RateBarProps) {
 }
 
 /** The same bar for a number that React already holds. */
-export function StaticBar({ rateBps, limitBps, label }: { rateBps: number; limitBps: number; label?: string }) {
+export function StaticBar({ direction = "plain", rateBps, limitBps, label }: { direction?: Direction | "plain"; rateBps: number; limitBps: number; label?: string }) {
   const ratio = limitBps > 0 ? Math.min(1, rateBps / limitBps) : 0;
   return (
-    <div className={classes.bar} data-level={levelOf(ratio)} style={{ backgroundSize: filledBy(ratio) }}>
+    <div className={classes.bar} data-level={levelOf(ratio, direction)} style={{ backgroundSize: filledBy(ratio) }}>
       {label ?? shortRate(rateBps)}
     </div>
   );

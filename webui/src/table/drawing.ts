@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What the live columns of a grid look like, cell by cell; in a worker where there is one, else in the page. */
 
-/** Green, yellow and red of a bar; "none" where nothing flows. */
-export type Level = "none" | "ok" | "warn" | "bad";
+/** A bar has the hue of its direction, amber near its limit; "plain" has no direction, "none" is empty. */
+export type Level = "none" | "upload" | "download" | "plain" | "warn";
 
 export interface Shown {
   text: string;
@@ -11,6 +11,8 @@ export interface Shown {
   /** What the bar behind the number is filled to, 0..1; null: there is no bar. */
   fill: number | null;
   level: Level;
+  /** Something was lost: the only red there is. */
+  loss?: boolean;
 }
 
 /** Where a column stands, in CSS pixels from the left edge of the rows. */
@@ -22,6 +24,7 @@ export interface Span {
 export interface Palette {
   text: string;
   dim: string;
+  loss: string;
   fill: Record<Level, string>;
   font: string;
   boldFont: string;
@@ -137,8 +140,8 @@ export class Drawing {
       if (palette.outlined) pen.strokeRect(left + 0.5, middle - BAR_PX / 2, span.width * cell.fill - 1, BAR_PX);
       else pen.fillRect(left, middle - BAR_PX / 2, span.width * cell.fill, BAR_PX);
     }
-    setFont(block, cell.level === "bad" ? palette.boldFont : palette.font);
-    setColour(block, cell.nothing ? palette.dim : palette.text);
+    setFont(block, cell.level === "warn" || cell.loss ? palette.boldFont : palette.font);
+    setColour(block, cell.nothing ? palette.dim : cell.loss ? palette.loss : palette.text);
     pen.fillText(cell.text, left + span.width - (cell.fill === null ? 0 : BAR_PADDING_PX), Math.round(middle + this.drop));
   }
 }

@@ -6,7 +6,7 @@ import { asProblem } from "@/api/problem";
 import { interfacesQuery, systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
 import { Columns, Note, Page, Section, SeverityIcon, Skeleton } from "@/ui/blocks";
-import { countText, spanText } from "@/ui/format";
+import { countText, plural, spanText } from "@/ui/format";
 import { CpuSection } from "./CpuSection";
 import { InterfaceSection } from "./InterfaceSection";
 import classes from "./Overview.module.css";
@@ -45,14 +45,14 @@ function Health({ system }: { system: System }) {
           <span className="dim">Health</span>
           <strong className={classes.state}>
             <SeverityIcon severity={silent || system.health === "failed" ? "error" : system.health === "ok" ? "ok" : "warning"} />
-            {silent ? "No answer" : system.health === "ok" ? "All is well" : bad.length === 1 ? "1 thing to look at" : `${bad.length} things to look at`}
+            {silent ? "No answer" : system.health === "ok" ? "Healthy" : plural(bad.length, "warning")}
           </strong>
         </Link>
         <Link to="/diagnostics" className={classes.tile}>
           <span className="dim">In the kernel</span>
           <strong className={classes.state}>
             <SeverityIcon severity={silent || !system.agent.connected ? "error" : agreed ? "ok" : "warning"} />
-            {silent ? "not known now" : system.agent.connected ? (agreed ? `revision ${system.revision}, agreed` : system.agent.state) : "agent not connected"}
+            {silent ? "unknown" : system.agent.connected ? (agreed ? `Revision ${system.revision} active` : system.agent.state) : "agent not connected"}
           </strong>
         </Link>
         <Link to="/queues" className={classes.tile}>

@@ -4,9 +4,9 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { queuesByIdQuery, systemQuery, topQueuesQuery, type TopBy } from "@/api/queries";
 import type { Queue, QueueStats, QueueStatsAnswer } from "@/api/types";
-import { StaticBar } from "@/table/RateBar";
+import { NEAR_LIMIT, StaticBar } from "@/table/RateBar";
 import { Arrow, Section } from "@/ui/blocks";
-import { percentText, sentence } from "@/ui/format";
+import { percentText, plural, sentence } from "@/ui/format";
 import classes from "./Overview.module.css";
 
 interface Entry {
@@ -52,8 +52,8 @@ const Name = ({ queue }: { queue: Queue }) => (
 function Bars({ entry }: { entry: Entry }) {
   return (
     <>
-      <StaticBar rateBps={entry.stats.rate_bps.upload} limitBps={entry.queue.max_limit_bps.upload} />
-      <StaticBar rateBps={entry.stats.rate_bps.download} limitBps={entry.queue.max_limit_bps.download} />
+      <StaticBar direction="upload" rateBps={entry.stats.rate_bps.upload} limitBps={entry.queue.max_limit_bps.upload} />
+      <StaticBar direction="download" rateBps={entry.stats.rate_bps.download} limitBps={entry.queue.max_limit_bps.download} />
     </>
   );
 }
@@ -81,7 +81,6 @@ export function loadOf(queue: Queue, stats: QueueStats): number {
   return Math.max(...(["upload", "download"] as const).map((direction) => (queue.max_limit_bps[direction] > 0 ? stats.rate_bps[direction] / queue.max_limit_bps[direction] : 0)));
 }
 
-const FULL = 0.75;
 const LOOKED_AT = 100;
 const SHOWN = 8;
 /** More than are shown are asked for, because parents are among them. */
@@ -92,17 +91,17 @@ const customers = (entries: readonly Entry[]): Entry[] => entries.filter((entry)
 
 const upDown = <span className="dim"><span className="up">↑</span> <span className="down">↓</span> rate / limit</span>;
 
-/** Queues that are at three quarters of their limit or more; those with children first: they hold others back. */
+/** Queues that are near their limit; those with children first: they hold others back. */
 export function FullSection() {
   const { entries, ready } = useTop("load", LOOKED_AT);
-  const full = entries.filter((entry) => loadOf(entry.queue, entry.stats) >= FULL).sort((a, b) => b.queue.child_count - a.queue.child_count || loadOf(b.queue, b.stats) - loadOf(a.queue, a.stats));
-  return <List title="Full now" aside={full.length > SHOWN ? <span className="dim">{full.length} queues</span> : upDown} entries={full.slice(0, SHOWN)} ready={ready} none="Nothing is at its limit." render={(entry) => <Bars entry={entry} />} />;
+  const full = entries.filter((entry) => loadOf(entry.queue, entry.stats) >= NEAR_LIMIT).sort((a, b) => b.queue.child_count - a.queue.child_count || loadOf(b.queue, b.stats) - loadOf(a.queue, a.stats));
+  return <List title="Near the limit" aside={full.length > SHOWN ? <span className="dim">{plural(full.length, "queue")}</span> : upDown} entries={full.slice(0, SHOWN)} ready={ready} none={`No queue is above ${percentText(NEAR_LIMIT)} of its limit.`} render={(entry) => <Bars entry={entry} />} />;
 }
 
 export function BusiestSection() {
   const { entries, ready } = useTop("rate_download", ASKED);
   const busy = customers(entries).filter((entry) => entry.stats.rate_bps.download + entry.stats.rate_bps.upload > 0);
-  return <List title="Who uses it" aside={<Link to="/queues" search={{ sort: "-rate_download" }}>All by download</Link>} entries={busy} ready={ready} none="No traffic in any queue." render={(entry) => <Bars entry={entry} />} />;
+  return <List title="Busiest customers" aside={<Link to="/queues" search={{ sort: "-rate_download" }}>All by download</Link>} entries={busy} ready={ready} none="No traffic in any queue." render={(entry) => <Bars entry={entry} />} />;
 }
 
 /** Drops per second of the direction that loses more, and which share of its packets that is. */
@@ -111,7 +110,7 @@ function Loss({ stats }: { stats: QueueStats }) {
   const drops = stats.drops_ps[direction];
   const seen = drops + stats.packets_ps[direction];
   return (
-    <span className="num" data-live>
+    <span className="num bad" data-live>
       <Arrow direction={direction} /> {Math.round(drops)} drops/s <span className={classes.share}>{percentText(seen > 0 ? drops / seen : 0)} lost</span>
     </span>
   );
@@ -122,11 +121,11 @@ export function SufferingSection() {
   const suffering = customers(entries).filter((entry) => entry.stats.drops_ps.upload + entry.stats.drops_ps.download > 0);
   return (
     <List
-      title="Who suffers"
+      title="Losing packets"
       aside={<Link to="/queues" search={{ sort: "-drops" }}>All by drops</Link>}
       entries={suffering}
       ready={ready}
-      none="Nothing is being dropped."
+      none="No queue is losing packets."
       two
       render={(entry) => <Loss stats={entry.stats} />}
     />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useState, type KeyboardEvent } from "react";
+import { Popover } from "@mantine/core";
+import { useId, useState, type KeyboardEvent } from "react";
 import { asProblem } from "@/api/problem";
 import type { Queue } from "@/api/types";
 import { queueInput, useStage } from "@/api/writes";
@@ -18,43 +19,70 @@ export function parseRatePair(text: string): Parsed<{ upload: number; download: 
   return { ok: true, value: { upload: upload.value, download: download.value } };
 }
 
-/** The limit edited in its cell: Enter stages it, Escape leaves it. */
-export function InlineLimits({ queue, onClose }: { queue: Queue; onClose: () => void }) {
+interface InlineLimitsProps {
+  queue: Queue;
+  onClose: () => void;
+  /** Goes on in the row below (1) or above (-1). */
+  onStep: (by: 1 | -1) => void;
+}
+
+/** The limit edited in its cell: Enter stages it, Tab stages it and goes on in the next row, Escape leaves it as it was. */
+export function InlineLimits({ queue, onClose, onStep }: InlineLimitsProps) {
   const before = `${exactRate(queue.max_limit_bps.upload)}/${exactRate(queue.max_limit_bps.download)}`;
   const [text, setText] = useState(before);
+  const hintId = useId();
   const stage = useStage(true);
   const parsed = parseRatePair(text);
-  const hint = parsed.ok ? `up ${limitWords(parsed.value.upload)}, down ${limitWords(parsed.value.download)}` : parsed.message;
+  const hint = parsed.ok ? `upload ${limitWords(parsed.value.upload)}, download ${limitWords(parsed.value.download)}` : parsed.message;
+  const refused = stage.error ? asProblem(stage.error).message : null;
+  const isBad = !parsed.ok || refused !== null;
 
+  const save = (done: () => void) => {
+    if (!parsed.ok || stage.isPending) return;
+    if (text === before) {
+      done();
+      return;
+    }
+    stage.mutate([{ kind: "queue", id: queue.id, new: { ...queueInput(queue), max_limit_bps: parsed.value } }], {
+      onSuccess: () => {
+        say("notice", `${queue.name}: ${hint}. Pending until it is committed.`);
+        done();
+      },
+    });
+  };
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     event.stopPropagation();
     if (event.key === "Escape") onClose();
-    if (event.key !== "Enter" || !parsed.ok || stage.isPending) return;
-    if (text === before) { onClose(); return; }
-    const changed = { ...queueInput(queue), max_limit_bps: parsed.value };
-    stage.mutate([{ kind: "queue", id: queue.id, new: changed }], {
-      onSuccess: () => {
-        say("notice", `${queue.name}: ${hint}. Pending until it is committed.`);
-        onClose();
-      },
-      onError: (error) => say("error", `${queue.name}: ${asProblem(error).message}`),
-    });
+    if (event.key === "Enter") save(onClose);
+    if (event.key !== "Tab" || event.ctrlKey || event.altKey) return;
+    event.preventDefault();
+    save(() => onStep(event.shiftKey ? -1 : 1));
   };
 
   return (
-    <input
-      className={classes.inline}
-      aria-label={`Limit of ${queue.name}, upload/download`}
-      aria-invalid={!parsed.ok}
-      title={hint}
-      value={text}
-      autoFocus
-      onFocus={(event) => event.currentTarget.select()}
-      onChange={(event) => setText(event.currentTarget.value)}
-      onKeyDown={onKeyDown}
-      onBlur={() => {
-        if (text === before) onClose();
-      }}
-    />
+    <Popover opened position="bottom-end" offset={2} trapFocus={false} returnFocus={false} withRoles={false} transitionProps={{ duration: 0 }}>
+      <Popover.Target>
+        <input
+          className={classes.inline}
+          aria-label={`Limit of ${queue.name}, upload/download`}
+          aria-invalid={isBad}
+          aria-describedby={hintId}
+          value={text}
+          autoFocus
+          onFocus={(event) => event.currentTarget.select()}
+          onChange={(event) => {
+            setText(event.currentTarget.value);
+            stage.reset();
+          }}
+          onKeyDown={onKeyDown}
+          onBlur={() => {
+            if (text === before) onClose();
+          }}
+        />
+      </Popover.Target>
+      <Popover.Dropdown id={hintId} className={classes.inlineHint} data-bad={isBad} role={isBad ? "alert" : "status"}>
+        {refused ?? hint}
+      </Popover.Dropdown>
+    </Popover>
   );
 }

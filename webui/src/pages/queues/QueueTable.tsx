@@ -93,12 +93,18 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
   ]);
   // The field goes away with its focus: the keys go on where they were, in the table.
-  const edit = useCallback((id: string | null) => {
-    const grid = id === null ? document.activeElement?.closest<HTMLElement>("[role=grid]") : null;
-    setEditing(id);
-    grid?.focus({ preventScroll: true });
-  }, []);
   const { get } = rows;
+  const edit = useCallback(
+    (id: string | null, index?: number) => {
+      const next = index === undefined ? null : get(index);
+      const target = index === undefined ? id : next && next.staged !== "remove" ? next.queue.id : null;
+      const grid = target === null ? document.activeElement?.closest<HTMLElement>("[role=grid]") : null;
+      if (next && index !== undefined) setCursor(index);
+      setEditing(target);
+      grid?.focus({ preventScroll: true });
+    },
+    [get],
+  );
   const { has, toggle } = selection;
   const renderRow = useCallback(
     (index: number) => {
@@ -106,10 +112,13 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
       if (!row) return <span role="gridcell" className={classes.blank}>…</span>;
       const check = <input type="checkbox" className={classes.check} tabIndex={-1} aria-label={`Select ${row.queue.name}`} checked={has(row.queue.id)} onChange={() => toggle(row.queue)} onClick={(event) => event.stopPropagation()} />;
       if (cards) return <QueueCard row={row} check={check} onToggle={onToggle} />;
-      const context: CellContext = { editing: editing === row.queue.id, onToggle, onEdit: may ? edit : null };
+      const context: CellContext = { editing: editing === row.queue.id, onToggle, onEdit: may ? (id, step) => edit(id, step && index + step) : null };
       return (
         <>
-          <span role="gridcell">{check}</span>
+          <span role="gridcell">
+            {row.staged ? <span className={classes.edge} data-action={row.staged} /> : null}
+            {check}
+          </span>
           {columns.map((column, at) =>
             "live" in column ? (
               at === firstMeasured ? <LiveCells key="live" index={index} queueId={row.queue.id} limitBps={row.queue.max_limit_bps} columns={measured} painter={painter} /> : null

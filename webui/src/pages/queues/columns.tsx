@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { IconAlertTriangle, IconChevronDown, IconChevronRight } from "@tabler/icons-react";
+import { IconAlertTriangle, IconChevronDown, IconChevronRight, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import { useRouter } from "@tanstack/react-router";
 import type { MouseEvent, ReactNode } from "react";
 import type { QueueSort } from "@/api/queries";
-import { delayOf, delayReason, dropsOf, fastShareOf, fastShareReason, worstDelayOf } from "@/table/LiveCell";
+import { delayOf, delayReason, dropsOf, fastShareOf, fastShareReason, isLosing, worstDelayOf } from "@/table/LiveCell";
 import type { LiveColumn } from "@/table/LiveCells";
 import { Tag } from "@/ui/blocks";
-import { targetText } from "@/ui/format";
+import { plural, targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
 import { isWider, type Face } from "@/ui/textWidth";
 import { InlineLimits } from "./InlineLimits";
@@ -16,8 +16,8 @@ import type { QueueRow } from "./rows";
 export interface CellContext {
   editing: boolean;
   onToggle: (id: string) => void;
-  /** null: nothing may be changed. */
-  onEdit: ((id: string | null) => void) | null;
+  /** With a step: goes on from this row to the next or the one before. null: nothing may be changed. */
+  onEdit: ((id: string | null, step?: 1 | -1) => void) | null;
 }
 
 interface ColumnHead {
@@ -48,7 +48,7 @@ export type QueueColumn = StaticColumn | MeasuredColumn;
 const INDENT_PX = 14;
 /** A child without a sign to unfold it stands where its parent's name stands, and a little further in. */
 const TWIST_PX = 20;
-const STAGED_WORD = { add: "new", change: "changed", remove: "removed" } as const;
+const STAGED = { add: { word: "new", Icon: IconPlus }, change: { word: "changed", Icon: IconPencil }, remove: { word: "removed", Icon: IconMinus } } as const;
 
 /** A plain link: the router's own costs more than all other cells of a row that is scrolled in. */
 function RowLink({ id, name, removed }: { id: string; name: string; removed: boolean }) {
@@ -65,6 +65,17 @@ function RowLink({ id, name, removed }: { id: string; name: string; removed: boo
   );
 }
 
+/** A sign before the name, which keeps its place. */
+function StagedSign({ action }: { action: keyof typeof STAGED }) {
+  const { word, Icon } = STAGED[action];
+  const words = `${word}, not committed yet`;
+  return (
+    <span className={classes.sign} title={words}>
+      <Icon size={13} role="img" aria-label={words} />
+    </span>
+  );
+}
+
 /** The queue above, where the row stands by itself: in the list, and for what is new below a parent that is not unfolded. */
 export const aboveOf = ({ queue, depth }: QueueRow): string | null => (depth > 0 ? null : (queue.path.at(-1)?.name ?? queue.parent));
 
@@ -78,30 +89,40 @@ export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: str
           {expanded ? <IconChevronDown size={14} /> : <IconChevronRight size={14} />}
         </button>
       )}
-      {staged === "add" ? <span>{queue.name}</span> : (
+      {staged ? <StagedSign action={staged} /> : null}
+      {staged === "add" ? <span className={classes.named} title={queue.name}>{queue.name}</span> : (
         <RowLink id={queue.id} name={queue.name} removed={staged === "remove"} />
       )}
-      {queue.child_count > 0 ? <span className="dim" title={`${queue.child_count} queues in it`}>{queue.child_count}</span> : null}
+      {queue.child_count > 0 ? <span className="dim" title={`${plural(queue.child_count, "queue")} in it`}>{queue.child_count}</span> : null}
       {above === null ? null : <span className={classes.above} title={`in ${above}`}>{above}</span>}
-      {staged ? <Tag tone="accent">{STAGED_WORD[staged]}</Tag> : null}
       {queue.disabled ? <Tag>off</Tag> : null}
       {queue.warnings.length > 0 ? (
         <span className={classes.warn} title={queue.warnings.map((finding) => finding.message).join("\n")}>
-          <IconAlertTriangle size={13} className="warn" role="img" aria-label={`${queue.warnings.length} warnings`} />
+          <IconAlertTriangle size={13} className="warn" role="img" aria-label={plural(queue.warnings.length, "warning")} />
         </span>
       ) : null}
     </span>
   );
 }
 
+/** A limit as it will be, behind the one that runs where they differ. */
+function Limit({ now, before }: { now: number; before: number | undefined }) {
+  if (before === undefined || before === now) return <span>{limitText(now)}</span>;
+  return (
+    <span className={classes.changed} title={`${limitText(before)} → ${limitText(now)}, not committed yet`}>
+      <del>{limitText(before)}</del>→<ins>{limitText(now)}</ins>
+    </span>
+  );
+}
+
 export function Limits({ row, context }: { row: QueueRow; context: CellContext }) {
-  const { queue } = row;
+  const { queue, before } = row;
   const { onEdit } = context;
-  if (context.editing && onEdit) return <InlineLimits key={queue.id} queue={queue} onClose={() => onEdit(null)} />;
+  if (context.editing && onEdit) return <InlineLimits key={queue.id} queue={queue} onClose={() => onEdit(null)} onStep={(by) => onEdit(queue.id, by)} />;
   return (
     <span className={classes.limits} onDoubleClick={() => onEdit?.(queue.id)} title={onEdit ? "Enter or double-click to edit" : undefined}>
-      <span>{limitText(queue.max_limit_bps.upload)}</span>
-      <span>{limitText(queue.max_limit_bps.download)}</span>
+      <Limit now={queue.max_limit_bps.upload} before={before?.max_limit_bps.upload} />
+      <Limit now={queue.max_limit_bps.download} before={before?.max_limit_bps.download} />
     </span>
   );
 }
@@ -134,7 +155,7 @@ export const COLUMNS: readonly QueueColumn[] = [
   { id: "rate_download", title: "Rate", width: "minmax(92px, 130px)", numeric: true, sorts: [{ key: "rate_download", label: "download rate", mark: "↓", tone: "down" }], live: { rate: "download" } },
   { id: "delay", title: "Delay", width: "62px", numeric: true, live: { text: delayOf, why: delayReason } },
   { id: "worst", title: "Longest", width: "66px", numeric: true, live: { text: worstDelayOf, why: delayReason } },
-  { id: "drops", title: "Drops/s", width: "66px", numeric: true, sorts: [{ key: "drops", label: "drops per second" }], live: { text: dropsOf } },
+  { id: "drops", title: "Drops/s", width: "66px", numeric: true, sorts: [{ key: "drops", label: "drops per second" }], live: { text: dropsOf, isLoss: isLosing } },
   { id: "fast", title: "Fast", width: "54px", numeric: true, live: { text: fastShareOf, why: fastShareReason } },
   { id: "comment", title: "Comment", width: "minmax(80px, 1.2fr)", long: longer(({ queue }) => queue.comment), text: ({ queue }) => queue.comment, render: ({ queue }) => <span className="dim" title={queue.comment || undefined}>{queue.comment}</span> },
   { id: "parent", title: "Parent", width: "minmax(90px, 1fr)", long: longer(parentOf), text: parentOf, render: parentOf },

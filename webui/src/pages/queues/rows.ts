@@ -11,6 +11,8 @@ export interface QueueRow {
   /** null: nothing to unfold. */
   expanded: boolean | null;
   staged: Change["action"] | null;
+  /** What runs, where a change of it is staged. */
+  before?: Queue;
 }
 
 export interface Rows {
@@ -36,10 +38,10 @@ function stagedQueue(change: Change, base: Queue | undefined): Queue {
   return { ...(base ?? fresh), ...(change.new as Partial<Queue> | null) };
 }
 
-export function withStaged(queue: Queue, staged: ReadonlyMap<string, Change>): { queue: Queue; staged: Change["action"] | null } {
+export function withStaged(queue: Queue, staged: ReadonlyMap<string, Change>): Pick<QueueRow, "queue" | "staged" | "before"> {
   const change = staged.get(queue.id);
   if (!change) return { queue, staged: null };
-  return { queue: change.action === "remove" ? queue : stagedQueue(change, queue), staged: change.action };
+  return { queue: change.action === "remove" ? queue : stagedQueue(change, queue), staged: change.action, before: queue };
 }
 
 const addedRows = (staged: ReadonlyMap<string, Change>): QueueRow[] =>

@@ -62,7 +62,7 @@ function Settings({ tuning, show, open, edited }: { tuning: Tuning; show: "all" 
       {rows.length > 0 ? (
         <SimpleTable caption="Settings" columns={columns} rows={rows} rowKey={(setting) => setting.id} rowCurrent={(setting) => setting.id === edited} />
       ) : (
-        <NoSettings show={tuning.settings.length === 0 ? "all" : words ? "search" : show} />
+        <NoSettings show={tuning.settings.length === 0 && show === "differs" ? "all" : words ? "search" : show} />
       )}
     </Section>
   );
