@@ -63,6 +63,7 @@ bench: build vm-image ## Measure every figure of docs/benchmarks.md; names the r
 
 openapi: deps ## Write docs/api/openapi.json and the types that the web interface takes from it
 	@$(PYTHON) -m weir.http.openapi docs/api/openapi.json
+	@$(PYTHON) -m weir.http.reference
 	@cd webui && $(NPM) run --silent generate
 
 screenshots: build ## Every page, light and dark, wide and narrow, few and many queues, to build/screenshots

@@ -28,7 +28,7 @@ class Many(Field):
         return list(value)
 
     def bounds(self) -> str:
-        return f"list of up to {self.most}: {self.item.bounds()}"
+        return f"list of up to {self.most} {self.item.bounds()}"
 
 
 class Table(Field):
@@ -59,4 +59,4 @@ class Table(Field):
         return dict(value)
 
     def bounds(self) -> str:
-        return f"up to {self.most} texts by name"
+        return f"up to {self.most} texts by name, each {self.text.bounds()}"

@@ -41,6 +41,9 @@ class Port(Parsed, Whole):
     def __init__(self, **said: str) -> None:
         super().__init__(1, 65_535, **said)
 
+    def bounds(self) -> str:
+        return "TCP ports"
+
     @staticmethod
     def parse(value: object) -> int:
         if type(value) is not int or not 1 <= value <= 65_535:

@@ -21,10 +21,21 @@ class Firewall(ConfigObject):
 
     kind: ClassVar[Kind] = "firewall"
     id: str = "firewall"
-    masquerade: Annotated[bool, Flag()] = True
-    drop_new_from_wan: Annotated[bool, Flag()] = True
-    allow_ping_from_wan: Annotated[bool, Flag()] = True
-    allowed_wan_tcp_ports: Annotated[tuple[int, ...], Many(Port(), MAX_PORTS, option="allow-tcp")] = ()
+    masquerade: Annotated[
+        bool, Flag(help="IPv4 that leaves through a WAN gets its address. IPv6 is never translated.")
+    ] = True
+    drop_new_from_wan: Annotated[
+        bool,
+        Flag(
+            help="From WAN interfaces only answers (conntrack established, related), "
+            "IPv6 neighbour discovery and what the next two allow."
+        ),
+    ] = True
+    allow_ping_from_wan: Annotated[bool, Flag(help="ICMP and ICMPv6 echo requests to the router.")] = True
+    allowed_wan_tcp_ports: Annotated[
+        tuple[int, ...],
+        Many(Port(), MAX_PORTS, help="TCP ports of the router that are open to a WAN.", option="allow-tcp"),
+    ] = ()
 
 
 def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:

@@ -23,11 +23,21 @@ class StaticRoute(ConfigObject):
 
     kind: ClassVar[Kind] = "static-route"
     id: str
-    destination: Annotated[str, Prefix(example="0.0.0.0/0")]
-    gateway: Annotated[str | None, Host(option="via")] = None
-    interface: Annotated[str | None, Ref("interface", INTERFACE_NAMES)] = None
-    blackhole: Annotated[bool, Flag()] = False
-    distance: Annotated[int, Whole(1, 255)] = 1
+    destination: Annotated[str, Prefix(help="Where to.", example="0.0.0.0/0")]
+    gateway: Annotated[
+        str | None,
+        Host(
+            help="Next hop, of the destination's family. A link-local one needs an interface.", option="via"
+        ),
+    ] = None
+    interface: Annotated[
+        str | None,
+        Ref(
+            "interface", INTERFACE_NAMES, help="Way out; without a gateway the destination is directly there."
+        ),
+    ] = None
+    blackhole: Annotated[bool, Flag(help="Drop in silence.")] = False
+    distance: Annotated[int, Whole(1, 255, help="Of several routes to a destination the smallest wins.")] = 1
     vrf: Annotated[
         str | None,
         Ref(
@@ -36,11 +46,11 @@ class StaticRoute(ConfigObject):
             role="VRF",
             fits=is_vrf,
             unfit="those have a vrf_table",
-            help="The VRF whose route it is; its interface is in the same one.",
+            help="The VRF whose route it is; its gateway and interface are in the same one.",
         ),
     ] = None
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True)] = ""
-    disabled: Annotated[bool, Flag()] = False
+    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
+    disabled: Annotated[bool, Flag(help="Kept, and not in force.")] = False
 
     @property
     def name(self) -> str:

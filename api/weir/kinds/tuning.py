@@ -27,7 +27,8 @@ class Tuning(ConfigObject):
         Table(
             Text(MAX_NAME_CHARS),
             MAX_OVERRIDES,
-            help="Id of a setting to the value in its place; an empty one leaves the kernel's.",
+            help="Id of a setting to the value in its place; an empty one leaves the kernel's. "
+            "Without an entry the product's value holds.",
         ),
     ] = ()
 

@@ -2170,56 +2170,101 @@ export interface components {
             total: number;
         };
         StaticRouteCreateInput: {
+            /** @description Where to. */
             destination: string;
-            /** @default null */
+            /**
+             * @description Next hop, of the destination's family. A link-local one needs an interface.
+             * @default null
+             */
             gateway: string | null;
-            /** @default null */
+            /**
+             * @description Way out; without a gateway the destination is directly there.
+             * @default null
+             */
             interface: string | null;
-            /** @default false */
+            /**
+             * @description Drop in silence.
+             * @default false
+             */
             blackhole: boolean;
-            /** @default 1 */
+            /**
+             * @description Of several routes to a destination the smallest wins.
+             * @default 1
+             */
             distance: number;
             /**
-             * @description The VRF whose route it is; its interface is in the same one.
+             * @description The VRF whose route it is; its gateway and interface are in the same one.
              * @default null
              */
             vrf: string | null;
-            /** @default  */
+            /**
+             * @description For people.
+             * @default
+             */
             comment: string;
-            /** @default false */
+            /**
+             * @description Kept, and not in force.
+             * @default false
+             */
             disabled: boolean;
             /** @description Assigned (r1, r2, ...) when omitted. */
             id?: string | null;
         };
         StaticRouteInput: {
+            /** @description Where to. */
             destination: string;
-            /** @default null */
+            /**
+             * @description Next hop, of the destination's family. A link-local one needs an interface.
+             * @default null
+             */
             gateway: string | null;
-            /** @default null */
+            /**
+             * @description Way out; without a gateway the destination is directly there.
+             * @default null
+             */
             interface: string | null;
-            /** @default false */
+            /**
+             * @description Drop in silence.
+             * @default false
+             */
             blackhole: boolean;
-            /** @default 1 */
+            /**
+             * @description Of several routes to a destination the smallest wins.
+             * @default 1
+             */
             distance: number;
             /**
-             * @description The VRF whose route it is; its interface is in the same one.
+             * @description The VRF whose route it is; its gateway and interface are in the same one.
              * @default null
              */
             vrf: string | null;
-            /** @default  */
+            /**
+             * @description For people.
+             * @default
+             */
             comment: string;
-            /** @default false */
+            /**
+             * @description Kept, and not in force.
+             * @default false
+             */
             disabled: boolean;
         };
         StaticRoutePatch: {
+            /** @description Where to. */
             destination?: string | null;
+            /** @description Next hop, of the destination's family. A link-local one needs an interface. */
             gateway?: string | null;
+            /** @description Way out; without a gateway the destination is directly there. */
             interface?: string | null;
+            /** @description Drop in silence. */
             blackhole?: boolean | null;
+            /** @description Of several routes to a destination the smallest wins. */
             distance?: number | null;
-            /** @description The VRF whose route it is; its interface is in the same one. */
+            /** @description The VRF whose route it is; its gateway and interface are in the same one. */
             vrf?: string | null;
+            /** @description For people. */
             comment?: string | null;
+            /** @description Kept, and not in force. */
             disabled?: boolean | null;
         };
         Firewall: {
@@ -2232,18 +2277,32 @@ export interface components {
             warnings: components["schemas"]["Finding"][];
         };
         FirewallInput: {
-            /** @default true */
+            /**
+             * @description IPv4 that leaves through a WAN gets its address. IPv6 is never translated.
+             * @default true
+             */
             masquerade: boolean;
-            /** @default true */
+            /**
+             * @description From WAN interfaces only answers (conntrack established, related), IPv6 neighbour discovery and what the next two allow.
+             * @default true
+             */
             drop_new_from_wan: boolean;
-            /** @default true */
+            /**
+             * @description ICMP and ICMPv6 echo requests to the router.
+             * @default true
+             */
             allow_ping_from_wan: boolean;
+            /** @description TCP ports of the router that are open to a WAN. */
             allowed_wan_tcp_ports?: number[] | null;
         };
         FirewallPatch: {
+            /** @description IPv4 that leaves through a WAN gets its address. IPv6 is never translated. */
             masquerade?: boolean | null;
+            /** @description From WAN interfaces only answers (conntrack established, related), IPv6 neighbour discovery and what the next two allow. */
             drop_new_from_wan?: boolean | null;
+            /** @description ICMP and ICMPv6 echo requests to the router. */
             allow_ping_from_wan?: boolean | null;
+            /** @description TCP ports of the router that are open to a WAN. */
             allowed_wan_tcp_ports?: number[] | null;
         };
         SettingPlace: {
@@ -2282,13 +2341,13 @@ export interface components {
             warnings: components["schemas"]["Finding"][];
         };
         TuningInput: {
-            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. */
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value holds. */
             overrides?: {
                 [key: string]: string;
             } | null;
         };
         TuningPatch: {
-            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. */
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value holds. */
             overrides?: {
                 [key: string]: string;
             } | null;
