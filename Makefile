@@ -61,9 +61,10 @@ test-quick: build ## The checks that need no lab and no virtual machine
 bench: build vm-image ## Measure every figure of docs/benchmarks.md; names the rows that miss their must
 	@$(PYTHON) -m bench
 
-openapi: deps ## Write docs/api/openapi.json and the types that the web interface takes from it
+openapi: deps ## Write what is made from the declarations: docs/api/openapi.json, tables of the reference, types of the web interface
 	@$(PYTHON) -m weir.http.openapi docs/api/openapi.json
 	@$(PYTHON) -m weir.http.reference
+	@$(PYTHON) -m weir.http.forms
 	@cd webui && $(NPM) run --silent generate
 
 screenshots: build ## Every page, light and dark, wide and narrow, few and many queues, to build/screenshots

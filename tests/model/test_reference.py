@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from weir.http import forms
 from weir.http.reference import rewritten, table
 from weir.kinds import DECLARED, KINDS
 from weir.model.document import Document
@@ -60,6 +61,10 @@ def test_the_tables_are_as_declared() -> None:
         assert table(declaration) in section(kind)
     with pytest.raises(NotFound, match="static-route"):
         rewritten(REFERENCE.replace("<!-- fields of static-route -->", ""))
+
+
+def test_the_web_interface_knows_the_kinds_as_declared() -> None:
+    assert forms.PATH.read_text() == forms.text(), "run make openapi"
 
 
 def test_the_table_has_every_field_of_a_queue() -> None:

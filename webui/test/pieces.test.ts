@@ -95,7 +95,15 @@ describe("small pieces", () => {
     expect([fieldWords("vrf_table"), valueText("vrf_table", 0), valueText("vrf_table", 1001)]).toEqual(["VRF table", "by its name", "1001"]);
     const { etag: _etag, path: _path, child_count: _count, enforcement: _enforcement, warnings: _warnings, ...input } = mockQueue("q1", { name: "acme", target: ["10.0.0.1/32"] });
     const fields = Object.entries(input).map(([field, value]) => ({ field, old: null, new: value }));
-    expect(tellingFields(fields as Parameters<typeof tellingFields>[0], "add", "acme").map((field) => field.field)).toEqual(["id", "target"]);
+    expect(tellingFields("queue", fields as Parameters<typeof tellingFields>[1], "add", "acme").map((field) => field.field)).toEqual(["id", "target"]);
+  });
+  it("take a field's default from its own kind", () => {
+    const added = (kind: string, values: Record<string, unknown>) =>
+      tellingFields(kind, Object.entries(values).map(([field, value]) => ({ field, old: null, new: value })), "add", "x").map((field) => field.field);
+    expect(added("firewall", { masquerade: true, drop_new_from_wan: false, allowed_wan_tcp_ports: [] })).toEqual(["drop_new_from_wan"]);
+    expect(added("static-route", { destination: "0.0.0.0/0", distance: 1, blackhole: false, priority: { upload: 8, download: 8 } })).toEqual(["destination", "priority"]);
+    expect(added("queue", { "max_limit_bps.upload": 0, "max_limit_bps.download": 5, "total.priority": 8 })).toEqual(["max_limit_bps.download"]);
+    expect(added("of another release", { distance: 1 })).toEqual(["distance"]);
   });
   it("end a sentence once, and begin it with a capital unless it begins with a name", () =>
     expect([sentence("no answer"), sentence("no answer.."), sentence("No. "), sentence("lan0 is down"), sentence("another is there")]).toEqual(["No answer.", "No answer.", "No.", "lan0 is down.", "Another is there."]));

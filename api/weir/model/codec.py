@@ -92,7 +92,7 @@ def to_stored_json(item: ConfigObject) -> Json:
         return queue_stored_json(item)
     if item.kind in DECLARED:
         return DECLARED[item.kind].to_stored_json(item)
-    full, plain = to_json(item), _plain_json(item.kind)
+    full, plain = to_json(item), defaults_of(item.kind)
     return {name: value for name, value in full.items() if name == "id" or plain.get(name, full) != value}
 
 
@@ -216,13 +216,17 @@ _WRITERS: Mapping[Kind, Callable[..., Json]] = {
     "interface": _interface_json,
     **{kind: declaration.to_json for kind, declaration in DECLARED.items()},
 }
-_plain: dict[Kind, Json] = {}
+_REQUIRED: Mapping[Kind, Json] = {"queue": {"name": "x"}, "queue-type": {"type": "pfifo"}}
+_defaults: dict[Kind, Mapping[str, object]] = {
+    kind: declaration.defaults for kind, declaration in DECLARED.items()
+}
 
 
-def _plain_json(kind: Kind) -> Json:
-    """The defaults of a kind; required fields are left out."""
-    if kind not in _plain:
-        required: Json = {"type": "pfifo"} if kind == "queue-type" else {}
-        item = from_json(kind, {**required, "id": "x"})
-        _plain[kind] = {name: value for name, value in to_json(item).items() if name not in required}
-    return _plain[kind]
+def defaults_of(kind: Kind) -> Mapping[str, object]:
+    """What holds for each field that is left out, as JSON; required fields have none."""
+    if kind not in _defaults:
+        required = _REQUIRED.get(kind, {})
+        item = from_json(kind, required, "x")
+        full = to_json(item)
+        _defaults[kind] = {name: full[name] for name in full if name not in required and name != "id"}
+    return _defaults[kind]

@@ -13,6 +13,7 @@ import { useKeys } from "@/app/keyboard";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import type { Messages } from "@/forms/queueValues";
 import { VrfSelect } from "@/forms/VrfSelect";
+import kinds from "@/kinds/kinds.json";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { Split } from "@/ui/Split";
@@ -113,8 +114,8 @@ function Fields({ values, set, messages }: { values: Values; set: (change: Parti
       {values.way === "blackhole" ? null : (
         <NativeSelect label={values.way === "gateway" ? "Only out of (optional)" : "Interface"} data={[{ value: "", label: values.way === "gateway" ? "any" : "choose" }, ...ports.map((item) => item.id)]} value={values.interface} error={messages["interface"]} onChange={(event) => set({ interface: event.currentTarget.value })} />
       )}
-      <VrfSelect description="Whose route it is; the interface is in the same one." value={values.vrf} error={messages["vrf"]} vrfs={vrfs} onChange={(vrf) => set({ vrf })} />
-      <TextInput label="Distance" description="Among routes to the same destination the lowest wins." inputMode="numeric" value={values.distance} error={messages["distance"]} onChange={(event) => set({ distance: event.currentTarget.value })} />
+      <VrfSelect description={kinds["static-route"].help.vrf} value={values.vrf} error={messages["vrf"]} vrfs={vrfs} onChange={(vrf) => set({ vrf })} />
+      <TextInput label="Distance" description={kinds["static-route"].help.distance} inputMode="numeric" value={values.distance} error={messages["distance"]} onChange={(event) => set({ distance: event.currentTarget.value })} />
       <TextInput label="Comment" value={values.comment} error={messages["comment"]} onChange={(event) => set({ comment: event.currentTarget.value })} />
       <Checkbox label="Disabled" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
     </>

@@ -15,8 +15,8 @@ const ACTION = {
 } as const;
 
 /** Old and new of each field; what an added or removed object has by default is left out. */
-export function FieldChanges({ fields, action, name }: { fields: readonly FieldChange[]; action: Change["action"]; name: string }) {
-  const shown = tellingFields(fields, action, name);
+export function FieldChanges({ kind, fields, action, name }: { kind: string; fields: readonly FieldChange[]; action: Change["action"]; name: string }) {
+  const shown = tellingFields(kind, fields, action, name);
   return (
     <dl className={classes.fields}>
       {shown.map((field) => (
@@ -96,7 +96,7 @@ export function DiffView({ changes, total, kernel, findings = [], complete = tru
                 </span>
                 {action?.(change)}
               </div>
-              <FieldChanges fields={change.fields} action={change.action} name={change.name || change.id} />
+              <FieldChanges kind={change.kind} fields={change.fields} action={change.action} name={change.name || change.id} />
             </li>
           );
         })}

@@ -31,7 +31,7 @@ export function QueueChanges({ id }: { id: string }) {
                 , {agoText(version.revision.created_at)}
               </span>
             </div>
-            {version.action === "change" ? <FieldChanges fields={version.fields} action="change" name="" /> : null}
+            {version.action === "change" ? <FieldChanges kind="queue" fields={version.fields} action="change" name="" /> : null}
           </li>
         ))}
       </ol>
