@@ -25,6 +25,8 @@ UNTIL_S = 1500
 WINDOW_S = 20
 EVERY_S = 0.1
 """Single changes are asked for at this rate, whatever became of the one before."""
+RETRY_S = 1.0
+"""How soon a client that was refused asks again, although it may be told to wait longer."""
 SAMPLE_S = 0.1
 
 
@@ -138,6 +140,7 @@ def singles(target: Router, items: list[dict[str, Any]]) -> Iterator[list[float]
             except LabError as error:  # a client tries again, as it is told to
                 if " 503" not in str(error):
                     raise
+                time.sleep(RETRY_S)
                 continue
             break
         spent_s.append(time.monotonic() - begun_s)

@@ -14,6 +14,8 @@ from weir.store import ConfigStore
 QUEUES = 100_422
 LIMIT_MB = 350
 """Of data: what a process writes to and shares with nobody. The unit's `MemoryHigh` is 512 MB."""
+PEAKS_MB = {"import": LIMIT_MB, "commit": 210, "export": 170}
+"""A commit and an export of objects instead of rows took more."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -33,5 +35,5 @@ def test_100_000_queues_are_imported_changed_and_exported_within_350_mb(tmp_path
     assert done.returncode == 0, done.stderr[-3000:]
     peaks_mb = {name: float(mb) for name, mb in map(str.split, done.stdout.splitlines())}
     print(peaks_mb)
-    assert peaks_mb.keys() == {"import", "commit", "export"}
-    assert max(peaks_mb.values()) <= LIMIT_MB, peaks_mb
+    assert peaks_mb.keys() == PEAKS_MB.keys()
+    assert all(peaks_mb[name] <= most for name, most in PEAKS_MB.items()), peaks_mb

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.service.router import ANNA, Router, person, queue, together
+from tests.service.router import ANNA, Router, person, queue, together, wait_until
 from weir.model.document import Document
 from weir.model.objects import Queue
 from weir.model.problem import Conflict, Invalid, PreconditionFailed, Unavailable
@@ -118,7 +118,7 @@ def test_nothing_is_validated_under_the_lock_again(settled: Router, monkeypatch:
     look = preparation.try_request
 
     def noted(*given: object) -> running.Trial:
-        asked.append("locked" if settled.service.config._engine._turn._lock.locked() else "free")
+        asked.append("locked" if settled.service.config._engine._turn.is_taken else "free")
         return look(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(preparation, "try_request", noted)
@@ -248,6 +248,47 @@ def test_who_waits_for_thousands_of_changes_is_told_how_long(
     release.set()
     large.join()
     settled.agree()
+
+
+def test_not_all_threads_wait_for_thousands_of_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "MAX_WAITING", 2)
+    monkeypatch.setattr(turn, "WAIT_S", 20.0)
+    waiting = turn.Turn()
+    done: list[int] = []
+
+    def wait() -> None:
+        with waiting.of(1):
+            done.append(1)
+
+    with waiting.of(10_000):
+        threads = [threading.Thread(target=wait) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(waiting._tickets) == 3, "two wait")
+        with pytest.raises(Unavailable, match=r"a commit of 10,000 changes .* try again in about"):
+            wait()
+    for thread in threads:
+        thread.join()
+    assert done == [1, 1]
+
+
+def test_a_stream_of_single_changes_keeps_no_large_commit_away() -> None:
+    """A lock gives its turn to anybody; a large commit got none within ten seconds, and was refused."""
+    waiting, order = turn.Turn(), list[str]()
+
+    def take(name: str, count: int) -> None:
+        with waiting.of(count):
+            order.append(name)
+
+    threads = []
+    with waiting.of(1):
+        for name, count in (("first", 1), ("large", 10_000), ("second", 1), ("third", 1)):
+            threads.append(threading.Thread(target=take, args=(name, count)))
+            threads[-1].start()
+            wait_until(lambda: len(waiting._tickets) == 1 + len(threads), "it waits")
+    for thread in threads:
+        thread.join()
+    assert order == ["first", "large", "second", "third"]
 
 
 def test_who_waits_waits_as_long_as_the_one_before_needs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,10 +140,18 @@ def _agent_checks(context: Context, status: Json, head: int | None) -> list[Json
         message = f"The kernel runs revision {status.get('revision')}; the configuration cannot be read."
         checks.append(_check("revision", "failed", message))
     else:
-        running = status.get("revision")
-        message = f"The kernel runs revision {running}, the configuration is at {head}."
-        checks.append(_check("revision", "warning", message))
+        checks.append(_check("revision", "warning", _difference(status, head)))
     return checks
+
+
+def _difference(status: Json, head: int) -> str:
+    running, confirm = status.get("revision"), status.get("confirm") or {}
+    if confirm.get("undone"):
+        return (
+            f"Revision {confirm.get('revision')} was not confirmed in time: the kernel runs revision "
+            f"{running} again. The configuration follows as soon as it can be written."
+        )
+    return f"The kernel runs revision {running}, the configuration is at {head}."
 
 
 def _writing_checks(context: Context, by: Principal) -> list[Json]:
