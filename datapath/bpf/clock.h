@@ -23,17 +23,17 @@ enum weir_conformance {
 
 /* Give back what the lines from `index` up to `until`, which is not one of them, have taken. Global, as weir_refill:
  * verified once. */
-__attribute__((noinline)) int weir_leave(__u32 index, __u32 until, const struct weir_pace *pace)
+__attribute__((noinline)) int weir_leave(__u32 index, __u32 until, __u32 bytes)
 {
-	for (int level = 1; level < WEIR_LEVELS && index != until && pace; level++) {
+	for (int level = 1; level < WEIR_LEVELS && index != until; level++) {
 		struct weir_line *line = weir_line(index), *shared;
 
 		if (!line)
 			break;
-		weir_return_ancestor(line, index, pace);
+		weir_return_ancestor(line, index, bytes);
 		shared = line->shared ? weir_line(line->shared) : NULL;
 		if (shared)
-			weir_return_ancestor(shared, line->shared, pace);
+			weir_return_ancestor(shared, line->shared, bytes);
 		index = line->parent;
 	}
 	return 0;
@@ -63,13 +63,13 @@ static __always_inline bool weir_enter_ancestors(__u32 first, struct weir_pace *
 			break;
 		over = line->shared && !weir_enter_total(line->shared, pace);
 		if (over) {
-			weir_return_ancestor(line, index, pace);
+			weir_return_ancestor(line, index, pace->bytes);
 			break;
 		}
 		index = line->parent;
 	}
 	if (over)
-		weir_leave(first, index, pace);
+		weir_leave(first, index, pace->bytes);
 	return !over;
 }
 
@@ -100,7 +100,7 @@ __attribute__((noinline)) int weir_enter_called(__u32 index, struct weir_pace *p
 	return pace && line ? weir_enter(line, pace) : WEIR_OVER_LIMIT;
 }
 
-/* Take back a charge, for a packet that does not leave after all. Exact: an idle clock was pulled up before it
+/* Take back what a line was charged directly. Exact: an idle clock was pulled up before it
  * was charged, and is there again. */
 static __always_inline void weir_refund_line(struct weir_line *line, __u32 bytes)
 {
@@ -110,20 +110,18 @@ static __always_inline void weir_refund_line(struct weir_line *line, __u32 bytes
 		__sync_fetch_and_sub(&line->clock_tk, cost_tk);
 }
 
+/* Take back the charge of weir_enter, on the CPU that made it: a packet does not leave after all. */
 __attribute__((noinline)) int weir_refund(__u32 index, __u32 bytes)
 {
-	for (int level = 0; level < WEIR_LEVELS && index; level++) {
-		struct weir_line *line = weir_line(index), *shared;
+	struct weir_line *line = weir_line(index), *shared;
 
-		if (!line)
-			break;
-		weir_refund_line(line, bytes);
-		shared = line->shared ? weir_line(line->shared) : NULL;
-		if (shared)
-			weir_refund_line(shared, bytes);
-		index = line->parent;
-	}
-	return 0;
+	if (!line)
+		return 0;
+	weir_refund_line(line, bytes);
+	shared = line->shared ? weir_line(line->shared) : NULL;
+	if (shared)
+		weir_refund_line(shared, bytes);
+	return weir_leave(line->parent, 0, bytes);
 }
 
 /* Charge one line, whatever its limit. Global, for its stack. */

@@ -10,7 +10,8 @@
  * further than the same class's backlog allows.
  *
  * The table is bounded: sets of WEIR_FLOW_WAYS, a new flow takes the place of one that is idle, and where
- * none is, it waits like bulk. How flows are told apart: flow_hash.h.
+ * none is, it waits like bulk. Who finds a place later does not overtake what was turned away from its set before.
+ * How flows are told apart: flow_hash.h.
  *
  * Concurrency: an entry is claimed by compare-and-swap on `key`. Its clocks are plain stores: a flow is
  * handled by one CPU at a time nearly always, and what a race loses is one packet of a flow's own clock.
@@ -41,12 +42,14 @@ struct {
 	__type(value, struct weir_flow_clock);
 } weir_flows SEC(".maps");
 
-static __always_inline struct weir_flow_clock *weir_flow_find(__u32 hash, __u32 owner, __u64 now_tk)
+/* `last_tk`: where the departure of the flow's last packet is, or of those that were turned away with it. */
+static __always_inline struct weir_flow_clock *weir_flow_find(__u32 hash, __u32 owner, __u64 now_tk,
+							      __u64 **last_tk)
 {
 	__u64 mixed = ((__u64)owner << 32 | hash) * 0x9e3779b97f4a7c15ULL;
 	__u32 set = (mixed >> 32) & weir_flow_mask & ~(WEIR_FLOW_WAYS - 1U);
 	__u64 key = (__u64)owner << 32 | hash, held;
-	struct weir_flow_clock *flow, *idle = NULL;
+	struct weir_flow_clock *flow, *first = NULL, *idle = NULL;
 
 	for (__u32 way = 0; way < WEIR_FLOW_WAYS; way++) {
 		__u32 index = set + way;
@@ -54,15 +57,26 @@ static __always_inline struct weir_flow_clock *weir_flow_find(__u32 hash, __u32 
 		flow = bpf_map_lookup_elem(&weir_flows, &index);
 		if (!flow)
 			return NULL;
+		if (!first)
+			first = flow;
+		*last_tk = &flow->departure_tk;
 		if (flow->key == key)
 			return flow;
 		if (!weir_after(flow->clock_tk, now_tk) && !weir_after(flow->departure_tk, now_tk))
 			idle = flow;
 	}
+	if (!first)
+		return NULL;
+	*last_tk = &first->turned_away_tk;
 	if (!idle)
 		return NULL;
 	held = idle->key;
-	return __sync_val_compare_and_swap(&idle->key, held, key) == held ? idle : NULL;
+	if (__sync_val_compare_and_swap(&idle->key, held, key) != held)
+		return NULL;
+	*last_tk = &idle->departure_tk;
+	if (weir_after(first->turned_away_tk, now_tk))
+		idle->departure_tk = first->turned_away_tk;
+	return idle;
 }
 
 /* What a flow pays per byte of its own clock. */

@@ -146,19 +146,24 @@ static __always_inline bool weir_enter_ancestor(struct weir_line *line, __u32 in
 	return weir_start_at(line, start, pace, false);
 }
 
-/* Take the charge of weir_enter_ancestor back. */
-static __always_inline void weir_return_ancestor(struct weir_line *line, __u32 index,
-						 const struct weir_pace *pace)
+/*
+ * Take the charge of weir_enter_ancestor back, on the CPU that charged. What was paid ahead becomes prepaid again: taken
+ * from the clock, it would be missing behind what packets were given before, and later ones would start before them.
+ */
+static __always_inline void weir_return_ancestor(struct weir_line *line, __u32 index, __u32 bytes)
 {
-	__u64 cost_tk = weir_cost_tk(*(volatile __u64 *)&line->cost, pace->bytes);
+	__u64 cost_tk = weir_cost_tk(*(volatile __u64 *)&line->cost, bytes);
 	struct weir_quantum *quantum = weir_quantum(index);
 
-	if (quantum && weir_owns(quantum, line, index) && cost_tk <= WEIR_QUANTUM_TK / WEIR_QUANTUM_PACKETS) {
-		quantum->left_tk += cost_tk;
+	if (quantum && weir_owns(quantum, line, index)) {
 		quantum->start_tk -= cost_tk;
-	} else if (cost_tk) {
-		__sync_fetch_and_sub(&line->clock_tk, cost_tk);
+		if (cost_tk <= WEIR_QUANTUM_TK / WEIR_QUANTUM_PACKETS) {
+			quantum->left_tk += cost_tk;
+			return;
+		}
 	}
+	if (cost_tk)
+		__sync_fetch_and_sub(&line->clock_tk, cost_tk);
 }
 
 #endif

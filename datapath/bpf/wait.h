@@ -23,6 +23,7 @@
 #include "law.h"
 
 #define WEIR_OWNER_HOST 0x80000000U
+#define WEIR_OWNER_PAIR 0x40000000U
 
 /* A class that a packet is charged to. */
 struct weir_payer {
@@ -46,7 +47,8 @@ struct weir_waiting {
 struct weir_owner {
 	struct weir_backlog *backlog;
 	__u64 cost;
-	__u32 id;
+	__u32 id; /* of those who pay: a flow between two customers is one, whoever holds it back */
+	bool is_host;
 };
 
 /* Ticks per byte of the line or, if it has no limit of its own, of the nearest above that has one. */
@@ -71,7 +73,8 @@ static __always_inline void weir_owner_of(const struct weir_waiting *wait, struc
 	owner->id = wait->payer.index;
 	owner->backlog = NULL;
 	owner->cost = 0;
-	if (subqueue && subqueue->host) {
+	owner->is_host = subqueue && subqueue->host;
+	if (owner->is_host) {
 		owner->backlog = &subqueue->host->backlog;
 		owner->id = WEIR_OWNER_HOST | (__u32)subqueue->host->key;
 		owner->cost = subqueue->row->cost;
@@ -80,6 +83,8 @@ static __always_inline void weir_owner_of(const struct weir_waiting *wait, struc
 		owner->backlog = bpf_map_lookup_elem(&weir_waits, &wait->payer.index);
 	if (!owner->cost)
 		owner->cost = weir_limiting_cost(wait->payer.index);
+	if (wait->other)
+		owner->id = WEIR_OWNER_PAIR | (wait->payer.index ^ wait->other);
 }
 
 /* Whether a line, or one above it, is more than twice its limit ahead: not even sparse flows pass there. */
@@ -187,7 +192,7 @@ static __noinline int weir_note_at_class(__u32 index, __u64 now_ns, __u64 delay_
 /* A packet that was charged and would leave later than now. Returns whether it stays. */
 static __noinline bool weir_wait(struct __sk_buff *skb, struct weir_waiting *wait)
 {
-	__u64 now_tk = wait->pace->now_tk, delay_ns, target_ns;
+	__u64 now_tk = wait->pace->now_tk, delay_ns, target_ns, *last_tk = NULL;
 	struct weir_flow_clock *flow;
 	struct weir_owner owner;
 	enum weir_fate fate;
@@ -195,21 +200,24 @@ static __noinline bool weir_wait(struct __sk_buff *skb, struct weir_waiting *wai
 	weir_owner_of(wait, &owner);
 	if (!owner.backlog)
 		return true;
-	flow = weir_flow_find(weir_packet_hash(skb, wait->l3_offset), owner.id, now_tk);
+	flow = weir_flow_find(weir_packet_hash(skb, wait->l3_offset), owner.id, now_tk, &last_tk);
 	if (flow && weir_flow_is_sparse(flow, owner.backlog, now_tk, owner.cost, wait->pace->bytes)) {
 		weir_send_sparse(skb, flow, wait);
 		return true;
 	}
+	/* Clocks go back: another CPU's drop takes back its charge, and what this one prepaid lies before another's. */
+	if (last_tk)
+		weir_depart_after(wait->pace, *last_tk);
 	delay_ns = (wait->pace->departure_tk - now_tk) >> WEIR_TICK_SHIFT;
 	target_ns = weir_target_ns(owner.cost);
 	weir_note_delay(owner.backlog, now_tk >> WEIR_TICK_SHIFT, delay_ns, target_ns);
-	if (owner.id & WEIR_OWNER_HOST)
+	if (owner.is_host)
 		weir_note_at_class(wait->payer.index, now_tk >> WEIR_TICK_SHIFT, delay_ns);
 	fate = weir_fate(owner.backlog, wait->ecn, delay_ns, target_ns);
 	if (fate == WEIR_EARLY_DROP)
 		return weir_drop_early(wait);
-	if (flow)
-		flow->departure_tk = wait->pace->departure_tk;
+	if (last_tk)
+		*last_tk = wait->pace->departure_tk;
 	weir_set_departure(skb, wait, wait->pace->departure_tk >> WEIR_TICK_SHIFT);
 	if (fate == WEIR_MARK && bpf_skb_ecn_set_ce(skb) == 1)
 		weir_count_mark(&wait->payer.index, wait->segments);
@@ -223,13 +231,14 @@ static __noinline bool weir_pass_over(struct __sk_buff *skb, struct weir_waiting
 {
 	struct weir_owner owner;
 	struct weir_flow_clock *flow;
+	__u64 *last_tk = NULL;
 
 	if (weir_far_over(wait->payer.index, wait->pace->now_tk))
 		return false;
 	weir_owner_of(wait, &owner);
 	if (!owner.backlog)
 		return false;
-	flow = weir_flow_find(weir_packet_hash(skb, wait->l3_offset), owner.id, wait->pace->now_tk);
+	flow = weir_flow_find(weir_packet_hash(skb, wait->l3_offset), owner.id, wait->pace->now_tk, &last_tk);
 	if (!flow ||
 	    !weir_flow_is_sparse(flow, owner.backlog, wait->pace->now_tk, owner.cost, wait->pace->bytes))
 		return false;

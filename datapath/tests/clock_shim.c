@@ -79,3 +79,8 @@ int shim_packet(__u32 line, __u64 now_tk, __u32 bytes, __u32 burst_min, int poli
 		*departure_tk = pace.departure_tk;
 	return conformance;
 }
+
+void shim_refund(__u32 line, __u32 bytes)
+{
+	weir_refund(line, bytes);
+}

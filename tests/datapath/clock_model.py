@@ -85,6 +85,11 @@ class Shim:
             burst, limit = line.burst_ns // 16, line.limit_ns // 16
             self.lines[index] = Line(0, cost_of(line.rate_bps), burst, limit, parent, 0)
 
+    def refund(self, line: int, size_bytes: int, *, cpu: int = 0) -> None:
+        """Take the charge of the processor's last packet back."""
+        self._library.shim_cpu(cpu)
+        self._library.shim_refund(line, size_bytes)
+
     def prepaid_tk(self, line: int) -> int:
         """What all processors have charged to an ancestor and not used."""
         prepaid: int = self._library.shim_prepaid_tk(line)

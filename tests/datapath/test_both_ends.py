@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -22,6 +23,7 @@ FRAME = p.frame4(FROM, TO, 1000)
 COST_TK = 1000 * 1000 * 16
 """Of FRAME, at 8 Mbit/s."""
 MODES: list[Mode] = ["edt", "police"]
+PORTS = itertools.count(1000)
 
 
 @pytest.fixture
@@ -37,6 +39,11 @@ def router(loaded: Loaded) -> Loaded:
 def ahead(router: Loaded, slot: int, direction: int, ns: int) -> int:
     router.set_clock_tk(slot, direction, (time.monotonic_ns() + ns) * 16)
     return router.clock_tk(slot, direction)
+
+
+def new_flow() -> bytes:
+    """As FRAME, of a flow that nobody has seen: no packet leaves before its flow's last."""
+    return p.ethernet(p.IPV4, p.ipv4(FROM, TO, p.udp(next(PORTS), 7, bytes(1000 - 28))))
 
 
 def sent(router: Loaded) -> dict[tuple[int, int], int]:
@@ -90,10 +97,22 @@ def test_it_leaves_when_both_allow_it(router: Loaded, sender_ns: int, receiver_n
         ahead(router, SENDER, UPLOAD, sender_ns) if sender_ns else 0,
         ahead(router, RECEIVER, DOWNLOAD, receiver_ns) if receiver_ns else 0,
     ]
-    assert router.egress(FRAME, mark=SENDER << 8).tstamp_ns == max(starts) // 16
+    assert router.egress(new_flow(), mark=SENDER << 8).tstamp_ns == max(starts) // 16
     assert sent(router) == {(SENDER, UPLOAD): 1, (RECEIVER, DOWNLOAD): 1}
     late = (SENDER, UPLOAD) if sender_ns > receiver_ns else (RECEIVER, DOWNLOAD)
     assert router.counters(*late)["delay_us"] > 0
+
+
+def test_a_flow_stays_in_order_when_the_other_end_holds_it_back(router: Loaded) -> None:
+    """Packets wait for the sender; then the receiver allows the next one later still. It may not pass them
+    as a flow that the receiver has not seen."""
+    router.limit(RECEIVER, 8_000_000, burst_bytes=20_000, sparse=True)
+    ahead(router, SENDER, UPLOAD, 400_000_000)
+    frame = new_flow()
+    waiting = [router.egress(frame, mark=SENDER << 8).tstamp_ns for _ in range(20)]
+    assert waiting[-1] > time.monotonic_ns()
+    ahead(router, RECEIVER, DOWNLOAD, 600_000_000)
+    assert router.egress(frame, mark=SENDER << 8).tstamp_ns >= waiting[-1]
 
 
 def test_an_early_drop_gives_both_their_charge_back(router: Loaded) -> None:

@@ -78,6 +78,29 @@ def test_exactly_what_was_sent_is_charged(
     assert shim.lines[PARENT].clock_tk - begin_tk - shim.prepaid_tk(PARENT) == sent_tk
 
 
+@pytest.mark.parametrize("rate_bps", [2 * 10**9, 10**10, 10**11])
+def test_what_is_dropped_early_puts_no_start_back(shim: Shim, rate_bps: int) -> None:
+    """A packet that gets its charge back leaves no trace: starts on one processor never go back, and exactly
+    what was sent is charged."""
+    drawn = random.Random(rate_bps)
+    shim.reset()
+    shim.chain([ModelLine(0, 0, 0), ModelLine(rate_bps, 0, 60 * SECOND_NS)])
+    begin_tk = (START_NS + 10 * SECOND_NS) * TICKS_PER_NS
+    shim.lines[PARENT].clock_tk = begin_tk
+    sent_tk, last_tk = 0, [0] * 3
+    for _ in range(20_000):
+        cpu, size_bytes = drawn.randrange(3), drawn.choice((64, 576, 1500))
+        result, departure_tk = shim.packet(LEAF, START_NS * TICKS_PER_NS, size_bytes, cpu=cpu)
+        assert result == 0
+        if drawn.random() < 0.3:
+            shim.refund(LEAF, size_bytes, cpu=cpu)
+            continue
+        assert departure_tk >= last_tk[cpu]
+        last_tk[cpu] = departure_tk
+        sent_tk += (cost_of(rate_bps) * size_bytes + 32768) // 65536
+    assert shim.lines[PARENT].clock_tk - begin_tk - shim.prepaid_tk(PARENT) == sent_tk
+
+
 def test_a_policed_parent_passes_its_rate_with_48_processors(shim: Shim) -> None:
     """Twice the rate is offered, half of it by one CPU and the rest by 48 at random."""
     rate_bps, size_bytes, duration_ns, bucket_ns = 2 * 10**9, 200, 200_000_000, 20_000_000

@@ -19,6 +19,7 @@ from weir.adapters.datapath_records import ClassRecord, LineRecord
 SLOT = 5
 CUSTOMER, INTERNET = "10.64.1.5", "198.51.100.1"
 TICKS_PER_NS = 16
+GOLDEN, MASK64 = 0x9E3779B97F4A7C15, 2**64 - 1
 RATE_BPS = 20_000_000
 
 
@@ -77,6 +78,51 @@ def test_a_flow_is_not_reordered_when_it_becomes_sparse_again(router: Loaded) ->
             departures.append(run.tstamp_ns)
     assert departures[-1] == departures[-2] > time.monotonic_ns()
     assert departures[2:] == sorted(departures[2:])
+
+
+def test_a_clock_that_goes_back_reorders_no_flow(router: Loaded) -> None:
+    """As when another processor drops a larger packet early and takes its charge back."""
+    router.limit(SLOT, RATE_BPS, limit_ns=10 * SECOND_NS, sparse=True)
+    be_behind(router, 300)
+    port = next(PORTS)
+    departures = [router.egress(flow(port, 1400)).tstamp_ns for _ in range(5)]
+    be_behind(router, 200)
+    departures += [router.egress(flow(port, 1400)).tstamp_ns for _ in range(3)]
+    assert departures[2:] == sorted(departures[2:])
+    other = [router.egress(flow(next(PORTS), 1400)).tstamp_ns for _ in range(1)]
+    assert other == [0], "another flow is not held back by it"
+
+
+def flow_set(owner: int, packet: bytes, entries: int) -> int:
+    """The set of the flow table that a UDP packet's flow belongs to (flow_hash.h, flows.h)."""
+    source, destination, ports = struct.unpack_from("<III", packet, 14 + 12)
+    mixed = source << 32 | destination
+    for word in (17, ports):
+        mixed = (mixed ^ word) * GOLDEN & MASK64
+    return ((owner << 32 | mixed >> 32) * GOLDEN & MASK64) >> 32 & (entries - 1) & ~1
+
+
+def test_a_flow_that_finds_a_place_late_does_not_overtake_itself(router: Loaded) -> None:
+    """Of three flows of one set with two places, the third waits like bulk; when it is sparse later, its
+    packet leaves with those that wait."""
+    router.limit(SLOT, RATE_BPS, limit_ns=10 * SECOND_NS, sparse=True)
+    entries = router.datapath.usage().subqueues[1]  # as many as there are flows
+    wanted = flow_set(SLOT * 2 + DOWNLOAD, flow(1000), entries)
+    ports = [
+        port for port in range(1000, 65536) if flow_set(SLOT * 2 + DOWNLOAD, flow(port), entries) == wanted
+    ][:3]
+    assert len(ports) == 3
+    clock_tk = be_behind(router, 150)
+    for port in ports[:2]:
+        departures = [router.egress(flow(port, 1400)).tstamp_ns for _ in range(4)]
+        assert departures[0] == 0 < departures[-1]
+    be_behind(router, 2000)
+    turned_away_ns = router.egress(flow(ports[2], 1400)).tstamp_ns
+    assert turned_away_ns > clock_tk // TICKS_PER_NS, "it has no place"
+    until_ns = time.monotonic_ns() + 500_000_000
+    while time.monotonic_ns() < until_ns:
+        time.sleep(0.05)  # the others' places become idle
+    assert router.egress(flow(ports[2], 60)).tstamp_ns == turned_away_ns
 
 
 CUSTOMER6, INTERNET6 = "2001:db8::5", "2001:db8:f::1"

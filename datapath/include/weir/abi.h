@@ -167,7 +167,7 @@ struct weir_flow_clock {
 	__u64 key; /* line and hash; 0 = free */
 	__u64 clock_tk; /* what it sent, at a small part of its class's rate */
 	__u64 departure_tk; /* of its last packet: the next does not overtake it */
-	__u64 reserved;
+	__u64 turned_away_tk; /* in the first of a set: the last departure of flows that found no place in it */
 };
 
 /*
