@@ -14,7 +14,7 @@ from weir.http.context import me, service
 from weir.http.endpoint import READ, View, answer
 from weir.http.rendering import findings_json, object_json
 from weir.http.schemas import paging
-from weir.http.schemas.kinds import Schemas
+from weir.http.schemas.kinds import Schemas, schemas_of
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
 from weir.service import Listing, Stored
@@ -46,6 +46,11 @@ def area_of(
         operations.on_the_list()
         operations.on_each()
     return operations.area
+
+
+def areas(own: Mapping[str, ConfigArea]) -> tuple[ConfigArea, ...]:
+    """Those of all declared kinds, which is the `own` one of a kind whose answers say more."""
+    return tuple(own.get(kind) or area_of(kind, schemas_of(kind)) for kind in DECLARED)
 
 
 def page_json(kind: str, query: Query, render: editing.Render) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue types and interfaces, which answer more than they hold, and the kinds that do not."""
+"""Queue types and interfaces."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from weir.http.context import context, me, service
 from weir.http.endpoint import READ, answer
 from weir.http.interfaces import interface_json, interface_page
 from weir.http.rendering import page_of
-from weir.http.resources.kinds import area_of, with_warnings
+from weir.http.resources.kinds import with_warnings
 from weir.http.schemas import network, paging
-from weir.http.schemas.kinds import schemas_of
 from weir.model import codec
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.enforcement import enforcement_of_type
@@ -24,8 +23,6 @@ from weir.service import Listing, Stored
 
 queue_types = ConfigArea("queue-types", "How the packets of a queue wait.")
 interfaces = ConfigArea("interfaces", "What the router has, and what is configured of it.")
-routes = area_of("static-route", schemas_of("static-route"))
-firewall = area_of("firewall", schemas_of("firewall"))
 
 QUEUE_TYPE = "/queue-types/<string(maxlength=63):type_id>"
 INTERFACE = "/interfaces/<string(maxlength=15):name>"
