@@ -55,8 +55,9 @@ def group_of(declaration: Declaration) -> click.Group:
     group.add_command(Command("set", callback=verbs.set, params=change, help=f"Change fields of {what}."))
     if not declaration.is_single:
         group.add_command(Command("list", callback=verbs.list, help=f"List {declaration.plural}."))
+        required = [item for item in declaration.members if item.required]
         given: list[click.Parameter] = [
-            click.Argument([item.name]) for item in declaration.members if item.required
+            click.Argument([item.name], type=_type(item.field)) for item in required
         ]
         given += _options(item for item in declaration.members if not item.required)
         named = click.Option(["--id", "new_id"], help="Its id; assigned when omitted.")
