@@ -89,15 +89,19 @@ static __always_inline __u64 weir_sparse_cost(__u64 cost)
 	return most > WEIR_SPARSE_COST ? most : WEIR_SPARSE_COST;
 }
 
-/* Half of the class's rate, two packets ahead at most. */
+/* How far what leaves early may be ahead: two packets, at half of the class's rate. */
+static __always_inline __u64 weir_sparse_room(__u64 cost)
+{
+	return (2 * cost * 2 * WEIR_SPARSE_BYTES) >> WEIR_COST_SHIFT;
+}
+
 static __always_inline bool weir_sparse_budget(struct weir_backlog *backlog, __u64 now_tk, __u64 cost,
 					       __u32 bytes)
 {
 	__u64 clock = *(volatile __u64 *)&backlog->sparse_tk;
 	__u64 charge = (2 * cost * bytes) >> WEIR_COST_SHIFT;
-	__u64 room = (2 * cost * 2 * WEIR_SPARSE_BYTES) >> WEIR_COST_SHIFT;
 
-	if (weir_after(clock, now_tk + room))
+	if (weir_after(clock, now_tk + weir_sparse_room(cost)))
 		return false;
 	if (weir_after(now_tk, clock) &&
 	    __sync_val_compare_and_swap(&backlog->sparse_tk, clock, now_tk + charge) == clock)

@@ -4,7 +4,7 @@
  *
  *   weir_ingress  drops what may not come in by the port (checks.h), classifies upload by source address, before
  *                 NAT rewrites it, and leaves the class in the reserved bits of skb->mark (WEIR_MARK_MASK),
- *                 which survive forwarding and NAT.
+ *                 which survive forwarding and NAT; and whether that is full (full.h).
  *   weir_egress   finds the class: download by destination, which NAT has restored by then; else the
  *                 port's interface target, or that of the bridge whose member it is, if that yields to
  *                 its members; else the upload class in the mark. Then it charges the
@@ -30,6 +30,7 @@
 #include "admit.h"
 #include "checks.h"
 #include "far.h"
+#include "full.h"
 #include "hosts.h"
 #include "lookup.h"
 #include "pace.h"
@@ -192,7 +193,7 @@ int weir_ingress(struct __sk_buff *skb)
 {
 	struct weir_packet packet = {};
 	struct weir_port *port;
-	__u32 place, slot, failed;
+	__u32 place, slot, failed, mark, host = 0;
 	int reason;
 
 	port = weir_port_find(skb->ifindex, &place);
@@ -215,9 +216,12 @@ int weir_ingress(struct __sk_buff *skb)
 	} else if (weir_is_unread(reason)) {
 		slot = port->target_slot ?: WEIR_SLOT_UNREAD;
 	}
-	skb->mark = (skb->mark & ~WEIR_MARK_MASK) | slot << WEIR_MARK_SHIFT;
 	if (slot && port->roles & WEIR_ROLE_HOSTS)
-		skb->tc_index = weir_host_before_nat(slot * 2 + WEIR_UPLOAD, &packet);
+		skb->tc_index = host = weir_host_before_nat(slot * 2 + WEIR_UPLOAD, &packet);
+	mark = slot << WEIR_MARK_SHIFT;
+	if (slot && port->more_roles & WEIR_ROLE_FULL >> WEIR_MORE_ROLES_SHIFT)
+		mark |= weir_full_mark(port, slot, host);
+	skb->mark = (skb->mark & ~WEIR_MARK_MASK) | mark;
 	return WEIR_NEXT;
 }
 

@@ -12,7 +12,7 @@ import pytest
 from weir.adapters import nft
 from weir.adapters.datapath_records import Role
 from weir.agent.kernel import PARTS, Kernel
-from weir.backends.firewall import FirewallBackend, FirewallDifference
+from weir.backends.firewall import FirewallBackend, FirewallDifference, FirewallHeld
 from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
 from weir.compiler import (
@@ -36,8 +36,8 @@ class Firewall(FirewallBackend):
 
     held: nft.Table | None = None
 
-    def read(self) -> nft.Table | None:
-        return self.held
+    def read(self) -> FirewallHeld:
+        return FirewallHeld(self.held, "")
 
     def apply(self, difference: FirewallDifference) -> None:
         self.held = difference.wanted

@@ -215,8 +215,9 @@ def test_interfaces_routes_and_firewall(weir: Weir) -> None:
     weir("route", "add", "0.0.0.0/0", "--via", "192.0.2.254")
     route = weir.json("route", "list")["items"][0]
     weir("route", "rm", route["id"])
-    weir("firewall", "set", "--no-masquerade", "--allow-tcp", "22")
+    weir("firewall", "set", "--no-masquerade", "--allow-tcp", "22", "--connections-per-source", "500")
     assert weir.json("firewall", "show")["allowed_wan_tcp_ports"] == [22]
+    assert weir.json("firewall", "show")["connections_per_source"] == 500
     weir("queue-type", "list")
 
 

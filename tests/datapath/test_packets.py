@@ -14,7 +14,7 @@ from weir.adapters.datapath_records import ClassRecord, LineRecord
 
 SLOT = 7
 MARK_OF_SLOT = SLOT << 8
-OWN_BITS = 0xE00000FF  # of the mark: not Weir's
+OWN_BITS = 0xC00000FF  # of the mark: not Weir's
 
 CUSTOMER, INTERNET = "10.64.1.7", "198.51.100.1"
 CUSTOMER6, INTERNET6 = "2001:db8:64:7::1", "2001:db8:100::1"

@@ -99,6 +99,17 @@ def test_the_firewall_is_there_before_it_is_stored(api: Client) -> None:
     assert api("GET", "/firewall").json["allowed_wan_tcp_ports"] == [443]
 
 
+def test_how_many_connections_a_source_may_have_is_a_number_within_bounds(api: Client) -> None:
+    found = api("GET", "/firewall").json
+    assert found["connections_per_source"] == 4096
+    for wrong in (-1, 1_000_001, "many", None):
+        answer = api("PATCH", "/firewall", {"connections_per_source": wrong}, etag=found["etag"])
+        assert answer.status_code == (200 if wrong is None else 422), answer.json
+        found = api("GET", "/firewall").json
+    stored = api("PATCH", "/firewall", {"connections_per_source": 0}, etag=found["etag"])
+    assert stored.json["connections_per_source"] == 0
+
+
 def test_built_in_queue_types_are_listed_and_can_be_overridden(api: Client) -> None:
     api(
         "POST",

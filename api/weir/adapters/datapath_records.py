@@ -47,6 +47,8 @@ class Role(enum.IntFlag):
     LOOSE = 1024  # forwards only sources that there is a way to
     STRICT = 2048  # forwards only sources whose way back is this port
     KNOWN = 4096  # forwards only what is in a queue
+    FULL = 8192  # connections are tracked: ingress says whose class is full,
+    POLICED = 16384  # where no port lets packets wait
 
 
 class Tag(NamedTuple):

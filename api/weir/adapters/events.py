@@ -28,7 +28,7 @@ _NFNL_SUBSYS_NFTABLES = 10
 _NFT_RULES = (0, 3, 6)
 """NFT_MSG_NEWTABLE, NEWCHAIN, NEWRULE: a chain that is there already has to be told of too, as its policy is
 changed so, and a table, which may wake up."""
-_OUR_TABLE = (1, nft.TABLE.encode())
+_NFPROTO_INET = 1
 """NFPROTO_INET and its name."""
 _AREAS: dict[int, Area] = {
     16: "links",  # RTM_NEWLINK
@@ -116,13 +116,13 @@ class RuleEvents:
 
 
 def _is_foreign(data: bytes) -> bool:
-    """Whether one of the messages is of a table, chain or rule that is not in our table."""
+    """Whether one of the messages is of a table, chain or rule that is in no table of ours."""
     for kind, start, end in _messages(data):
         if kind & 0xFF in _NFT_RULES and kind >> 8 == _NFNL_SUBSYS_NFTABLES and end - start >= 8:
             family = data[start]
             (length,) = struct.unpack_from("=H", data, start + 4)  # the first attribute is the table's name
             name = data[start + 8 : start + 4 + length].rstrip(b"\0")
-            if (family, name) != _OUR_TABLE:
+            if family != _NFPROTO_INET or not nft.is_ours(nft.FAMILY, name.decode(errors="replace")):
                 return True
     return False
 

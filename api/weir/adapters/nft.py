@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One nftables table, `inet weir`, through libnftables' JSON (libnftables-json(5)).
+"""The firewall's nftables table, `inet weir`, through libnftables' JSON (libnftables-json(5)).
 
 A ruleset is replaced in one transaction: packets meet the old rules or the new ones, never a gap.
-All other tables are foreign and never touched.
+All tables that are not ours (`is_ours`) are foreign and never touched.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _TIMEOUT_S = 30.0
 _STDIN = "/proc/self/fd/0"
 """What nft opens for "-" is /dev/stdin, which a small /dev does not have."""
 
+LIMITS_PREFIX = f"{TABLE}_limits"
 FLOW_TABLE = "fast"
 """Of our table: connections that packets may be forwarded for without asking the rules again."""
 _FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress")
@@ -94,6 +95,21 @@ def apply(commands: Sequence[dict[str, Any]]) -> None:
     _run(["nft", "-j", "-f", _STDIN], commands)
 
 
+def apply_text(script: str) -> None:
+    """Do a transaction in nft's own language, for what JSON cannot say. Raises as `apply`."""
+    run(["nft", "-f", _STDIN], text=script, timeout_s=_TIMEOUT_S)
+
+
+def listing(*words: str) -> list[dict[str, Any]]:
+    """What `nft -j` prints. Raises `ApplyFailed`, or `Unavailable` when that cannot be read."""
+    return _list(["nft", "-j", *words])
+
+
+def is_ours(family: str, table: str) -> bool:
+    """Whether a table is Weir's: the firewall's, or that of connection_limits.py with its draft."""
+    return family == FAMILY and (table == TABLE or table.startswith(LIMITS_PREFIX))
+
+
 def flow_expression() -> Expression:
     """The statement that enters a packet's connection into the flow table."""
     return {"flow": {"op": "add", "flowtable": f"@{FLOW_TABLE}"}}
@@ -107,7 +123,7 @@ def foreign_forwarding_chain() -> str:
         if (
             chain.get("hook") in _FORWARDING_HOOKS
             and family in _ROUTED_FAMILIES
-            and (family, table) != (FAMILY, TABLE)
+            and not is_ours(family, table)
             and (chain.get("policy") == "drop" or _has_rules(family, table, name))
         ):
             return f"chain {name} of the nftables table {family} {table}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from weir.model.problem import ApplyFailed, Unavailable
 
 DEFAULT_TIMEOUT_S = 20.0
-_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 _MAX_MESSAGE_CHARS = 500
 
 
@@ -21,7 +21,7 @@ def run(argv: Sequence[str], *, text: str = "", timeout_s: float = DEFAULT_TIMEO
     """
     try:
         done = subprocess.run(
-            argv, input=text, capture_output=True, text=True, timeout=timeout_s, env=_ENVIRONMENT, check=False
+            argv, input=text, capture_output=True, text=True, timeout=timeout_s, env=ENVIRONMENT, check=False
         )
     except FileNotFoundError as error:
         raise Unavailable(f"the program {argv[0]} is not installed", code="program-missing") from error

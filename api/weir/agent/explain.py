@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
+from weir.adapters import connection_limits
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Port
 from weir.agent.engine import Engine
 from weir.backends.ports import PortsWanted
@@ -96,6 +97,10 @@ def _path(engine: Engine, spec: ClassSpec) -> list[dict[str, Any]]:
         text += ", lent by the share controller" if lent else "" if is_own else ", not what was compiled"
         own = _rate_text(getattr(spec, name).rate_bps)
         lines.append(_line(f"charged.{name}", "", own, text, is_own or lent))
+    dropped = connection_limits.refused_of_class(spec.slot)
+    if dropped:
+        words = f"{dropped} packets that would open a connection while the upload was full: dropped"
+        lines.append(_line("connections", "", "", words, True))
     return lines
 
 

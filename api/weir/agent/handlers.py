@@ -50,6 +50,7 @@ class Handlers:
         links: Links,
         capabilities: Capabilities,
         data: Callable[[], dict[str, Any] | None],
+        connections: Callable[[], dict[str, Any] | None],
     ) -> None:
         self._engine = engine
         self._keeper = keeper
@@ -57,6 +58,7 @@ class Handlers:
         self._links = links
         self._capabilities = capabilities
         self._data = data
+        self._connections = connections
         self._version = weir.__version__
         self._fds = {name: datapath.map_fd_readonly(map_) for name, map_ in _MAPS.items()}
         try:
@@ -112,6 +114,7 @@ class Handlers:
             "store": engine.following.to_json(),
             "sharing": engine.sharing.to_json(),
             "data": self._data(),
+            "connections": self._connections(),
             "rss_bytes": resident_bytes(),
             "class_capacity": engine.class_capacity,
         }

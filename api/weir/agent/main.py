@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from weir import memory
 from weir.adapters import data_partition, rauc
@@ -37,6 +37,7 @@ from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, early, logs
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
+from weir.agent.connections import Connections
 from weir.agent.dhcp_clients import DhcpClients
 from weir.agent.engine import Engine
 from weir.agent.following import Following
@@ -168,7 +169,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     guard = _guard(options, datapath, engine, keeper, frr, stack)
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
-    handlers = Handlers(engine, keeper, datapath, links, found, data)
+    handlers = Handlers(engine, keeper, datapath, links, found, data, _connections(kernel, stack))
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
@@ -265,6 +266,13 @@ def _guard(
         routing=frr.identity,
         period_s=options.guard_interval_s,
     )
+
+
+def _connections(kernel: Kernel, stack: ExitStack) -> Callable[[], dict[str, Any] | None]:
+    found = Connections(lambda: kernel.firewall.uncounted_reason)
+    found.start()
+    stack.callback(found.stop)
+    return found.to_json
 
 
 def _early_start(path: Path | None, engine: Engine) -> Callable[[], None]:

@@ -29,12 +29,14 @@ _ROUTED_MASTERS = ("", "vrf")
 class Sight:
     """Who must see forwarded packets: rules of ours, and chains of others (their names, or "").
 
-    `named`: the interfaces of which the rules speak; none where a rule holds for all.
+    `named`: the interfaces of which the rules speak; none where a rule holds for all. `tracked`: new
+    connections are bounded.
     """
 
     filtered: bool
     foreign: str
     named: frozenset[str] = frozenset()
+    tracked: bool = False
 
     @classmethod
     def of(cls, rules: Sequence[FirewallRule], foreign: str) -> Sight:
@@ -43,7 +45,8 @@ class Sight:
             for rule in rules
             if rule.chain in ("forward", "postrouting")
         ]
-        return cls(bool(ends), foreign, frozenset[str]().union(*ends) if all(ends) else frozenset())
+        named = frozenset[str]().union(*ends) if all(ends) else frozenset[str]()
+        return cls(bool(ends), foreign, named, any(rule.verdict == "bound" for rule in rules))
 
     def filters(self, ifname: str) -> bool:
         """Whether rules of ours may match what is forwarded by the interface."""
@@ -58,6 +61,15 @@ class Around:
     ports: Mapping[str, PortSpec]
     sight: Sight
     yielding: Yielding = NOBODY_YIELDS
+    policed: bool = False
+    """No port lets packets wait."""
+
+    @property
+    def full(self) -> Role:
+        """How ports tell the firewall whose class is full, if it asks."""
+        if not self.sight.tracked:
+            return Role.NOTHING
+        return Role.FULL | (Role.POLICED if self.policed else Role.NOTHING)
 
     @classmethod
     def of(cls, links: Mapping[str, Link], ports: Mapping[str, PortSpec], sight: Sight) -> Around:

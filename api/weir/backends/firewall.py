@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The firewall: the compiler's rules as one nftables table, replaced as a whole in one transaction."""
+"""The firewall: the compiler's rules as one nftables table, replaced as a whole in one transaction.
+
+Beside it the table of connections (connection_limits.py), which a change of other rules leaves alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from weir.adapters import nft
+from weir.adapters import connection_limits, nft
+from weir.adapters.connection_limits import Limits
 from weir.adapters.nft import Chain, Expression, Table
 from weir.backends.backend import refuse, step
 from weir.compiler.types import FirewallRule, Step
@@ -32,42 +36,103 @@ class FirewallWanted:
 
 
 @dataclass(frozen=True, slots=True)
+class FirewallHeld:
+    """`limits`: the table of connections as nft prints it, "" = there is none."""
+
+    table: Table | None
+    limits: str
+
+
+@dataclass(frozen=True, slots=True)
 class FirewallDifference:
-    """`wanted` None: there shall be no table of ours."""
+    """`wanted` None: there shall be no table of ours. `limits_wanted`: as nft will print `limits`."""
 
     held: Table | None
     wanted: Table | None
+    limits: Limits | None = None
+    limits_held: str = ""
+    limits_wanted: str = ""
 
     def __bool__(self) -> bool:
+        return self.changes_rules or self.changes_limits
+
+    @property
+    def changes_rules(self) -> bool:
         return self.held != self.wanted
 
+    @property
+    def changes_limits(self) -> bool:
+        return self.limits_held != self.limits_wanted
+
     def steps(self) -> Sequence[Step]:
-        if not self:
-            return []
-        if self.wanted is None:
-            return [step("firewall", "remove", "firewall", "the table inet weir")]
-        rules = sum(len(chain.rules) for chain in self.wanted.chains)
-        action, was = ("add", "") if self.held is None else ("change", ", replacing what was there")
-        return [step("firewall", action, "firewall", f"the table inet weir with {rules} rules{was}")]  # type: ignore[arg-type]
+        found = []
+        if self.changes_rules:
+            count = None if self.wanted is None else sum(len(chain.rules) for chain in self.wanted.chains)
+            found.append(_table_step("the table inet weir", f" with {count} rules", self.held, self.wanted))
+        if self.changes_limits:
+            name = f"the table inet {connection_limits.TABLE}"
+            count = self.limits.connections if self.limits else 0
+            words = f" with {count} connections for each source" if count else ""
+            found.append(_table_step(name, words, self.limits_held or None, self.limits))
+        return found
+
+
+def _table_step(name: str, words: str, held: object | None, wanted: object | None) -> Step:
+    if wanted is None:
+        return step("firewall", "remove", "firewall", name)
+    if held is None:
+        return step("firewall", "add", "firewall", name + words)
+    return step("firewall", "change", "firewall", f"{name}{words}, replacing what was there")
 
 
 class FirewallBackend:
-    def read(self) -> Table | None:
-        return nft.read_table()
+    def __init__(self) -> None:
+        self._learnt: tuple[Limits, str] | None = None
+        self.uncounted_reason = ""
+        """Why the kernel does not count connections by source, "" = it does, or nobody asked it to."""
 
-    def diff(self, held: Table | None, wanted: FirewallWanted) -> FirewallDifference:
-        return FirewallDifference(held, table_of(wanted))
+    def read(self) -> FirewallHeld:
+        return FirewallHeld(nft.read_table(), connection_limits.held())
+
+    def diff(self, held: FirewallHeld, wanted: FirewallWanted) -> FirewallDifference:
+        limits = self._possible(limits_of(wanted.rules))
+        printed = "" if limits is None else self._print_of(limits)
+        return FirewallDifference(held.table, table_of(wanted), limits, held.limits, printed)
 
     def apply(self, difference: FirewallDifference) -> None:
-        wanted = difference.wanted
-        commands = nft.remove_commands() if wanted is None else nft.replace_commands(wanted)
-        nft.check(commands)
-        nft.apply(commands)
+        if difference.changes_rules:
+            wanted = difference.wanted
+            commands = nft.remove_commands() if wanted is None else nft.replace_commands(wanted)
+            nft.check(commands)
+            nft.apply(commands)
+        if difference.changes_limits:
+            connection_limits.apply(difference.limits)
 
     def verify(self, difference: FirewallDifference) -> None:
         held = self.read()
-        if held != difference.wanted:
-            refuse("firewall", [f"the table inet weir: {_first_difference(held, difference.wanted)}"])
+        if held.table != difference.wanted:
+            refuse("firewall", [f"the table inet weir: {_first_difference(held.table, difference.wanted)}"])
+        if held.limits != difference.limits_wanted:
+            refuse("firewall", [f"the table inet {connection_limits.TABLE} is not as it was written"])
+
+    def _possible(self, limits: Limits | None) -> Limits | None:
+        """Without the bound where the kernel cannot count: that is told, and no commit fails for it."""
+        if limits is None or not limits.connections:
+            return limits
+        if self._learnt is None:
+            self.uncounted_reason = connection_limits.unsupported_reason()
+        return replace(limits, connections=0) if self.uncounted_reason else limits
+
+    def _print_of(self, limits: Limits) -> str:
+        if self._learnt is None or self._learnt[0] != limits:
+            self._learnt = (limits, connection_limits.expected(limits))
+        return self._learnt[1]
+
+
+def limits_of(rules: Sequence[FirewallRule]) -> Limits | None:
+    """How many connections a source may have; None where none are tracked."""
+    rule = next((rule for rule in rules if rule.verdict == "bound"), None)
+    return None if rule is None else Limits(rule.outside, rule.connections)
 
 
 def table_of(wanted: FirewallWanted) -> Table | None:

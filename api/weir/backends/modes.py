@@ -16,7 +16,8 @@ class Decision:
     """How a port shapes; and its share in the fast path: no role, FAST, or FAST and FLOW.
 
     `stacking` are the roles of ports that are upon another, or below one; `above` is what a member is under.
-    XDP sends by it no packets of more than `largest_bytes`, because of routes.
+    XDP sends by it no packets of more than `largest_bytes`, because of routes. `full`: whether the firewall
+    has to know whose class is full, and how that is told.
     """
 
     mode: Mode
@@ -27,6 +28,7 @@ class Decision:
     tag: Tag = NO_TAG
     above: Above = NO_ABOVE
     largest_bytes: int = ANY_SIZE
+    full: Role = Role.NOTHING
 
 
 class PortModes:

@@ -126,7 +126,7 @@ class PortsBackend:
 
     def diff(self, held: PortsState, wanted: PortsWanted) -> PortsDifference:
         found = PortsDifference(sight=Sight.of(wanted.rules, held.foreign), wanted=wanted.ports)
-        around = Around.of(held.links, wanted.ports, found.sight)
+        around = self._around(held.links, wanted.ports, found.sight)
         for name, spec in around.ports.items():
             link = held.links.get(name)
             if link is None:
@@ -152,7 +152,7 @@ class PortsBackend:
 
     def verify(self, difference: PortsDifference) -> None:
         held = self.read()
-        around = Around.of(held.links, difference.wanted, difference.sight)
+        around = self._around(held.links, difference.wanted, difference.sight)
         wrong: list[str] = []
         for change in difference.changes:
             name = change.spec.ifname
@@ -170,7 +170,7 @@ class PortsBackend:
     def decisions(self, wanted: PortsWanted) -> dict[str, Decision]:
         """How every wanted port whose interface exists shapes, and whether it takes the fast path."""
         links = self._links.links()
-        around = Around.of(links, wanted.ports, Sight.of(wanted.rules, nft.foreign_forwarding_chain()))
+        around = self._around(links, wanted.ports, Sight.of(wanted.rules, nft.foreign_forwarding_chain()))
         return {
             name: self._decide(spec, links[name], around)
             for name, spec in around.ports.items()
@@ -180,7 +180,7 @@ class PortsBackend:
     def reports(self, wanted: PortsWanted) -> list[PortReport]:
         """What is asked of every port and what the kernel holds: programs, record, qdisc."""
         held = self.read()
-        around = Around.of(held.links, wanted.ports, Sight.of(wanted.rules, held.foreign))
+        around = self._around(held.links, wanted.ports, Sight.of(wanted.rules, held.foreign))
         return [self._report(held, spec, around) for spec in around.ports.values()]
 
     def _report(self, held: PortsState, spec: PortSpec, around: Around) -> PortReport:
@@ -203,9 +203,18 @@ class PortsBackend:
         """The ports whose connections belong into the flow table."""
         return tuple(sorted(name for name, decision in decisions.items() if Role.FLOW in decision.fast))
 
+    def _around(self, links: Mapping[str, Link], ports: Mapping[str, PortSpec], sight: Sight) -> Around:
+        found = Around.of(links, ports, sight)
+        modes = {
+            self._modes.decide(spec, links[name].index).mode
+            for name, spec in found.ports.items()
+            if name in links
+        }
+        return replace(found, policed=modes == {"police"})
+
     def _decide(self, spec: PortSpec, link: Link, around: Around) -> Decision:
         decision = around.yielding.decision(spec.ifname) or self._modes.decide(spec, link.index)
-        return self._fast.decide(spec, decision, around)
+        return replace(self._fast.decide(spec, decision, around), full=around.full)
 
     def _change(self, held: PortsState, spec: PortSpec, link: Link, around: Around) -> PortChange:
         decision = self._decide(spec, link, around)
@@ -321,7 +330,7 @@ _REVERSE_PATH = {"off": Role.NOTHING, "loose": Role.LOOSE, "strict": Role.STRICT
 def _roles(link: Link, spec: PortSpec, decision: Decision) -> Role:
     way = decision.fast | decision.stacking | (Role.NOTHING if link.ethernet else Role.L3)
     checks = _REVERSE_PATH[spec.reverse_path] | (Role.KNOWN if spec.known_only else Role.NOTHING)
-    return Role.CLASSIFY | way | checks | (Role.NOTHING if Role.YIELDS in way else Role.SHAPE)
+    return Role.CLASSIFY | way | checks | decision.full | (Role.NOTHING if Role.YIELDS in way else Role.SHAPE)
 
 
 def _deviations(port: Port, spec: PortSpec, decision: Decision, link: Link) -> list[str]:

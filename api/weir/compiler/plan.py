@@ -258,10 +258,12 @@ def _rule_text(rule: FirewallRule) -> str:
         *(f"from {name}" for name in rule.in_interfaces),
         *(f"from {name} in a VRF" for name in rule.in_members),
         *(f"to {name}" for name in rule.out_interfaces),
+        *(f"not from {name}" for name in rule.outside),
     ]
     ports = f" (TCP {', '.join(map(str, rule.tcp_ports))})" if rule.tcp_ports else ""
     family = f" IPv{rule.family}" if rule.family else ""
-    verdict = f"{rule.verdict} {rule.zone}" if rule.zone else rule.verdict
+    number = rule.zone or rule.connections
+    verdict = f"{rule.verdict} {number}" if number else rule.verdict
     return f"{rule.chain} {verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}"
 
 

@@ -39,7 +39,7 @@ def site_of(document: Document) -> Site:
     return Site(
         network={item.id: _network(item, document) for item in interfaces},
         routes={item.id: _route(item) for item in routes if not item.disabled},
-        firewall=tuple(_in_vrfs(_firewall(document.single(Firewall), wan), interfaces)) if wan else (),
+        firewall=tuple(_rules(document.single(Firewall), wan, interfaces)) if wan else (),
         tuning=dict(document.single(Tuning).overrides),
     )
 
@@ -84,6 +84,21 @@ def _route(item: StaticRoute) -> RouteSpec:
     return RouteSpec(
         item.id, item.destination, item.gateway, item.interface, item.blackhole, item.distance, item.vrf
     )
+
+
+def _rules(policy: Firewall, wan: tuple[str, ...], interfaces: list[Interface]) -> Iterator[FirewallRule]:
+    """The policy; and where it has connections tracked, how many each source may have of them."""
+    policed = tuple(_in_vrfs(_firewall(policy, wan), interfaces))
+    yield from policed
+    if policed:
+        vrfs = tuple(item.id for item in interfaces if item.vrf_table is not None)
+        yield FirewallRule(
+            "sources",
+            "bound",
+            "connections of each source",
+            outside=(*wan, *vrfs),
+            connections=policy.connections_per_source,
+        )
 
 
 def _in_vrfs(rules: Iterator[FirewallRule], interfaces: list[Interface]) -> Iterator[FirewallRule]:

@@ -204,10 +204,12 @@ class FirewallRule:
 
     In the chains `input` and `forward` the kernel calls a packet's way in by the name of the VRF, if it is in
     one; `in_members` are those interfaces. `zone` is set for connections by `entry` and `output`, 0 = not.
+    `bound` holds in `sources`: so many `connections` (0 = any number) of each source that does not come in by
+    an interface of `outside`, and none for a queue that is full.
     """
 
-    chain: Literal["entry", "input", "forward", "output", "postrouting"]
-    verdict: Literal["accept", "drop", "masquerade", "zone"]
+    chain: Literal["entry", "sources", "input", "forward", "output", "postrouting"]
+    verdict: Literal["accept", "drop", "masquerade", "zone", "bound"]
     comment: str
     in_interfaces: tuple[str, ...] = ()
     in_members: tuple[str, ...] = ()
@@ -218,6 +220,8 @@ class FirewallRule:
     icmp_types: tuple[str, ...] = ()
     tcp_ports: tuple[int, ...] = ()
     zone: int = 0
+    outside: tuple[str, ...] = ()
+    connections: int = 0
 
 
 BackendName = Literal["network", "shaping", "routes", "firewall", "tuning"]

@@ -28,6 +28,7 @@ def system_json(context: Context, by: Principal) -> Json:
         *_writing_checks(context, by),
         *_agent_checks(context, status, found["revision"]),
         *_data_checks(status),
+        *connection_checks(status.get("connections")),
         *_shaping_checks(status, found["warning_count"] or 0),
     ]
     states = {check["state"] for check in checks}
@@ -187,6 +188,28 @@ def _data_checks(status: Json) -> list[Json]:
     message = str(found.get("message", ""))
     sentence = f"{message[:1].upper()}{message[1:]}."
     return [_check("data", _DATA_STATES.get(str(found.get("state")), "failed"), sentence)]
+
+
+def connection_checks(found: Json | None) -> list[Json]:
+    """The table of tracked connections; a router that tracks none says nothing."""
+    if not isinstance(found, dict):
+        return []
+    used = f"{found['count']:,} of {found['max']:,} tracked connections are in use"
+    wrong = []
+    if found["much"]:
+        most = ", ".join(f"{item['source']} ({item['count']:,})" for item in found["holders"])
+        wrong.append(f"most have {most}" if most else "who has most is being counted")
+    if found["refused"]:
+        names = ", ".join(f"{item['source']} ({item['interface']})" for item in found["refused"])
+        wrong.append(
+            f"in the last hour {names} had as many as `connections_per_source` of the firewall allows, "
+            "and new ones were dropped"
+        )
+    if found["uncounted_reason"]:
+        wrong.append(f"`connections_per_source` is not kept: {found['uncounted_reason'].rstrip('.')}")
+    if found["fault"]:
+        wrong.append(f"they were not looked at: {found['fault'].rstrip('.')}")
+    return [_check("connections", "warning" if wrong else "ok", "; ".join([used, *wrong]) + ".")]
 
 
 def _shaping_checks(status: Json, warned: int) -> list[Json]:

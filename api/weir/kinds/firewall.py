@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from weir.fields import Flag, Many, Port
+from weir.fields import Flag, Many, Port, Whole
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_PORTS
+from weir.model.limits import MAX_CONNECTIONS, MAX_PORTS
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, notice, warning
@@ -36,6 +36,15 @@ class Firewall(ConfigObject):
         tuple[int, ...],
         Many(Port(), MAX_PORTS, help="TCP ports of the router that are open to a WAN.", option="allow-tcp"),
     ] = ()
+    connections_per_source: Annotated[
+        int,
+        Whole(
+            0,
+            MAX_CONNECTIONS,
+            help="Tracked connections that an address may have at once, by interface; "
+            "of IPv6 a /64, and a /56 four times as many. 0: any number.",
+        ),
+    ] = 4096
 
 
 def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:

@@ -40,13 +40,14 @@
 
 /*
  * skb->mark: bits 8 to 27 carry the upload class's slot from ingress to egress, bit 28 says that a port
- * which the packet left by before has charged it. Bits 0 to 7 and 29 to 31 are free for other uses
- * and never touched.
+ * which the packet left by before has charged it, and bit 29 that the upload class is full (bpf/full.h):
+ * the firewall opens no connection for it. Bits 0 to 7, 30 and 31 are free for other uses and never touched.
  */
 #define WEIR_MARK_SHIFT 8
 #define WEIR_MARK_SLOT 0x0fffff00U
 #define WEIR_MARK_CHARGED 0x10000000U
-#define WEIR_MARK_MASK (WEIR_MARK_SLOT | WEIR_MARK_CHARGED)
+#define WEIR_MARK_FULL 0x20000000U
+#define WEIR_MARK_MASK (WEIR_MARK_SLOT | WEIR_MARK_CHARGED | WEIR_MARK_FULL)
 #define WEIR_MAX_SLOTS ((1U << 20) - 1)
 #define WEIR_SLOT_UNREAD WEIR_MAX_SLOTS /* nobody's: came in unreadable, by a port without a queue */
 
@@ -301,6 +302,8 @@ enum weir_role {
 	WEIR_ROLE_LOOSE = 1024, /* forwards only sources that there is a way to (RFC 3704, 2.4), */
 	WEIR_ROLE_STRICT = 2048, /* or only those whose way is by this port (2.2) */
 	WEIR_ROLE_KNOWN = 4096, /* forwards only what is in a queue */
+	WEIR_ROLE_FULL = 8192, /* connections are tracked: say whose class is full, */
+	WEIR_ROLE_POLICED = 16384, /* where no port lets packets wait */
 };
 
 #define WEIR_ROLE_CHECKS (WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT | WEIR_ROLE_KNOWN)

@@ -2273,6 +2273,7 @@ export interface components {
             drop_new_from_wan: boolean;
             allow_ping_from_wan: boolean;
             allowed_wan_tcp_ports: number[];
+            connections_per_source: number;
             etag: string;
             warnings: components["schemas"]["Finding"][];
         };
@@ -2294,6 +2295,11 @@ export interface components {
             allow_ping_from_wan: boolean;
             /** @description TCP ports of the router that are open to a WAN. */
             allowed_wan_tcp_ports?: number[] | null;
+            /**
+             * @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. 0: any number.
+             * @default 4096
+             */
+            connections_per_source: number;
         };
         FirewallPatch: {
             /** @description IPv4 that leaves through a WAN gets its address. IPv6 is never translated. */
@@ -2304,6 +2310,8 @@ export interface components {
             allow_ping_from_wan?: boolean | null;
             /** @description TCP ports of the router that are open to a WAN. */
             allowed_wan_tcp_ports?: number[] | null;
+            /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. 0: any number. */
+            connections_per_source?: number | null;
         };
         SettingPlace: {
             place: string;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Switch, TextInput } from "@mantine/core";
+import { Button, NumberInput, Switch, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { ONLY_READS, useMay } from "@/api/may";
@@ -18,6 +18,8 @@ interface Values {
   drop_new_from_wan: boolean;
   allow_ping_from_wan: boolean;
   ports: string;
+  /** Text while it is being typed. */
+  connections_per_source: number | string;
 }
 
 export default function FirewallPage() {
@@ -40,7 +42,7 @@ export function parsePorts(text: string): number[] | null {
 }
 
 function Policy({ policy }: { policy: Firewall }) {
-  const initial = useMemo<Values>(() => ({ masquerade: policy.masquerade, drop_new_from_wan: policy.drop_new_from_wan, allow_ping_from_wan: policy.allow_ping_from_wan, ports: policy.allowed_wan_tcp_ports.join(", ") }), [policy]);
+  const initial = useMemo<Values>(() => ({ masquerade: policy.masquerade, drop_new_from_wan: policy.drop_new_from_wan, allow_ping_from_wan: policy.allow_ping_from_wan, ports: policy.allowed_wan_tcp_ports.join(", "), connections_per_source: policy.connections_per_source }), [policy]);
   const [values, setValues, forget, touched] = useDraft("firewall", initial);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStage(true);
@@ -56,7 +58,7 @@ function Policy({ policy }: { policy: Firewall }) {
         forget();
         say("notice", "The firewall policy is pending until it is committed.");
       },
-      onError: (error) => setMessages(messagesByField(asProblem(error), ["allowed_wan_tcp_ports"])),
+      onError: (error) => setMessages(messagesByField(asProblem(error), ["allowed_wan_tcp_ports", "connections_per_source"])),
     });
   };
   return (
@@ -69,6 +71,7 @@ function Policy({ policy }: { policy: Firewall }) {
         <Switch label="Drop new connections from the WAN" description="Replies to what was asked from the LAN always pass." checked={values.drop_new_from_wan} onChange={(event) => set({ drop_new_from_wan: event.currentTarget.checked })} />
         <Switch label="Answer ping from the WAN" checked={values.allow_ping_from_wan} onChange={(event) => set({ allow_ping_from_wan: event.currentTarget.checked })} />
         <TextInput label="TCP ports of the router that the WAN may reach" description="Empty: none." placeholder="22, 443" maw={360} value={values.ports} error={messages["allowed_wan_tcp_ports"]} onChange={(event) => set({ ports: event.currentTarget.value })} />
+        <NumberInput label="Connections of one address at once" description="Of an IPv6 /64 together; new ones beyond it are dropped. 0: any number, and one customer can fill the router's table." maw={360} min={0} allowDecimal={false} value={values.connections_per_source} error={messages["connections_per_source"]} onChange={(value) => set({ connections_per_source: value })} />
         {may ? <div className="row">
           <Button variant="filled" disabled={!touched} loading={stage.isPending} onClick={save}>
             Stage the change

@@ -20,7 +20,7 @@ const waiting: Interface = { ...port("acme", "lan", "10.65.0.1/24"), vlan: { par
 const asVrf = (item: Interface): Interface => ({ ...item, addresses: [], vrf_table: 0, state: item.state && { ...item.state, kind: "vrf", vrf_table: 26284 } });
 const type: QueueType = { id: "pcq-download", type: "pcq", options: { "pcq-rate": "10M" }, comment: "", etag: "r1", used_by: 3, enforcement: [{ field: "type", enforced: false, note: "cake is a qdisc below HTB" }], warnings: [] };
 const route: StaticRoute = { id: "r1", destination: "0.0.0.0/0", gateway: "198.51.100.1", interface: null, blackhole: false, distance: 1, vrf: null, comment: "provider", disabled: false, etag: "r1", warnings: [] };
-const firewall: Firewall = { id: "firewall", masquerade: true, drop_new_from_wan: true, allow_ping_from_wan: true, allowed_wan_tcp_ports: [], etag: "r1", warnings: [] };
+const firewall: Firewall = { id: "firewall", masquerade: true, drop_new_from_wan: true, allow_ping_from_wan: true, allowed_wan_tcp_ports: [], connections_per_source: 4096, etag: "r1", warnings: [] };
 const user: User = { username: "admin", scope: "admin", disabled: false, must_change_password: false, created_at: "2026-01-01T00:00:00Z", last_sign_in_at: "2026-01-02T00:00:00Z" };
 const token: Token = { id: "t1", name: "billing", scope: "write", owner: "admin", created_at: "2026-01-01T00:00:00Z", expires_at: null, last_used_at: null };
 

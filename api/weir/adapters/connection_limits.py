@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nftables table `inet weir_limits`: who may have how many connections, and whose full queue opens none.
+
+A table of its own, so that a change of the firewall does not forget who has how many. It is written as text,
+because libnftables' JSON cannot declare a set that packets add to (1.0.6: "Invalid set flag"). How nft prints
+it depends on its version, so what is wanted is learnt from a draft: the same chains in another table, without
+hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weir.adapters import nft
+from weir.model.problem import Problem
+
+TABLE, DRAFT = nft.LIMITS_PREFIX, f"{nft.LIMITS_PREFIX}_draft"
+SOURCES = 65536
+"""So many sources have their connections counted, of each family; more are not bounded."""
+REFUSED = 4096
+"""So many of those who were refused are remembered, for an hour."""
+SLOT_SHIFT = 8
+NETWORK_SHARE = 4
+"""An IPv6 /56, which one customer may have, holds as many connections as so many /64."""
+_HOOKS = {
+    # After connections are looked up (-200), before addresses are translated (-100) and our firewall (0).
+    "sources": {"type": "filter", "hook": "prerouting", "prio": -150, "policy": "accept"},
+    "forward": {"type": "filter", "hook": "forward", "prio": -5, "policy": "accept"},
+}
+_NEW = "ct state new ct status ! confirmed"
+"""What has no entry yet. Further packets of an unanswered connection are `new` as well, and have one."""
+_SETS = f"""
+  set full {{ type mark; size {REFUSED}; flags dynamic,timeout; timeout 1h; }}
+  set refused4 {{ type ifname . ipv4_addr; size {REFUSED}; flags dynamic,timeout; timeout 1h; }}
+  set refused6 {{ type ifname . ipv6_addr; size {REFUSED}; flags dynamic,timeout; timeout 1h; }}
+  set connections4 {{ type ifname . ipv4_addr; size {SOURCES}; flags dynamic; }}
+  set connections6 {{ type ifname . ipv6_addr; size {SOURCES}; flags dynamic; }}
+  set networks6 {{ type ifname . ipv6_addr; size {SOURCES}; flags dynamic; }}
+  chain full {{
+    update @full {{ meta mark & 0x0fffff00 counter }}
+    counter drop
+  }}
+  chain refused {{
+    update @refused4 {{ iifname . ip saddr counter }}
+    update @refused6 {{ iifname . ip6 saddr & ffff:ffff:ffff:ffff:: counter }}
+    counter drop
+  }}
+"""
+"""Marks are those of weir/abi.h: WEIR_MARK_SLOT and, below, WEIR_MARK_FULL. Where a set is full, its rule
+ends and the next one still drops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`connections` of each source (IPv4 address, IPv6 /64) at once, 0 = any number.
+
+    What comes in by an interface of `outside` is not counted: WANs, and VRFs, whose packets came by one of
+    their interfaces before.
+    """
+
+    outside: tuple[str, ...]
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Packets that would have opened a connection, dropped since the table was made."""
+
+    full: int
+    sources: int
+    latest: tuple[tuple[str, str, int], ...]
+    """Of the last hour: interface, source, packets; most first."""
+
+
+NOTHING_REFUSED = Refused(0, 0, ())
+
+
+def unsupported_reason() -> str:
+    """Why this kernel cannot count connections by source, "" = it can."""
+    try:
+        expected(Limits(("lo",), 1))
+    except Problem as problem:
+        return problem.message
+    return ""
+
+
+def expected(limits: Limits) -> str:
+    """What `held` says while these are in force. Raises `ApplyFailed` where the kernel cannot do it."""
+    try:
+        nft.apply_text(_removal(DRAFT) + _text(DRAFT, limits, {}))
+        return _printed(DRAFT, _HOOKS)
+    finally:
+        nft.apply_text(_removal(DRAFT))
+
+
+def held() -> str:
+    """The table as the kernel has it, without what packets added; "" = it is not there."""
+    return _printed(TABLE, {}) if _is_there() else ""
+
+
+def apply(limits: Limits | None) -> None:
+    """Make the table so, in one transaction; None removes it. Who has how many is counted from then on."""
+    body = "" if limits is None else _text(TABLE, limits, _HOOKS)
+    nft.apply_text(_removal(TABLE) + body)
+
+
+def refused() -> Refused:
+    """Raises `Unavailable` or `ApplyFailed` when nft cannot be asked."""
+    if not _is_there():
+        return NOTHING_REFUSED
+    counts: dict[str, int] = {}
+    for item in nft.listing("-t", "list", "table", nft.FAMILY, TABLE):
+        rule = item.get("rule", {})
+        for expression in rule.get("expr", ()):
+            if isinstance(expression.get("counter"), dict):
+                counts[rule["chain"]] = int(expression["counter"]["packets"])
+    full, sources = counts.get("full", 0), counts.get("refused", 0)
+    latest = [*_sources("refused4"), *_sources("refused6")] if sources else []
+    return Refused(full, sources, tuple(sorted(latest, key=lambda row: -row[2])))
+
+
+def refused_of_class(slot: int) -> int:
+    """Packets of an upload class that would open a connection, dropped in the last hour as it was full."""
+    if not _is_there():
+        return 0
+    # `get element` prints nothing as JSON (nft 1.0.6).
+    rows = [row for item in nft.listing("list", "set", nft.FAMILY, TABLE, "full") for row in _elements(item)]
+    return sum(_packets(row) for row in rows if row["val"] == slot << SLOT_SHIFT)
+
+
+def _sources(name: str) -> list[tuple[str, str, int]]:
+    found = []
+    for item in nft.listing("list", "set", nft.FAMILY, TABLE, name):
+        for element in _elements(item):
+            ifname, source = element["val"]["concat"]
+            found.append((str(ifname), str(source), _packets(element)))
+    return found
+
+
+def _elements(item: dict[str, Any]) -> list[dict[str, Any]]:
+    listed: Sequence[Any] = item.get("set", item.get("element", {})).get("elem", ())
+    return [element["elem"] for element in listed if isinstance(element, dict) and "elem" in element]
+
+
+def _packets(element: dict[str, Any]) -> int:
+    counter = element.get("counter")
+    return int(counter["packets"]) if isinstance(counter, dict) else 0
+
+
+def _is_there() -> bool:
+    tables = nft.listing("list", "tables", nft.FAMILY)
+    return any(item.get("table", {}).get("name") == TABLE for item in tables)
+
+
+def _printed(table: str, hooks: dict[str, dict[str, Any]]) -> str:
+    """Sets, chains and rules in one text; chains get the hooks that they have not."""
+    found = []
+    for item in nft.listing("-t", "list", "table", nft.FAMILY, table):
+        for kind in ("set", "chain", "rule"):
+            if kind in item:
+                kept = {key: value for key, value in item[kind].items() if key not in ("table", "elem")}
+                hook = hooks.get(str(kept.get("name")), {}) if kind == "chain" else {}
+                found.append(nft.canonical({kind: {**kept, **hook}}))
+    return "\n".join(found)
+
+
+def _removal(table: str) -> str:
+    return f"add table {nft.FAMILY} {table}\ndelete table {nft.FAMILY} {table}\n"
+
+
+def _text(table: str, limits: Limits, hooks: dict[str, dict[str, Any]]) -> str:
+    def base(name: str) -> str:
+        hook = hooks.get(name)
+        if hook is None:
+            return ""
+        return f"type {hook['type']} hook {hook['hook']} priority {hook['prio']}; policy {hook['policy']};"
+
+    outside = ", ".join(f'"{name}"' for name in ("lo", *limits.outside))
+    bounded = f"    {_NEW} iifname != {{ {outside} }} jump bounded" if limits.connections else ""
+    return f"""table {nft.FAMILY} {table} {{{_SETS}
+  chain bounded {{
+{_bounds(limits.connections) if limits.connections else ""}
+  }}
+  chain sources {{ {base("sources")}
+{bounded}
+  }}
+  chain forward {{ {base("forward")}
+    meta mark & 0x20000000 == 0x20000000 {_NEW} goto full
+  }}
+}}
+"""
+
+
+def _bounds(connections: int) -> str:
+    rows = (
+        ("connections4", "ip saddr", connections),
+        ("connections6", "ip6 saddr & ffff:ffff:ffff:ffff::", connections),
+        ("networks6", "ip6 saddr & ffff:ffff:ffff:ff00::", connections * NETWORK_SHARE),
+    )
+    return "\n".join(
+        f"    add @{name} {{ iifname . {source} ct count over {most} }} goto refused"
+        for name, source, most in rows
+    )

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracked connections for people: how full the table is, who fills it, and who was refused new ones."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from weir.adapters import connection_limits, conntrack
+from weir.adapters.connection_limits import NOTHING_REFUSED
+from weir.model.problem import Problem
+
+log = logging.getLogger(__name__)
+
+PERIOD_S = 10.0
+MUCH = 0.8
+"""Of the table: from here on it is said who has most of it."""
+LISTED = 5
+
+
+class Connections:
+    """What `status` answers. What takes longer than a read of two numbers is looked at in the background."""
+
+    def __init__(self, uncounted_reason: Callable[[], str], period_s: float = PERIOD_S) -> None:
+        self._uncounted_reason = uncounted_reason
+        self._period_s = period_s
+        self._refused = NOTHING_REFUSED
+        self._holders: list[tuple[str, int]] = []
+        self._fault = ""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="connections", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Nothing more is looked at."""
+        self._stopped.set()
+
+    def to_json(self) -> dict[str, Any] | None:
+        """None where nothing is tracked. Lists are of the last look; `fault`: why there was none."""
+        fill = conntrack.fill()
+        if fill is None:
+            return None
+        refused = self._refused
+        return {
+            "count": fill[0],
+            "max": fill[1],
+            "much": is_much(fill),
+            "uncounted_reason": self._uncounted_reason(),
+            "refused_full_packets": refused.full,
+            "refused_source_packets": refused.sources,
+            "refused": [
+                {"interface": ifname, "source": source, "packets": packets}
+                for ifname, source, packets in refused.latest[:LISTED]
+            ],
+            "holders": [{"source": source, "count": count} for source, count in self._holders],
+            "fault": self._fault,
+        }
+
+    def look(self) -> None:
+        """Ask nftables and, of a table that is nearly full, who fills it."""
+        try:
+            self._refused = connection_limits.refused()
+            fill = conntrack.fill()
+            self._holders = conntrack.holders(LISTED) if fill and is_much(fill) else []
+            self._fault = ""
+        except Problem as problem:
+            if problem.message != self._fault:
+                log.warning("tracked connections: %s", problem.message)
+            self._fault = problem.message
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(self._period_s):
+            self.look()
+
+
+def is_much(fill: tuple[int, int]) -> bool:
+    return fill[0] >= MUCH * fill[1] > 0
