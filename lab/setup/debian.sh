@@ -20,6 +20,7 @@ while IFS=$'\t' read -r proof package; do
 done <"$list"
 
 [ ${#missing[@]} -gt 0 ] || exit 0
+mkdir -p "$(dirname "$log")"
 echo "installing Debian packages: ${missing[*]}"
 if [ "$(id -u)" -ne 0 ]; then
 	echo "make deps: installing packages needs root: run it with sudo, or install ${missing[*]} yourself" >&2
@@ -31,7 +32,7 @@ if ! command -v apt-get >/dev/null; then
 fi
 
 # FRR's package would start its daemons on the host: only the lab may run them.
-policy=/usr/sbin/policy-rc.d
+policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 if [ ! -e "$policy" ]; then
 	printf '#!/bin/sh\nexit 101\n' >"$policy"
 	chmod 755 "$policy"

@@ -104,3 +104,21 @@ def test_an_apt_that_another_one_keeps_waiting_tries_again(
     assert ran.returncode == code
     assert len(tries.read_text().split()) == (busy_times + 1 if code == 0 else 1)
     assert ran.stderr.count("waiting for another apt") == (1 if code == 0 else 0)
+
+
+def test_packages_are_installed_in_a_clone_that_has_no_build_folder_yet(tmp_path: Path) -> None:
+    """Without a compiler tests/datapath/test_rewrite.py cannot run: its log could not be written, and
+    nothing was installed."""
+    clone, programs = tmp_path / "clone", tmp_path / "programs"
+    shutil.copytree(ROOT / "lab" / "setup", clone / "lab" / "setup")
+    wanted = tmp_path / "packages.txt"
+    wanted.write_text(f"{tmp_path}/nowhere/cc\tgcc\n")
+    programs.mkdir()
+    for name, line in (("apt-get", f'echo "$@" >>{tmp_path}/asked'), ("id", "echo 0")):
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    path, policy = f"{programs}:{os.environ['PATH']}", str(tmp_path / "policy-rc.d")
+    environment = {**os.environ, "PATH": path, "POLICY_RC_D": policy}
+    subprocess.run([clone / "lab" / "setup" / "debian.sh", wanted], env=environment, check=True)
+    assert (tmp_path / "asked").read_text().splitlines()[-1].endswith(" gcc")
+    assert (clone / "build" / "debian-packages.log").exists()
