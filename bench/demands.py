@@ -87,6 +87,8 @@ OURS = {
     "live-sort-100k": half(40),
     "scroll-10k-fps": least(58, 59.5),
     "live-100-ms": most(5, 3),
+    "soak-api": half(2),
+    "soak-agent": half(2),
     **{f"{what}-10k": half(1.5) for what in ("read-routeros", "read-libreqos", "read-csv")},
     **{f"{what}-100k": half(15) for what in ("read-routeros", "read-libreqos", "read-csv")},
     **{f"{what}-routeros-10k": half(1.5) for what in ("reread", "write")},

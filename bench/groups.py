@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bench import control, fast, imports, instructions, large, lock, paced, rates, rows, screen
+from bench import control, fast, imports, instructions, large, lock, paced, rates, rows, screen, soak
 from bench.rows import OUT, Row
 from lab import netns, plan
 from lab.netns import LabError
@@ -109,6 +109,7 @@ GROUPS: dict[str, Group] = {
         ),
     ),
     "screen": Group(screen.run, 240, ("scroll-10k-fps", "live-100-ms")),
+    "soak": Group(soak.run, 2 * 3600, ("soak-api", "soak-agent")),
     "police": Group(
         partial(rates.run, "police"), 480, [f"rate-error-police-{mbit}" for mbit in rates.UDP_MBIT["police"]]
     ),

@@ -84,7 +84,7 @@ def _line(clock: ClockSpec, classid: int) -> LineRecord:
     )
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)
 def _times(rate_bps: int, burst_bytes: int, backlog_bytes: int | None) -> tuple[int, int]:
     """Credit and backlog in ns as the kernel rounds them; most queues share a handful of rates."""
     limit_ns = 0

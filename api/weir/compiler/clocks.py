@@ -19,7 +19,7 @@ MIN_BURST_MS = 20
 NO_BURST = (0, 0, 0)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)  # tariffs, not customers: rates that change make a new one each time
 def clock_spec(
     rate_bps: int,
     bucket_size_ms: int,

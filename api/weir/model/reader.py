@@ -12,7 +12,8 @@ from weir.model.problem import Finding, Invalid
 
 T = TypeVar("T")
 
-_MAX_CACHED_PAIRS = 1 << 16
+_MAX_CACHED_PAIRS = 1 << 12
+"""A billing system that turns rates up and down makes another pair with each change: 65,536 took 15 MB."""
 _int_pairs: dict[tuple[int, int], Pair[int]] = {}
 
 

@@ -33,6 +33,7 @@ CONNECTION_PRAGMAS = (
     "PRAGMA cell_size_check = ON",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -2048",
+    "PRAGMA soft_heap_limit = 8388608",  # of all connections of the process: each would fill its cache
     "PRAGMA journal_size_limit = 16777216",
     "PRAGMA wal_autocheckpoint = 0",  # the checkpointer does it
 )

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A router whose rates are changed all day long: what is remembered of them stays small."""
+
+from __future__ import annotations
+
+import ctypes
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.store.objects import commit, new_store, queue
+from weir.backends import tables
+from weir.compiler import clocks
+from weir.model.document import Change
+from weir.model.reader import shared_pair
+
+MB = 1_000_000
+RATES = 50_000
+
+REMEMBER: dict[str, Callable[[int], object]] = {
+    "pairs of rates": lambda number: shared_pair(10_000_000 + number, 20_000_000 + number),
+    "clocks": lambda number: clocks.clock_spec(30_000_000 + number, 100),
+    "times of a bucket": lambda number: tables._times(40_000_000 + number, 100_000, None),
+}
+
+
+@pytest.mark.parametrize("what", REMEMBER)
+def test_rates_that_were_changed_are_forgotten(what: str) -> None:
+    """As in 40 minutes at 20 changes a second; 65,536 of each were kept, 83 MB in the agent."""
+    remember = REMEMBER[what]
+    tracemalloc.start()
+    try:
+        for number in range(RATES):
+            remember(number)
+        kept_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 3 * MB
+
+
+def sqlite_bytes() -> int:
+    used = ctypes.CDLL("libsqlite3.so.0").sqlite3_memory_used
+    used.restype = ctypes.c_longlong
+    return int(used())
+
+
+def test_what_sqlite_remembers_does_not_grow_with_the_history(tmp_path: Path) -> None:
+    """Nine connections would each keep 2 MB of pages that nobody asks for again."""
+    store = new_store(tmp_path)
+    old = {number: queue(f"q{number}", comment="x" * 600) for number in range(1, 2500)}
+    commit(store, [Change("queue", item.id, None, item) for item in old.values()])
+    for version in range(6):
+        new = {number: queue(f"q{number}", comment=f"{version}" * 600) for number in old}
+        commit(store, [Change("queue", item.id, old[number], item) for number, item in new.items()])
+        old = new
+    readers = [store._database.reading() for _ in range(8)]
+    try:
+        for reader in readers:
+            connection = reader.__enter__()
+            assert connection.execute("SELECT sum(length(body)) FROM object_version NOT INDEXED").fetchone()
+        assert sqlite_bytes() < 10 * MB
+    finally:
+        for reader in readers:
+            reader.__exit__(None, None, None)
+        store.close()
