@@ -4,7 +4,8 @@
 The store stays the truth (docs/adr/0105). This copy says which revision of it ran, and by its digest what its
 past was, so that a store that was emptied, exchanged or has lost its log is noticed. It has every object, so
 that the router goes on by the last good configuration, also after a restart, until a person decides.
-A copy that is missing or damaged itself is made again from what runs.
+A copy that is missing or damaged itself is made again from what runs. One whose disk is full or read-only is
+read, and kept as it is until it can be written.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +28,7 @@ from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Problem
 from weir.store.rows import encode
+from weir.store.standin import copy_rows, empty_folder, obstacle
 from weir.store.sums import row_sum, wrapped
 
 log = logging.getLogger(__name__)
@@ -57,6 +60,8 @@ class LastGood:
         self._path = path
         self._lock = threading.RLock()
         self._file: sqlite3.Connection | None = None
+        self._unwritable = ""
+        """Why the connection is one to a copy in memory, "" when it is to the file."""
         self.reason = ""
         """Why the copy is not kept, "" while it is."""
         self.mark = self._guarded(self._read_mark)
@@ -83,60 +88,73 @@ class LastGood:
         """Move on from the present mark. False when that failed: then `replace` is due."""
         if self.mark is None:
             return False
-        return self._guarded(partial(self._write, mark, changes)) is not None
+        return self._guarded(partial(self._write, mark, changes), writes=True) is not None
 
     def replace(self, mark: Mark, document: Document) -> None:
-        """Begin again with a whole document."""
+        """Begin again with a whole document; the file before stays until the new one is whole."""
+        changes = (Change(item.kind, item.id, None, item) for item in document)
         with self._lock:
-            self._forget()
-            self._guarded(
-                partial(self._write, mark, (Change(item.kind, item.id, None, item) for item in document))
-            )
+            try:
+                self._make(mark, changes)
+            except (sqlite3.Error, OSError, Problem) as error:
+                self._fail(error)
 
     def close(self) -> None:
         with self._lock:
+            self._unwritable = ""
             if self._file is not None:
                 self._file.close()
                 self._file = None
 
-    def _guarded(self, work: Callable[[sqlite3.Connection], Found]) -> Found | None:
+    def _guarded(self, work: Callable[[sqlite3.Connection], Found], *, writes: bool = False) -> Found | None:
         """The result of `work`; None, with the reason noted, when file or disk are not well."""
         with self._lock:
             try:
+                if writes and self._unwritable:
+                    self.close()
                 found = work(self._opened())
             except (sqlite3.Error, OSError, ValueError, Problem) as error:
-                reason = f"{self._path.name}: {error}"
-                if reason != self.reason:
-                    log.warning("the copy of what runs is not kept: %s", reason)
-                self.reason, self.mark = reason, None
-                self.close()
+                self._fail(error)
                 return None
-            self.reason = ""
+            self.reason = self._unwritable
             return found
+
+    def _fail(self, error: Exception) -> None:
+        found = obstacle(self._path) if isinstance(error, sqlite3.OperationalError) else None
+        reason = f"{self._path.name}: {found.strerror if found is not None else error}"
+        if reason != self.reason:
+            log.warning("the copy of what runs is not kept: %s", reason)
+        self.reason, self.mark = reason, None
+        self.close()
 
     def _opened(self) -> sqlite3.Connection:
         if self._file is None:
-            known = self._path.exists() and self._path.stat().st_size > 0
-            if not known:
-                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            self._file = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "cell_size_check = ON"):
-                self._file.execute(f"PRAGMA {pragma}")
-            (version,) = self._file.execute("PRAGMA user_version").fetchone()
-            if not known:
-                self._file.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
-            elif version != FORMAT:
-                raise ValueError(f"it has format {version}, not {FORMAT}")
+            try:
+                self._file = _connect(self._path)
+                self._file.execute("SELECT count(*) FROM mark").fetchone()
+            except (sqlite3.Error, OSError):
+                self.close()
+                why = obstacle(self._path)
+                if why is None or not self._path.exists():
+                    raise
+                self._file = _copy_in_memory(self._path)
+                self._unwritable = f"{self._path.name}: {why.strerror}"
+                log.warning("the copy of what runs is only read: %s", self._unwritable)
         return self._file
 
-    def _forget(self) -> None:
-        self.close()
-        self.mark = None
-        for end in ("", "-wal", "-shm"):
-            try:
-                self._path.with_name(f"{self._path.name}{end}").unlink(missing_ok=True)
-            except OSError as error:
-                log.warning("%s cannot be removed: %s", self._path, error.strerror)
+    def _make(self, mark: Mark, changes: Iterable[Change]) -> None:
+        """A new file in the place of the present one, which may be damaged."""
+        draft = self._path.with_name(f"{self._path.name}.new")
+        _remove(draft)
+        try:
+            with closing(_connect(draft)) as file:
+                self._write(mark, changes, file)
+            self.close()
+            _remove(self._path, but="")
+            draft.rename(self._path)
+        finally:
+            _remove(draft)
+        self.reason = ""
 
     def _read_mark(self, file: sqlite3.Connection) -> Mark | None:
         row = file.execute("SELECT revision, digest, content, sum FROM mark").fetchone()
@@ -178,6 +196,46 @@ class LastGood:
             open_.done = True
         self.mark = mark
         return mark
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Raises `sqlite3.Error`, `OSError`, and ValueError for a file that is none of ours."""
+    known = path.exists() and path.stat().st_size > 0
+    if not known:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "cell_size_check = ON"):
+            file.execute(f"PRAGMA {pragma}")
+        (version,) = file.execute("PRAGMA user_version").fetchone()
+        if not known:
+            file.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
+        elif version != FORMAT:
+            raise ValueError(f"it has format {version}, not {FORMAT}")
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _copy_in_memory(path: Path) -> sqlite3.Connection:
+    """All of a file, its log included, where nothing can be written beside it."""
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    folder = empty_folder(path)
+    try:
+        copy_rows(path, folder / path.name)
+        with closing(sqlite3.connect(folder / path.name)) as copy:
+            copy.backup(memory)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return memory
+
+
+def _remove(path: Path, but: str | None = None) -> None:
+    """A database and its logs, as far as they are there; `but` names what stays."""
+    for end in ("", "-wal", "-shm"):
+        if end != but:
+            path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
 
 
 class _Rollback:

@@ -21,10 +21,11 @@ from pathlib import Path
 
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
-from weir.model.problem import Problem
+from weir.model.problem import Problem, Unavailable
 from weir.store import ConfigStore, Pending, WriteTransaction, reading
 from weir.store.database import CONFIGURATION, Series
 from weir.store.rows import Damage, encode
+from weir.store.standin import explained
 from weir.wire.channel import Closed, LineReader, send_all
 from weir.wire.protocol import Json, JsonObject, decode_line, encode_line, problem_to_json
 
@@ -66,7 +67,10 @@ class _Opened:
         with self._lock:
             if self._store is None or self._identity != self._found():
                 self._store, self._identity = None, self._found()  # readers of the old one finish with it
-                self._store = ConfigStore.open(self._path, series=self._series)
+                try:
+                    self._store = ConfigStore.open(self._path, series=self._series)
+                except Unavailable as problem:
+                    raise explained(self._path, problem) from problem
             return self._store
 
     def _found(self) -> tuple[int, int] | None:
