@@ -80,3 +80,24 @@ def test_one_damaged_object_does_not_stop_the_api_and_is_restored_from_what_runs
 
 def etag(api: Client, name: str) -> dict[str, str]:
     return {"If-Match": api("GET", f"/queues/{name}").headers["ETag"]}
+
+
+def test_damage_that_comes_later_is_found_by_the_daily_look_and_named(tmp_path: Path) -> None:
+    """Also in an older revision, which nobody reads; no request waits for the look."""
+    with World(tmp_path) as world:
+        world.parts.stats.stop()
+        api = world.client()
+        assert api("POST", "/queues", {"id": "q1", "name": "q1", "comment": "old"}).status_code == 201
+        assert api("PATCH", "/queues/q1", {"comment": "new"}, headers=etag(api, "q1")).status_code == 200
+        daily = world.parts.service.daily
+        daily.look()
+        assert daily.damage == []
+        with sqlite3.connect(tmp_path / "weir.db") as connection:
+            connection.execute("UPDATE object_version SET body = replace(body, 'old', 'odd')")
+        connection.close()
+        assert store_check(world) == []
+        daily.look()
+        ((state, message),) = store_check(world)
+        assert state == "failed" and "ueue q1 is damaged on the disk (revision 1)" in message
+        named = api("GET", "/system/store").json["damaged"]
+        assert (named[0]["kind"], named[0]["id"]) == ("queue", "q1")

@@ -11,6 +11,7 @@ from weir.http.context import Context
 from weir.http.rendering import moment
 from weir.model.problem import Unavailable
 from weir.service import Listing, Principal
+from weir.store import Damage
 from weir.wire.agent_states import meaning
 
 Json = dict[str, Any]
@@ -26,7 +27,7 @@ def system_json(context: Context, by: Principal) -> Json:
     found = _configuration(context, by)
     checks = [
         *_writing_checks(context, by),
-        *_agent_checks(context, status, found["revision"]),
+        *_agent_checks(context, by, status, found["revision"]),
         *_data_checks(status),
         *connection_checks(status.get("connections")),
         *_shaping_checks(status, found["warning_count"] or 0),
@@ -126,7 +127,7 @@ def _status(context: Context, by: Principal) -> Json:
     return status
 
 
-def _agent_checks(context: Context, status: Json, head: int | None) -> list[Json]:
+def _agent_checks(context: Context, by: Principal, status: Json, head: int | None) -> list[Json]:
     router = context.stats.router
     if router.lost_at is not None or router.status is None:
         reason = router.lost_reason or "it was not asked yet"
@@ -134,7 +135,7 @@ def _agent_checks(context: Context, status: Json, head: int | None) -> list[Json
             _check("agent", "failed", f"The agent does not answer: {reason}. Forwarding and shaping go on.")
         ]
     state = str(status.get("state", "ok"))
-    checks = [_check("agent", *meaning(state)), *_store_checks(status)]
+    checks = [_check("agent", *meaning(state)), *_store_checks(status, context.service.stored.damaged(by))]
     if status.get("revision") == head:
         checks.append(_check("revision", "ok", f"The kernel runs revision {head}."))
     elif head is None:
@@ -163,13 +164,14 @@ def _writing_checks(context: Context, by: Principal) -> list[Json]:
     return [_check("writing", "failed", f"Changes are refused, and all else goes on. {'. '.join(refused)}.")]
 
 
-def _store_checks(status: Json) -> list[Json]:
+def _store_checks(status: Json, own: list[Damage]) -> list[Json]:
     """The database: whether the router follows it, and what is damaged in it."""
     store = status.get("store") or {}
     if store.get("reason") and status.get("state") == "held":
         reason = str(store["reason"])
         return [_check("store", "failed", f"{reason[:1].upper()}{reason[1:]}. See `weir store`.")]
-    damaged = [str(item.get("message")) for item in store.get("damaged") or ()]
+    told = [str(item.get("message")) for item in store.get("damaged") or ()]
+    damaged = list(dict.fromkeys([*told, *(item.message for item in own)]))
     if damaged:
         more = f", and {len(damaged) - 3} more" if len(damaged) > 3 else ""
         message = f"{'; '.join(damaged[:3])}{more}. `weir store restore` writes what runs in its place."

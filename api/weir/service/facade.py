@@ -13,6 +13,7 @@ from weir.service.auth import AuthService
 from weir.service.backup import BackupService
 from weir.service.candidates import CandidateService
 from weir.service.configuration import ConfigService
+from weir.service.daily import DailyCheck
 from weir.service.engine import Engine
 from weir.service.known import write_running
 from weir.service.revisions import RevisionService
@@ -31,12 +32,15 @@ from weir.wire.client import AgentClient
 class Service:
     """What the API process is made of. Thread-safe; opened after forking, not before."""
 
-    def __init__(self, store: ConfigStore, accounts: AccountStore, agent: AgentClient, folder: Path) -> None:
+    def __init__(
+        self, store: ConfigStore, accounts: AccountStore, agent: AgentClient, database: Path
+    ) -> None:
         self._store = store
         self._accounts = accounts
         self.agent = agent
         self.audit = AuditService(accounts)
         self._watch = Watch(self.look)
+        self.daily = DailyCheck(database)
         running = Running(store, partial(note_timer, store, self.audit))
         self._running = running
         engine = Engine(store, running, agent, self.audit)
@@ -48,9 +52,9 @@ class Service:
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)
-        self.updates = UpdateService(agent, self.audit, folder / "uploads")
+        self.updates = UpdateService(agent, self.audit, database.parent / "uploads")
         self.appliance = ApplianceService(agent, self.audit)
-        self.stored = StoredService((store, accounts), running, engine, agent, self.audit)
+        self.stored = StoredService((store, accounts), self.daily, running, engine, agent, self.audit)
         self.setup = SetupService(self.auth, self.config, agent)
 
     @classmethod
@@ -66,9 +70,10 @@ class Service:
             opened.callback(store.close)
             accounts = AccountStore.steady(accounts_path(database))
             opened.callback(accounts.close)
-            service = cls(store, accounts, agent, database.parent)
+            service = cls(store, accounts, agent, database)
             opened.pop_all()
         service._watch.start()
+        service.daily.start()
         return service
 
     def look(self) -> None:
@@ -79,6 +84,7 @@ class Service:
 
     def close(self) -> None:
         self._watch.stop()
+        self.daily.stop()
         self.setup.stop()
         self.agent.close()
         self._accounts.close()

@@ -10,13 +10,14 @@ from typing import Any
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
 from weir.service.audit import AuditService, entry_of
+from weir.service.daily import DailyCheck
 from weir.service.engine import Engine
 from weir.service.known import TIMEOUT_S, running_objects
 from weir.service.permissions import requires
 from weir.service.request import Request
 from weir.service.running import Running
 from weir.service.values import Committed, Principal
-from weir.store import ConfigStore, ReadTransaction
+from weir.store import ConfigStore, Damage, ReadTransaction
 from weir.store.accounts import AccountStore
 from weir.wire.client import AgentClient
 
@@ -25,12 +26,14 @@ class StoredService:
     def __init__(
         self,
         stores: tuple[ConfigStore, AccountStore],
+        daily: DailyCheck,
         running: Running,
         engine: Engine,
         agent: AgentClient,
         audit: AuditService,
     ) -> None:
         self._stores = stores
+        self._daily = daily
         self._running = running
         self._engine = engine
         self._agent = agent
@@ -43,11 +46,17 @@ class StoredService:
         return list({reason.code: reason.message for reason in reversed(reasons)}.values())[::-1]
 
     @requires("config.read")
+    def damaged(self, _by: Principal) -> list[Damage]:
+        """What could not be read, and what else the last look through all revisions found; each once."""
+        return list(dict.fromkeys([*self._running.damage, *(self._daily.damage or ())]))
+
+    @requires("config.read")
     def state(self, by: Principal) -> dict[str, Any]:
         """Whether the router follows the database, why not, and what is damaged in it."""
         status = self._agent.call("status")
         store = status["store"]
-        damaged = store["damaged"] or [asdict(item) for item in self._running.damage]
+        own = [asdict(item) for item in self.damaged(by)]
+        damaged = [*store["damaged"], *(item for item in own if item not in store["damaged"])]
         return {
             "refused": self.refused(by),
             "followed": store["ok"],
@@ -75,7 +84,8 @@ class StoredService:
             by,
             Request(lambda transaction: self._lost(transaction, objects), message="restore what is damaged"),
         )
-        self._running.damage = []
+        self._running.damage, self._daily.damage = [], None
+        self._daily.soon()
         return done
 
     def _lost(self, _transaction: ReadTransaction, objects: Sequence[ConfigObject]) -> list[Change]:

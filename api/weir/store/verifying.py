@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import islice
+from pathlib import Path
 
 from weir.model.problem import Problem
 from weir.store import reading
@@ -63,3 +67,23 @@ def _revisions(connection: sqlite3.Connection) -> Iterator[Damage]:
         elif number >= oldest and contents.get(number) != content:
             yield Damage("", "", f"revision {number} is not whole: an object is missing, or one too many")
         before, expected = digest, number + 1
+
+
+def main(argv: Sequence[str]) -> int:
+    """`DATABASE`: what is damaged in it, as JSON on standard output; 1 when it cannot be read."""
+    from weir.store.configuration import ConfigStore
+
+    try:
+        store = ConfigStore.open(Path(argv[0]))
+        try:
+            print(json.dumps([asdict(item) for item in store.verify()]))
+        finally:
+            store.close()
+    except Problem as problem:
+        print(problem.message, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
