@@ -62,6 +62,7 @@ def datapath(standing_datapath: Datapath) -> Iterator[Datapath]:
 def loaded(datapath: Datapath) -> Iterator[Loaded]:
     """Attached to the loopback, with descriptors of the programs and views of the maps."""
     with Loaded(datapath) as opened:
+        opened.forget_flows()
         yield opened
 
 

@@ -27,6 +27,7 @@ LIVE = 0x40
 
 
 BACKLOG_SIZE = 32
+FLOW_SIZE = 32
 HOST_SIZE, HOST_LAW_AT = 64, 32
 _BACKLOG = struct.Struct("<QIIIIII")
 
@@ -140,6 +141,11 @@ class Loaded:
         """As if the control law had come to it just now."""
         at, now = (slot * 2 + direction) * BACKLOG_SIZE, time.monotonic_ns() >> 20
         struct.pack_into("<II", self._waits, at + 8, now, int(chance * 0xFFFF_FFFF))
+
+    def forget_flows(self) -> None:
+        """As if nothing had waited yet: a test's flows do not keep those of another in order."""
+        with _mapped(self.datapath, "weir_flows", FLOW_SIZE, self.datapath.usage().subqueues[1]) as flows:
+            flows[:] = bytes(len(flows))
 
     def set_hosts_chance(self, slot: int, direction: int, chance: float) -> None:
         """Of all sub-queues of a line, as if their control law had come to it just now."""
