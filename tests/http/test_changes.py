@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import datetime
 from typing import Any
 
 from tests.http.world import Client, World
@@ -62,6 +64,32 @@ def test_edits_of_the_candidate_follow_its_etags(api: Client) -> None:
     assert api("DELETE", f"/candidate/changes/queue/{made['id']}").json["candidate"]["change_count"] == 0
     assert api("DELETE", "/candidate").status_code == 204
     assert api("DELETE", "/candidate").status_code == 404
+
+
+def test_a_staged_change_replaces_the_version_that_it_was_made_on(api: Client) -> None:
+    """Two windows of one account overwrote each other's staged change without a word."""
+    made = api("POST", "/queues", QUEUE).json
+
+    def put(comment: str, base: str | None) -> int:
+        change = {"kind": "queue", "id": made["id"], "new": {**QUEUE, "comment": comment}, "base": base}
+        return int(api("PUT", "/candidate/changes", {"changes": [change]}).status_code)
+
+    def staged() -> dict[str, Any]:
+        (found,) = api("GET", "/candidate/diff").json["changes"]
+        return dict(found)
+
+    assert put("first window", made["etag"]) == 200
+    first = staged()
+    assert abs(datetime.fromisoformat(first["staged_at"]).timestamp() - time.time()) < 60
+    assert put("second window", made["etag"]) == 412
+    assert put("second window", "none") == 409
+    assert staged() == first
+    assert put("second window", first["etag"]) == 200
+    assert staged()["new"]["comment"] == "second window"
+    assert put("first window", first["etag"]) == 412
+    assert put("whatever there is", None) == 200
+    api("DELETE", f"/candidate/changes/queue/{made['id']}")
+    assert put("of one that was withdrawn", first["etag"]) == 412
 
 
 def test_a_conflict_is_shown_and_resolved(api: Client) -> None:

@@ -121,7 +121,7 @@ def test_a_staged_change_and_the_pending_confirmation_have_sums_too(folder: Path
     store = ConfigStore.open(folder / "weir.db")
     with store.write() as transaction:
         candidate = candidates.create(transaction.connection, "anna", 2, 1)
-        candidates.stage(transaction.connection, candidate, [("queue", "q1", customer(1, 40_000_000), 2)])
+        candidates.stage(transaction.connection, candidate, [("queue", "q1", customer(1, 40_000_000), 2)], 1)
         transaction.set_pending(Pending(2, 1, 60, 1, "boot", 1, b"hash", "anna", 1))
     store.close()
     change_row(folder, "UPDATE pending_confirmation SET base_revision = 0")

@@ -31,7 +31,7 @@ describe("a limit that is edited in its cell", () => {
   /** Opens the field and replaces what is in it. */
   async function typed(text: string) {
     const [user, onStep, onClose] = [userEvent.setup(), vi.fn(), vi.fn()];
-    shown(<InlineLimits queue={queue()} onClose={onClose} onStep={onStep} />);
+    shown(<InlineLimits base="r1" queue={queue()} onClose={onClose} onStep={onStep} />);
     const field = screen.getByRole<HTMLInputElement>("textbox");
     await user.clear(field);
     await user.type(field, text);

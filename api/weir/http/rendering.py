@@ -141,6 +141,10 @@ def object_diff_json(diff: ObjectDiff) -> dict[str, Any]:
     }
 
 
+def staged_diff_json(diff: ObjectDiff) -> dict[str, Any]:
+    return {**object_diff_json(diff), "etag": diff.etag, "staged_at": moment(diff.staged_at_ms)}
+
+
 def diff_page(diff: Diff) -> dict[str, Any]:
     counts = diff.counts
     return {

@@ -95,7 +95,7 @@ class CandidateService:
                 version = transaction.version_now(edit.kind, edit.id)
                 _check_expected(edit, row, version)
                 staged.append((edit.kind, edit.id, edit.new, version))
-            candidates.stage(connection, found, staged)
+            candidates.stage(connection, found, staged, wall_ms())
             self._drop_empty(transaction, by.username, edits)
             view = self._view_of(transaction, by)
         self._note(
@@ -157,7 +157,8 @@ class CandidateService:
                 raise _no_candidate()
             key, summary = self._summary(connection, found)
             changes, following = candidates.changes(connection, by.username, after, limit)
-        diff = Diff(summary.counts, [ObjectDiff(change) for change in changes], following)
+        objects = [ObjectDiff(item.change, item.etag, item.staged_at_ms or None) for item in changes]
+        diff = Diff(summary.counts, objects, following)
         effect = self._effect_of(by, key, sum(summary.kinds.values()), wait_s)
         return CandidateDiff(found.base_revision, key[2], diff, effect)
 

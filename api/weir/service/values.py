@@ -98,9 +98,14 @@ class CandidateView:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDiff:
-    """One object of a comparison; JSON and fields are made when they are looked at."""
+    """One object of a comparison; JSON and fields are made when they are looked at.
+
+    Of a staged change also its version, and when it was staged where that is known.
+    """
 
     change: Change
+    etag: str | None = None
+    staged_at_ms: int | None = None
 
     @property
     def kind(self) -> Kind:

@@ -15,9 +15,10 @@ from weir.store.reading import checked
 from weir.store.rows import ChangeCounts, decode, encode
 from weir.store.sums import row_sum
 
-STAGE = """INSERT INTO candidate_change (owner, kind, id, serial, seen_revision, body, sum)
-VALUES (?,?,?,?,?,?,?) ON CONFLICT (owner, kind, id)
-DO UPDATE SET serial = excluded.serial, body = excluded.body, sum = excluded.sum"""
+STAGE = """INSERT INTO candidate_change (owner, kind, id, serial, seen_revision, body, sum, staged_at_ms)
+VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (owner, kind, id)
+DO UPDATE SET serial = excluded.serial, body = excluded.body, sum = excluded.sum,
+    staged_at_ms = excluded.staged_at_ms"""
 _STAGED = (
     "candidate_change AS staged LEFT JOIN object_version AS running ON running.kind = staged.kind "
     "AND running.id = staged.id AND running.to_revision IS NULL WHERE staged.owner = ?"
@@ -27,7 +28,7 @@ _ROW = (
     "running.from_revision"
 )
 CHANGES = """
-SELECT staged.owner, staged.kind, staged.id, staged.body, staged.sum, staged.serial,
+SELECT staged.owner, staged.kind, staged.id, staged.body, staged.sum, staged.staged_at_ms, staged.serial,
     running.from_revision, running.body, running.sum FROM (
     SELECT * FROM candidate_change WHERE owner = :owner AND serial > :after ORDER BY serial LIMIT :limit
 ) AS staged LEFT JOIN object_version AS running ON running.kind = staged.kind AND running.id = staged.id
@@ -72,11 +73,24 @@ class StagedRow:
 
     @property
     def etag(self) -> str:
-        return f"s{self.serial}"
+        return etag_of_staged(self.serial)
 
     @property
     def conflict(self) -> bool:
         return self.seen_revision != self.running_revision
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChange:
+    """A change against what runs, its version, and when it was staged (0: before that was noted)."""
+
+    change: Change
+    etag: str
+    staged_at_ms: int
+
+
+def etag_of_staged(serial: int) -> str:
+    return f"s{serial}"
 
 
 def get(connection: sqlite3.Connection, owner: str) -> Candidate | None:
@@ -129,21 +143,22 @@ def summary(connection: sqlite3.Connection, owner: str) -> Summary:
 
 def changes(
     connection: sqlite3.Connection, owner: str, after: int, limit: int
-) -> tuple[list[Change], int | None]:
+) -> tuple[list[StagedChange], int | None]:
     """Up to `limit` staged changes against what runs, in the order in which they were staged, of those with
     a higher serial than `after`; and the serial to go on after, or None at the end."""
-    found: list[Change] = []
+    found: list[StagedChange] = []
     last = after
     while True:
         rows = connection.execute(CHANGES, {"owner": owner, "after": after, "limit": limit}).fetchall()
-        for *staged, after, since, old, old_sum in rows:
+        for *staged, at_ms, after, since, old, old_sum in rows:
             _, kind, object_id, new, _ = staged
             if old == new:
                 continue
             if len(found) == limit:
                 return found, last
             before = None if old is None else checked(kind, object_id, since, old, old_sum)
-            found.append(Change(kind, object_id, before, _decoded(*staged)))
+            change = Change(kind, object_id, before, _decoded(*staged))
+            found.append(StagedChange(change, etag_of_staged(after), at_ms))
             last = after
         if len(rows) < limit:
             return found, None
@@ -180,6 +195,7 @@ def stage(
     connection: sqlite3.Connection,
     candidate: Candidate,
     edits: Iterable[tuple[Kind, str, ConfigObject | None, int | None]],
+    at_ms: int,
 ) -> None:
     """Stage (kind, id, new, seen revision); an object staged before keeps what was seen then."""
     serial = candidate.last_serial
@@ -188,7 +204,7 @@ def stage(
         serial += 1
         body = None if new is None else encode(new)
         number_sum = row_sum(candidate.owner, kind, object_id, body)
-        values.append((candidate.owner, kind, object_id, serial, seen, body, number_sum))
+        values.append((candidate.owner, kind, object_id, serial, seen, body, number_sum, at_ms))
     connection.executemany(STAGE, values)
     connection.execute("UPDATE candidate SET last_serial = ? WHERE owner = ?", (serial, candidate.owner))
 

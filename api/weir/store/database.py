@@ -174,6 +174,11 @@ def translated(path: Path) -> Iterator[None]:
         raise  # a broken rule of ours: a defect, or a race that the caller knows how to name
     except UnicodeEncodeError as error:
         raise Invalid("the text holds half of a Unicode pair", code="bad-text") from error
+    except UnicodeDecodeError as error:
+        # SQLite quotes a damaged schema in its message, and Python cannot read the quotation.
+        raise Unavailable(
+            f"{path.name}: the database is damaged; it was left as it is", code="store-corrupt"
+        ) from error
     except sqlite3.Error as error:
         code, sentence = _explain(error)
         raise Unavailable(f"{path.name}: {sentence}", code=code) from error

@@ -565,7 +565,8 @@ export interface paths {
         get?: never;
         /**
          * Stage changes of objects of any kind
-         * @description Each is the whole new object, or null to delete it. A change of the same object is replaced.
+         * @description Each is the whole new object, or null to delete it. A change of the same object is replaced, unless its
+         *     `base` says that it was made on another version: then nothing is staged (412, or 409 for `none`).
          */
         put: operations["stage_changes"];
         post?: never;
@@ -2374,11 +2375,16 @@ export interface components {
             new: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
         };
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
-        Change: {
+        StagedChange: {
             /** @enum {string} */
             kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
             id: string;
@@ -2392,13 +2398,16 @@ export interface components {
             new: {
                 [key: string]: unknown;
             } | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
         };
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
             total: number;
             counts: components["schemas"]["Counts"];
-            changes: components["schemas"]["Change"][];
+            changes: components["schemas"]["StagedChange"][];
             next_cursor: string | null;
             /** @description False while `kernel` and `findings` are still being worked out. */
             complete: boolean;
@@ -2462,6 +2471,21 @@ export interface components {
         RevisionPage: {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
+        };
+        Change: {
+            /** @enum {string} */
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: {
+                [key: string]: unknown;
+            } | null;
+            new: {
+                [key: string]: unknown;
+            } | null;
         };
         RevisionDetail: {
             revision: number;

@@ -19,8 +19,10 @@ export type Finding = Schemas["Finding"];
 export type ProblemDocument = Schemas["Problem"];
 export type Candidate = Schemas["Candidate"];
 export type CandidateDiff = Schemas["CandidateDiff"];
-export type Change = Schemas["Change"];
-export type ChangeInput = Schemas["ChangeInput"];
+/** Of a staged change also its version and when it was staged. */
+export type Change = Schemas["Change"] & Partial<Pick<Schemas["StagedChange"], "etag" | "staged_at">>;
+/** `base`: the version that it was made on; without one, whatever is staged is replaced. */
+export type ChangeInput = Omit<Schemas["ChangeInput"], "base"> & { base?: string | null };
 export type Counts = Schemas["Counts"];
 export type FieldChange = Schemas["FieldChange"];
 export type KernelEffect = Schemas["KernelEffect"];

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
+import { putAgreed } from "./elsewhere";
 import { ApiProblem } from "./problem";
 import { CANDIDATE, candidateDiffQuery, candidateQuery, queryClient, refreshConfig } from "./queries";
 import type { CandidateDiff, Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
@@ -16,7 +17,7 @@ const STAGE_BATCH = 2_000;
 const CHECKED_AT_ONCE = 20;
 const OVERLAY_LIMIT = 500;
 
-const put = (changes: ChangeInput[]) => need(api.PUT("/api/v1/candidate/changes", { body: { changes } }));
+const put = (changes: ChangeInput[]) => need(api.PUT("/api/v1/candidate/changes", { body: { changes: changes.map((change) => ({ ...change, base: change.base || null })) } }));
 const drop = (change: Pick<Change, "kind" | "id">) => need(api.DELETE("/api/v1/candidate/changes/{kind}/{object_id}", { params: { path: { kind: change.kind, object_id: change.id } } }));
 const keyOf = (change: { kind: string; id: string }): string => `${change.kind}/${change.id}`;
 
@@ -30,16 +31,17 @@ async function stagedNow(): Promise<CandidateDiff | null> {
  * Stages a few changes and asks the router what it thinks of them. What would be refused at the
  * commit is taken back at once and reported, so that the form can show it at its field.
  */
-async function stageChecked(changes: readonly ChangeInput[]): Promise<void> {
+async function stageChecked(wanted: readonly ChangeInput[]): Promise<Staged> {
   const before = new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change]));
-  await put([...changes]);
+  const changes = await putAgreed(wanted, put);
+  if (changes.length === 0) return "theirs";
   const after = await stagedNow();
   const asked = new Set(changes.flatMap((change) => (change.id === null ? [] : [`${change.kind}/${change.id}`])));
   const mine = (after?.changes ?? []).filter((change) => asked.has(keyOf(change)) || !before.has(keyOf(change)));
   const keys = new Set(mine.map(keyOf));
   const findings = (after?.findings ?? []).filter((finding) => keys.has(keyOf(finding)));
   const first = findings.find((finding) => finding.severity === "error");
-  if (!first) return;
+  if (!first) return "mine";
   for (const change of mine) {
     const previous = before.get(keyOf(change));
     if (previous) await put([{ kind: change.kind, id: change.id, new: previous.new }]);
@@ -48,10 +50,17 @@ async function stageChecked(changes: readonly ChangeInput[]): Promise<void> {
   throw new ApiProblem({ status: 422, code: "invalid", detail: first.message, path: keyOf(first), findings });
 }
 
-export async function stageChanges(changes: readonly ChangeInput[]): Promise<void> {
+/** Whose change is staged now: another window's may have been kept. */
+export type Staged = "mine" | "theirs";
+
+export async function stageChanges(given: readonly ChangeInput[]): Promise<Staged> {
+  // Of more staged changes than are read, the versions are not known here.
+  const isKnown = (queryClient.getQueryData(candidateQuery.queryKey)?.change_count ?? 0) <= OVERLAY_LIMIT;
+  const changes = isKnown ? given : given.map((change) => ({ ...change, base: null }));
   try {
-    if (changes.length <= CHECKED_AT_ONCE) await stageChecked(changes);
-    else for (let at = 0; at < changes.length; at += STAGE_BATCH) await put(changes.slice(at, at + STAGE_BATCH));
+    if (changes.length <= CHECKED_AT_ONCE) return await stageChecked(changes);
+    for (let at = 0; at < changes.length; at += STAGE_BATCH) await putAgreed(changes.slice(at, at + STAGE_BATCH), put);
+    return "mine";
   } finally {
     await queryClient.invalidateQueries({ queryKey: CANDIDATE });
   }
@@ -146,6 +155,9 @@ export const useRevert = () =>
     },
     onSuccess: () => say("notice", "Reverted. The router runs as before the change."),
   });
+
+/** The version that a change is made on: what is staged of the object, or else what runs; "" where its removal is staged. */
+export const baseOf = (change: Change | undefined, etag: string | null | undefined): string => (change?.action === "remove" ? "" : (change?.etag ?? (etag || "none")));
 
 /** What may be sent back of a queue that was read. */
 export function queueInput(queue: Queue): QueueInput {

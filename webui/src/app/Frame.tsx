@@ -9,6 +9,7 @@ import { refreshConfig, systemQuery } from "@/api/queries";
 import { rememberFocus } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import classes from "./Frame.module.css";
+import { DisputeDialog } from "./DisputeDialog";
 import { KeyboardHelp } from "./KeyboardHelp";
 import { useKeys } from "./keyboard";
 import { ALL_NAV } from "./nav";
@@ -116,6 +117,7 @@ function SignedInFrame() {
       <div className={classes.bar}>
         <PendingBar />
       </div>
+      <DisputeDialog />
       {search ? <SearchDialog onClose={() => setSearch(false)} /> : null}
       {help ? <KeyboardHelp onClose={() => setHelp(false)} /> : null}
     </div>

@@ -4,11 +4,12 @@ import { useState, type ReactNode } from "react";
 import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import type { Kind } from "@/api/types";
-import { useStage } from "@/api/writes";
+import { baseOf, useStage, useStagedChanges } from "@/api/writes";
 import { Note } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
 import { say } from "@/ui/toast";
 import { useDraft } from "./draft";
+import { useMadeOn } from "./madeOn";
 import classes from "./forms.module.css";
 import type { Messages } from "./queueValues";
 
@@ -16,6 +17,8 @@ interface ObjectDrawerProps<Values> {
   kind: Kind;
   /** null: a new object, whose id `read` or the router chooses. */
   id: string | null;
+  /** Of the object that runs; null: there is none. */
+  etag: string | null;
   /** Of a new object: what is typed is kept under it. */
   title: string;
   initial: Values;
@@ -26,19 +29,24 @@ interface ObjectDrawerProps<Values> {
 }
 
 /** The drawer of the short forms: types what is typed, stages what is asked, shows errors at their fields. */
-export function ObjectDrawer<Values extends object>({ kind, id, title, initial, read, onClose, removable, children }: ObjectDrawerProps<Values>) {
+export function ObjectDrawer<Values extends object>({ kind, id, etag, title, initial, read, onClose, removable, children }: ObjectDrawerProps<Values>) {
   const [values, setValues, forget, touched] = useDraft(`${kind}.${id ?? title}`, initial);
+  const staged = useStagedChanges(kind).get(id ?? "");
+  const [madeOn, renew] = useMadeOn(`${kind}.${id ?? title}`, baseOf(staged, etag), touched);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStage(true);
   const may = useMay("write");
   const send = (objectId: string | null, input: object | null, said: string) =>
-    stage.mutate([{ kind, id: objectId, new: input as Record<string, unknown> | null }], {
-      onSuccess: () => {
+    stage.mutate([{ kind, id: objectId, new: input as Record<string, unknown> | null, base: objectId === null ? null : madeOn }], {
+      onSuccess: (whose) => {
         forget();
-        say("notice", said);
+        if (whose === "mine") say("notice", said);
         onClose();
       },
-      onError: (error) => setMessages(messagesByField(asProblem(error), input ? Object.keys(input) : [])),
+      onError: (error) => {
+        renew();
+        setMessages(messagesByField(asProblem(error), input ? Object.keys(input) : []));
+      },
     });
   const save = () => {
     const result = read(values);

@@ -6,11 +6,12 @@ import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import { queueQuery } from "@/api/queries";
 import type { Change, Queue } from "@/api/types";
-import { queueInput, useStage } from "@/api/writes";
+import { baseOf, queueInput, useStage } from "@/api/writes";
 import { Note, Skeleton } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
 import { say } from "@/ui/toast";
 import { useDraft } from "./draft";
+import { useMadeOn } from "./madeOn";
 import classes from "./forms.module.css";
 import { QueueForm } from "./QueueForm";
 import { EMPTY_QUEUE, readQueue, valuesOf, type Messages } from "./queueValues";
@@ -27,10 +28,10 @@ export function QueueDrawer({ id, staged, parent, onClose }: QueueDrawerProps) {
   const isNew = id === "new";
   const change = staged.get(id);
   const stored = useQuery({ ...queueQuery(id), enabled: !isNew && change?.action !== "add" });
-  if (isNew) return <Editor key="new" queue={null} parent={parent ?? null} onClose={onClose} />;
+  if (isNew) return <Editor key="new" base="none" queue={null} parent={parent ?? null} onClose={onClose} />;
   const base = stored.data ?? null;
-  if (change?.new) return <Editor key={`${id} staged`} id={id} queue={{ ...NO_EXTRAS, ...base, ...(change.new as Partial<Queue>), id } as Queue} parent={null} onClose={onClose} />;
-  if (base) return <Editor key={`${id} ${base.etag}`} id={id} queue={base} parent={null} onClose={onClose} />;
+  if (change?.new) return <Editor key={`${id} staged`} id={id} base={baseOf(change, null)} queue={{ ...NO_EXTRAS, ...base, ...(change.new as Partial<Queue>), id } as Queue} parent={null} onClose={onClose} />;
+  if (base) return <Editor key={`${id} ${base.etag}`} id={id} base={baseOf(change, base.etag)} queue={base} parent={null} onClose={onClose} />;
   return (
     <Panel title="Queue" onClose={onClose}>
       {stored.isError ? <Note severity="error">{asProblem(stored.error).message}</Note> : <Skeleton lines={8} />}
@@ -42,14 +43,17 @@ const NO_EXTRAS = { enforcement: [], warnings: [], path: [], child_count: 0, eta
 
 interface EditorProps {
   id?: string;
+  /** The version that is shown. */
+  base: string;
   queue: Queue | null;
   parent: string | null;
   onClose: () => void;
 }
 
-function Editor({ id, queue, parent, onClose }: EditorProps) {
+function Editor({ id, base, queue, parent, onClose }: EditorProps) {
   const initial = useMemo(() => (queue ? valuesOf(queue) : { ...EMPTY_QUEUE, parent }), [queue, parent]);
   const [values, setValues, forget, touched] = useDraft(`queue.${id ?? "new"}`, initial);
+  const [madeOn, renew] = useMadeOn(`queue.${id ?? "new"}`, base, touched);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStage(true);
   const may = useMay("write");
@@ -58,21 +62,24 @@ function Editor({ id, queue, parent, onClose }: EditorProps) {
     const read = readQueue(values, queue ? queueInput(queue) : null);
     setMessages(read.messages);
     if (Object.keys(read.messages).length > 0 || stage.isPending) return;
-    stage.mutate([{ kind: "queue", id: id ?? null, new: { ...read.input } }], {
-      onSuccess: () => {
+    stage.mutate([{ kind: "queue", id: id ?? null, new: { ...read.input }, base: id ? madeOn : null }], {
+      onSuccess: (whose) => {
         forget();
-        say("notice", `${values.name}: pending until it is committed.`);
+        if (whose === "mine") say("notice", `${values.name}: pending until it is committed.`);
         onClose();
       },
-      onError: (error) => setMessages(messagesByField(asProblem(error), Object.keys(read.input))),
+      onError: (error) => {
+        renew();
+        setMessages(messagesByField(asProblem(error), Object.keys(read.input)));
+      },
     });
   };
   const remove = () => {
     if (!id || !queue) return;
-    stage.mutate([{ kind: "queue", id, new: null }], {
-      onSuccess: () => {
+    stage.mutate([{ kind: "queue", id, new: null, base: madeOn }], {
+      onSuccess: (whose) => {
         forget();
-        say("notice", `${queue.name}: its removal is pending.`);
+        if (whose === "mine") say("notice", `${queue.name}: its removal is pending.`);
         onClose();
       },
       onError: (error) => setMessages(messagesByField(asProblem(error), [])),

@@ -13,12 +13,13 @@ export function useDraft<T>(name: string, initial: T): [T, (value: T | ((before:
   useEffect(() => {
     if (state.touched) sessionStorage.setItem(state.key, JSON.stringify(state.value));
   }, [state]);
-  const set = useCallback((value: T | ((before: T) => T)) => setState((before) => ({ key, touched: true, value: typeof value === "function" ? (value as (before: T) => T)(before.value) : value })), [key]);
+  const set = useCallback((value: T | ((before: T) => T)) => setState((before) => ({ key, touched: true, value: typeof value === "function" ? (value as (before: T) => T)(before.touched ? before.value : initial) : value })), [key, initial]);
   const forget = useCallback(() => {
     sessionStorage.removeItem(key);
     setState({ key, value: initial, touched: false });
   }, [key, initial]);
-  return [current.value, set, forget, current.touched];
+  // While nothing is typed, the form follows what it shows: another window may have changed it.
+  return [current.touched ? current.value : initial, set, forget, current.touched];
 }
 
 function read<T>(key: string, initial: T): { key: string; value: T; touched: boolean } {

@@ -6,8 +6,9 @@ import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import { firewallQuery } from "@/api/queries";
 import type { Firewall } from "@/api/types";
-import { useStage, useStagedChanges } from "@/api/writes";
+import { baseOf, useStage, useStagedChanges } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
+import { useMadeOn } from "@/forms/madeOn";
 import classes from "@/forms/forms.module.css";
 import type { Messages } from "@/forms/queueValues";
 import { Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
@@ -29,7 +30,7 @@ export default function FirewallPage() {
   return (
     <Page title="Firewall" actions={staged ? <Tag tone="accent">change pending</Tag> : null}>
       {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
-      {policy ? <Policy key={JSON.stringify(policy)} policy={policy} /> : query.isPending ? <Skeleton /> : null}
+      {policy ? <Policy key={JSON.stringify(policy)} policy={policy} base={baseOf(staged, query.data?.etag)} /> : query.isPending ? <Skeleton /> : null}
     </Page>
   );
 }
@@ -41,9 +42,10 @@ export function parsePorts(text: string): number[] | null {
   return ports.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535) ? ports : null;
 }
 
-function Policy({ policy }: { policy: Firewall }) {
+function Policy({ policy, base }: { policy: Firewall; base: string }) {
   const initial = useMemo<Values>(() => ({ masquerade: policy.masquerade, drop_new_from_wan: policy.drop_new_from_wan, allow_ping_from_wan: policy.allow_ping_from_wan, ports: policy.allowed_wan_tcp_ports.join(", "), connections_per_source: policy.connections_per_source }), [policy]);
   const [values, setValues, forget, touched] = useDraft("firewall", initial);
+  const [madeOn] = useMadeOn("firewall", base, touched);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStage(true);
   const may = useMay("write");
@@ -53,10 +55,10 @@ function Policy({ policy }: { policy: Firewall }) {
     if (ports === null) { setMessages({ allowed_wan_tcp_ports: "Ports are numbers from 1 to 65535, with commas between them." }); return; }
     setMessages({});
     const { ports: _ports, ...flags } = values;
-    stage.mutate([{ kind: "firewall", id: "firewall", new: { ...flags, allowed_wan_tcp_ports: ports } }], {
-      onSuccess: () => {
+    stage.mutate([{ kind: "firewall", id: "firewall", new: { ...flags, allowed_wan_tcp_ports: ports }, base: madeOn }], {
+      onSuccess: (whose) => {
         forget();
-        say("notice", "The firewall policy is pending until it is committed.");
+        if (whose === "mine") say("notice", "The firewall policy is pending until it is committed.");
       },
       onError: (error) => setMessages(messagesByField(asProblem(error), ["allowed_wan_tcp_ports", "connections_per_source"])),
     });

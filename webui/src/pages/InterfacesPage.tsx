@@ -108,7 +108,7 @@ export default function InterfacesPage() {
     <Split
       drawer={
         edit === "new" || isNewVrf || edited ? (
-          <ObjectDrawer key={edited ? `${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}` : edit} kind="interface" id={edited?.id ?? null} title={edited?.id ?? (isNewVrf ? "New VRF" : "New VLAN")} initial={edited ? valuesOf(edited) : isNewVrf ? NEW_VRF : NEW_VLAN} read={(values) => refuseTaken(readInterface(values), edited ? [] : items)} onClose={() => open(undefined)} removable={edited?.configured ?? false}>
+          <ObjectDrawer key={edited ? `${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}` : edit} kind="interface" id={edited?.id ?? null} etag={edited?.etag ?? null} title={edited?.id ?? (isNewVrf ? "New VRF" : "New VLAN")} initial={edited ? valuesOf(edited) : isNewVrf ? NEW_VRF : NEW_VLAN} read={(values) => refuseTaken(readInterface(values), edited ? [] : items)} onClose={() => open(undefined)} removable={edited?.configured ?? false}>
             {(values, set, messages) => <InterfaceFields values={values} set={set} messages={messages} parents={parents} vrfs={vrfs} isNew={!edited} />}
           </ObjectDrawer>
         ) : null

@@ -65,7 +65,7 @@ export default function QueueTypesPage() {
     <Split
       drawer={
         edit === "new" || edited ? (
-          <ObjectDrawer key={edit} kind="queue-type" id={edited?.id ?? null} title={edited?.id ?? "New queue type"} initial={edited ? typeValuesOf(edited) : BLANK_TYPE} read={readType} onClose={() => open(undefined)} removable={edited !== undefined && !isBuiltIn(edited)}>
+          <ObjectDrawer key={edit} kind="queue-type" id={edited?.id ?? null} etag={edited?.etag ?? null} title={edited?.id ?? "New queue type"} initial={edited ? typeValuesOf(edited) : BLANK_TYPE} read={readType} onClose={() => open(undefined)} removable={edited !== undefined && !isBuiltIn(edited)}>
             {(values, set, messages) => <TypeFields values={values} set={set} messages={messages} isNew={edited === undefined} />}
           </ObjectDrawer>
         ) : null

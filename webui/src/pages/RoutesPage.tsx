@@ -81,7 +81,7 @@ export default function RoutesPage() {
     <Split
       drawer={
         edit === "new" || edited ? (
-          <ObjectDrawer key={edit} kind="static-route" id={edited?.id ?? null} title={edited ? `Route to ${edited.destination}` : "New route"} initial={edited ? valuesOf(edited) : BLANK} read={readRoute} onClose={() => open(undefined)} removable>
+          <ObjectDrawer key={edit} kind="static-route" id={edited?.id ?? null} etag={edited?.etag ?? null} title={edited ? `Route to ${edited.destination}` : "New route"} initial={edited ? valuesOf(edited) : BLANK} read={readRoute} onClose={() => open(undefined)} removable>
             {(values, set, messages) => <Fields values={values} set={set} messages={messages} />}
           </ObjectDrawer>
         ) : null

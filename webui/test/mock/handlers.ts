@@ -86,16 +86,28 @@ function candidateOf(state: MockState) {
 /** What any two revisions of the mock differ in. */
 const limitChange: Change = { kind: "queue", id: "q1", name: "baker 1", action: "change", fields: [{ field: "max_limit_bps.download", old: 10_000_000, new: 20_000_000 }], old: {}, new: {} };
 
+/** Only of queues the mock knows versions; of the rest any base will do. */
+const versionOf = (state: MockState, key: string): string | null => {
+  const staged = state.staged.get(key);
+  if (staged) return staged.etag ?? "s0";
+  return state.queues.get(key.replace(/^queue\//, ""))?.etag ?? null;
+};
+
 function changes(state: MockState): HttpHandler[] {
   let next = 10_000;
   return [
     http.get(`${API}/candidate`, () => HttpResponse.json({ candidate: candidateOf(state) })),
     http.put(`${API}/candidate/changes`, async ({ request }) => {
-      const body = (await request.json()) as { changes: { kind: Change["kind"]; id: string | null; new: Record<string, unknown> | null }[] };
+      const body = (await request.json()) as { changes: { kind: Change["kind"]; id: string | null; new: Record<string, unknown> | null; base: string | null }[] };
       if (state.refuse.length > 0) return problem(422, "invalid", state.refuse[0]?.message ?? "", { findings: state.refuse.splice(0) });
+      const other = body.changes.find((change) => {
+        const version = versionOf(state, `${change.kind}/${change.id ?? ""}`);
+        return change.base && version !== null && change.base !== version;
+      });
+      if (other) return problem(412, "precondition-failed", "it was changed meanwhile", { path: `${other.kind}/${other.id ?? ""}` });
       for (const change of body.changes) {
         const id = change.id ?? `q${next++}`;
-        state.staged.set(`${change.kind}/${id}`, { ...change, id });
+        state.staged.set(`${change.kind}/${id}`, { ...change, id, etag: `s${next++}` });
       }
       return HttpResponse.json({ candidate: candidateOf(state) });
     }),

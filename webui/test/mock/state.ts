@@ -10,7 +10,7 @@ export interface MockState {
   wishes?: SetupWishes;
   password?: string;
   queues: Map<string, Queue>;
-  staged: Map<string, ChangeInput & { id: string }>;
+  staged: Map<string, ChangeInput & { id: string; etag?: string }>;
   revisions: Revision[];
   pending: (Pending & { undo: Map<string, Queue> }) | null;
   /** Since when there are no measurements any more. */
@@ -78,7 +78,7 @@ export function stagedChanges(state: MockState): Change[] {
     const before = (old ?? {}) as Record<string, unknown>;
     const after = change.new ?? {};
     const fields = Object.keys(change.new === null ? {} : after).filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field])).map((field) => ({ field, old: before[field] ?? null, new: after[field] ?? null }));
-    return { kind: change.kind, id: change.id, name: (after["name"] as string | undefined) ?? old?.name ?? change.id, action: change.new === null ? "remove" : old ? "change" : "add", fields, old: old ? { ...old } : null, new: change.new } satisfies Change;
+    return { kind: change.kind, id: change.id, name: (after["name"] as string | undefined) ?? old?.name ?? change.id, etag: change.etag ?? "s0", staged_at: new Date(Date.now() - 20_000).toISOString(), action: change.new === null ? "remove" : old ? "change" : "add", fields, old: old ? { ...old } : null, new: change.new } satisfies Change;
   });
 }
 

@@ -18,11 +18,12 @@ from weir.http.rendering import (
     kernel_json,
     pending_answer,
     read_number,
+    staged_diff_json,
 )
 from weir.http.schemas import changes
 from weir.model import codec
 from weir.model.problem import NotFound
-from weir.service import ANYTHING, CandidateView, Edit
+from weir.service import ABSENT, ANYTHING, CandidateView, Edit
 
 area = Area("candidate", "Stage changes, see what they do, commit them together; one candidate per user.")
 config = Area("config", "The running configuration: a commit that waits for its confirmation.")
@@ -71,7 +72,8 @@ def discard_candidate() -> Response:
 def stage_changes(body: dict[str, Any]) -> Response:
     """Stage changes of objects of any kind
 
-    Each is the whole new object, or null to delete it. A change of the same object is replaced.
+    Each is the whole new object, or null to delete it. A change of the same object is replaced, unless its
+    `base` says that it was made on another version: then nothing is staged (412, or 409 for `none`).
     """
     edits = []
     for change in body["changes"]:
@@ -81,8 +83,14 @@ def stage_changes(body: dict[str, Any]) -> Response:
             object_id = service().config.new_id(me(), kind)
         new = change["new"]
         item = None if new is None else codec.from_json(kind, editing.writable(kind, new), object_id)
-        edits.append(Edit(kind, codec.check_id(kind, object_id), item, ANYTHING))
+        edits.append(Edit(kind, codec.check_id(kind, object_id), item, _expected(change["base"])))
     return answer({"candidate": candidate_json(service().candidates.stage(me(), edits))})
+
+
+def _expected(base: str | None) -> str:
+    if base is None:
+        return ANYTHING
+    return ABSENT if base in ("none", editing.BUILT_IN) else base
 
 
 @area.operation("DELETE", CHANGE, scope=WRITE, answers=changes.CandidateAnswer)
@@ -108,6 +116,7 @@ def diff_candidate(query: dict[str, Any]) -> Response:
             "base_revision": found.base_revision,
             "head_revision": found.head_revision,
             **diff_page(found.diff),
+            "changes": [staged_diff_json(item) for item in found.diff.objects],
             "complete": effect is not None,
             "kernel": kernel_json(effect.preview) if effect else kernel_json(None, WORKED_OUT),
             "findings": findings_json(effect.findings) if effect else [],

@@ -41,6 +41,15 @@ class ChangeInput(Input):
         max_length=255, load_default=None, allow_none=True, metadata={"description": "null: assign one."}
     )
     new = fields.Dict(keys=fields.String(), required=True, allow_none=True)
+    base = Text(
+        max_length=64,
+        load_default=None,
+        allow_none=True,
+        metadata={
+            "description": "The version that it was made on: the `etag` of your staged change of the object, "
+            "or else of the object, or `none` when there was neither. Null: whatever there is."
+        },
+    )
 
 
 class ChangesInput(Input):
@@ -67,6 +76,15 @@ class Change(Answer):
     fields_ = fields.List(fields.Nested(FieldChange), data_key="fields")
     old = fields.Dict(keys=fields.String(), allow_none=True)
     new = fields.Dict(keys=fields.String(), allow_none=True)
+
+
+class StagedChange(Change):
+    """A change of a candidate."""
+
+    etag = fields.String(
+        metadata={"description": "Its version, for `base` of the next change of the object."}
+    )
+    staged_at = fields.String(allow_none=True)
 
 
 class Counts(Answer):
@@ -179,7 +197,7 @@ class CandidateDiff(Answer):
     head_revision = fields.Integer()
     total = fields.Integer()
     counts = fields.Nested(Counts)
-    changes = fields.List(fields.Nested(Change))
+    changes = fields.List(fields.Nested(StagedChange))
     next_cursor = fields.String(allow_none=True)
     complete = fields.Boolean(
         metadata={"description": "False while `kernel` and `findings` are still being worked out."}

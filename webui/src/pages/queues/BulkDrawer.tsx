@@ -5,7 +5,7 @@ import { useState } from "react";
 import { asProblem } from "@/api/problem";
 import { queueTypesQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
-import { useStage } from "@/api/writes";
+import { baseOf, useStage, useStagedChanges } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
 import { ParentField } from "@/forms/ParentField";
 import { optionalRate } from "@/forms/queueValues";
@@ -67,11 +67,13 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
   const [asked, setAsked] = useState(false);
   const types = useQuery(queueTypesQuery).data?.items ?? [];
   const stage = useStage(true);
+  const staged = useStagedChanges("queue");
+  const etags = new Map(queues.map((queue) => [queue.id, queue.etag]));
   const { edit, problem } = readEdit(typed);
   const empty = Object.values(edit).every((value) => value === null);
   const set = (change: Partial<Typed>) => setTyped({ ...typed, ...change });
   const send = (changes: ReturnType<typeof bulkChanges>, words: string) =>
-    stage.mutate(changes, {
+    stage.mutate(changes.map((change) => ({ ...change, base: baseOf(staged.get(change.id ?? ""), etags.get(change.id ?? "")) })), {
       onSuccess: () => {
         forget();
         say("notice", `${words} ${plural(queues.length, "queue")}: pending until it is committed.`);

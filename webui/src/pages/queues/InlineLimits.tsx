@@ -21,15 +21,18 @@ export function parseRatePair(text: string): Parsed<{ upload: number; download: 
 
 interface InlineLimitsProps {
   queue: Queue;
+  /** The version that is shown when the field opens. */
+  base: string | undefined;
   onClose: () => void;
   /** Goes on in the row below (1) or above (-1). */
   onStep: (by: 1 | -1) => void;
 }
 
 /** The limit edited in its cell: Enter stages it, Tab stages it and goes on in the next row, Escape leaves it as it was. */
-export function InlineLimits({ queue, onClose, onStep }: InlineLimitsProps) {
+export function InlineLimits({ queue, base, onClose, onStep }: InlineLimitsProps) {
   const before = `${exactRate(queue.max_limit_bps.upload)}/${exactRate(queue.max_limit_bps.download)}`;
   const [text, setText] = useState(before);
+  const [madeOn, setMadeOn] = useState(base ?? null);
   const hintId = useId();
   const stage = useStage(true);
   const parsed = parseRatePair(text);
@@ -43,11 +46,12 @@ export function InlineLimits({ queue, onClose, onStep }: InlineLimitsProps) {
       done();
       return;
     }
-    stage.mutate([{ kind: "queue", id: queue.id, new: { ...queueInput(queue), max_limit_bps: parsed.value } }], {
-      onSuccess: () => {
-        say("notice", `${queue.name}: ${hint}. Pending until it is committed.`);
+    stage.mutate([{ kind: "queue", id: queue.id, new: { ...queueInput(queue), max_limit_bps: parsed.value }, base: madeOn }], {
+      onSuccess: (whose) => {
+        if (whose === "mine") say("notice", `${queue.name}: ${hint}. Pending until it is committed.`);
         done();
       },
+      onError: () => setMadeOn(null),
     });
   };
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {

@@ -118,7 +118,7 @@ function Limit({ now, before }: { now: number; before: number | undefined }) {
 export function Limits({ row, context }: { row: QueueRow; context: CellContext }) {
   const { queue, before } = row;
   const { onEdit } = context;
-  if (context.editing && onEdit) return <InlineLimits key={queue.id} queue={queue} onClose={() => onEdit(null)} onStep={(by) => onEdit(queue.id, by)} />;
+  if (context.editing && onEdit) return <InlineLimits key={queue.id} queue={queue} base={row.base} onClose={() => onEdit(null)} onStep={(by) => onEdit(queue.id, by)} />;
   return (
     <span className={classes.limits} onDoubleClick={() => onEdit?.(queue.id)} title={onEdit ? "Enter or double-click to edit" : undefined}>
       <Limit now={queue.max_limit_bps.upload} before={before?.max_limit_bps.upload} />

@@ -11,6 +11,8 @@ export interface QueueRow {
   /** null: nothing to unfold. */
   expanded: boolean | null;
   staged: Change["action"] | null;
+  /** The version that an edit of the row is made on. */
+  base?: string;
   /** What runs, where a change of it is staged. */
   before?: Queue;
 }
@@ -38,14 +40,14 @@ function stagedQueue(change: Change, base: Queue | undefined): Queue {
   return { ...(base ?? fresh), ...(change.new as Partial<Queue> | null) };
 }
 
-export function withStaged(queue: Queue, staged: ReadonlyMap<string, Change>): Pick<QueueRow, "queue" | "staged" | "before"> {
+export function withStaged(queue: Queue, staged: ReadonlyMap<string, Change>): Pick<QueueRow, "queue" | "staged" | "before" | "base"> {
   const change = staged.get(queue.id);
-  if (!change) return { queue, staged: null };
-  return { queue: change.action === "remove" ? queue : stagedQueue(change, queue), staged: change.action, before: queue };
+  if (!change) return { queue, staged: null, base: queue.etag };
+  return { queue: change.action === "remove" ? queue : stagedQueue(change, queue), staged: change.action, before: queue, base: change.etag };
 }
 
 const addedRows = (staged: ReadonlyMap<string, Change>): QueueRow[] =>
-  [...staged.values()].filter((change) => change.action === "add").map((change) => ({ queue: stagedQueue(change, undefined), depth: 0, expanded: null, staged: "add" as const }));
+  [...staged.values()].filter((change) => change.action === "add").map((change) => ({ queue: stagedQueue(change, undefined), depth: 0, expanded: null, staged: "add" as const, base: change.etag }));
 
 interface Kept {
   stamp: string;
