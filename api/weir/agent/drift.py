@@ -46,7 +46,8 @@ class DriftLog:
             log.warning("%s: %s", part, text)
 
     def note(self, synced: Synced, occasion: str, parts: Iterable[Part]) -> None:
-        """`occasion`: "drift" = somebody else changed the kernel; else a start or a change of ours."""
+        """`occasion`: "drift" = somebody else changed the kernel; else a start or a change of ours. Routes
+        change what a port does and never take it away: what "routes" adds is drift as well."""
         now_ms = _now_ms()
         if "ports" in parts and "ports" not in synced.faults:
             self.tell("roots", "ports", synced.foreign)
@@ -59,8 +60,8 @@ class DriftLog:
                     self._faults[part] = (now_ms, fault)
             if not {"network", "ports"}.isdisjoint(parts):
                 self._missing = set(synced.missing)
-            if occasion == "drift":
-                for part, step in synced.repaired:
+            for part, step in synced.repaired:
+                if occasion == "drift" or (occasion == "routes" and step.action == "add"):
                     text = f"{step.action} {step.what} {step.text}"
                     log.warning("drift repaired in %s: %s", part, text)
                     self._found.append({"at_ms": now_ms, "part": part, "text": text, "repaired": True})

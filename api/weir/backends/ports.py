@@ -18,7 +18,7 @@ from weir.adapters.tc import Qdisc
 from weir.backends.backend import refuse, step
 from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.modes import Decision, PortModes
-from weir.compiler.types import FirewallRule, PortSpec, Step
+from weir.compiler.types import Action, FirewallRule, PortSpec, Step
 from weir.model.problem import ApplyFailed, NotFound, Unsupported
 
 OUR_ROOTS = {tc.FQ_MAJOR: "fq", tc.MQ_MAJOR: "mq", tc.HTB_MAJOR: "htb"}
@@ -63,15 +63,20 @@ class PortsWanted:
 
 @dataclass(frozen=True, slots=True)
 class PortChange:
-    """One port to be made so; `reattach`: its device was replaced under the old link."""
+    """One port to be made so. `absent`: no living link of ours is there; `reattach`: a dead one is."""
 
     spec: PortSpec
     link: Link
     decision: Decision
     install_fq: bool
     attach: bool
+    absent: bool
     reattach: bool
     remove_root: bool
+
+    @property
+    def action(self) -> Action:
+        return "add" if self.absent else "change"
 
     @property
     def text(self) -> str:
@@ -104,7 +109,7 @@ class PortsDifference:
 
     def steps(self) -> Sequence[Step]:
         return [
-            *(step("shaping", "change", "port", change.text) for change in self.changes),
+            *(step("shaping", change.action, "port", change.text) for change in self.changes),
             *(step("shaping", "remove", "port", name) for name, _ in self.detach),
         ]
 
@@ -228,6 +233,7 @@ class PortsBackend:
             decision,
             install_fq=decision.mode == "edt" and not paces(qdiscs, link.tx_queues),
             attach=port is None or replaced or bool(_deviations(port, spec, decision, link)),
+            absent=port is None or replaced,
             reattach=replaced,
             remove_root=root is not None and _is_ours(root) and root.kind not in needed,
         )
