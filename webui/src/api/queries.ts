@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import { saidOnce } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
@@ -50,7 +51,12 @@ export const meQuery = queryOptions({ queryKey: ["me"], queryFn: () => need(api.
 /** Whether the router is new; asked on the sign-in page only. */
 export const setupQuery = queryOptions({ queryKey: ["setup"], queryFn: () => need(api.GET("/api/v1/setup")), staleTime: Infinity, retry: false });
 
-export const systemQuery = queryOptions({ queryKey: ["system"], queryFn: () => need(api.GET("/api/v1/system")), refetchInterval: 5_000, staleTime: 2_000 });
+async function fetchSystem(): Promise<System> {
+  const system = await need(api.GET("/api/v1/system"));
+  return { ...system, checks: system.checks.map((check) => ({ ...check, message: saidOnce(check.message) })) };
+}
+
+export const systemQuery = queryOptions({ queryKey: ["system"], queryFn: fetchSystem, refetchInterval: 5_000, staleTime: 2_000 });
 
 /** One window of the queue list, by offset, so that a scroll bar can jump. */
 export const queueWindowQuery = (filter: QueueFilter, window: number) =>

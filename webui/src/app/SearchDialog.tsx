@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type KeyboardEvent } from "react";
 import { interfacesQuery, queueSearchQuery } from "@/api/queries";
-import { targetText } from "@/ui/format";
+import { countText, targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
 import { ALL_NAV } from "./nav";
 import classes from "./SearchDialog.module.css";
@@ -41,7 +41,7 @@ function useHits(text: string): { hits: Hit[]; loading: boolean } {
     go: () => void navigate({ to: "/queues/$id", params: { id: queue.id } }),
   }));
   const total = queues.data?.total ?? 0;
-  if (words !== "" && total > found.length) found.push({ key: "more", group: "Queues", title: `All ${total} queues that match`, detail: "", go: () => void navigate({ to: "/queues", search: { q: words } }) });
+  if (words !== "" && total > found.length) found.push({ key: "more", group: "Queues", title: `All ${countText(total)} queues that match`, detail: "", go: () => void navigate({ to: "/queues", search: { q: words } }) });
   const ports: Hit[] = text === "" ? [] : (interfaces?.items ?? []).filter((item) => includes(`${item.id} ${item.description} ${item.addresses.join(" ")}`, text)).slice(0, 5)
     .map((item) => ({ key: `port ${item.id}`, group: "Interfaces", title: item.id, detail: item.description || item.addresses.join(" "), go: () => void navigate({ to: "/interfaces", search: { edit: item.id } }) }));
   return { hits: [...found, ...ports, ...pages, ...actions].slice(0, 24), loading: queues.isFetching };

@@ -12,7 +12,7 @@ import { committedText, rememberConfirmation } from "@/api/writes";
 import { RollbackWindow } from "@/app/RollbackWindow";
 import { Facts, Note, Page, Section } from "@/ui/blocks";
 import { countsText, Findings } from "@/ui/DiffView";
-import { bytesText, countText, stampText } from "@/ui/format";
+import { bytesText, plural, stampText } from "@/ui/format";
 import { say } from "@/ui/toast";
 
 /** The API's document says "string, binary"; the file is sent as it is. */
@@ -103,7 +103,7 @@ function Review({ file, report, onDone }: { file: File; report: BackupReport; on
         items={[
           ["Taken", `${stampText(report.made_at)} on ${report.hostname}`],
           ["By release", report.release],
-          ["Holds", `${countText(report.objects)} objects of revision ${report.revision} there`],
+          ["Holds", `${plural(report.objects, "object")} of revision ${report.revision} there`],
           ["It would do", <strong key="counts">{countsText(report.counts)}</strong>],
         ]}
       />

@@ -14,7 +14,8 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 ? value.toFixed(0) : value.toPrecision(3)} ${BYTE_UNITS[unit] ?? "B"}`;
 }
 
-export const countText = (count: number): string => count.toLocaleString("en-US").replaceAll(",", " ");
+/** `10,026`: grouped as the router groups numbers in its messages. */
+export const countText = (count: number): string => count.toLocaleString("en-US");
 
 export const plural = (count: number, one: string, many = `${one}s`): string => `${countText(count)} ${count === 1 ? one : many}`;
 
@@ -27,6 +28,9 @@ export function percentText(share: number): string {
 /** Words that a name never is: only these may be given a capital letter. */
 const OPENER = /^(the|a|an|there|this|no|it|its|nobody|another|only|more|each|not|nothing)\b/;
 export const capital = (text: string): string => text.trim().replace(OPENER, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+
+/** `The agent is away: the agent is away since noon` is `The agent is away since noon`: a reason that begins with the remark says it all. */
+export const saidOnce = (text: string): string => capital(text.replace(/^(?<remark>.{8,}?): (?=\k<remark>)/i, ""));
 
 /** The router's remark with one full stop at its end, however it came. */
 export const sentence = (text: string): string => `${capital(text).replace(/[.]+$/, "")}.`;

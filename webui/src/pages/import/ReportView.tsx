@@ -57,11 +57,11 @@ export function ReportView({ report }: { report: ImportReport }) {
       ) : null}
       <div className={classes.fates} role="group" aria-label="Filter by fate">
         <button type="button" aria-pressed={search.fate === undefined} onClick={() => setFate(undefined)}>
-          <strong>{countText(report.total_lines)}</strong> statements
+          <strong>{countText(report.total_lines)}</strong> {report.total_lines === 1 ? "statement" : "statements"}
         </button>
         {FATES.map((fate) => (
           <button key={fate} type="button" aria-pressed={search.fate === fate} onClick={() => setFate(search.fate === fate ? undefined : fate)}>
-            <strong className={report.summary[fate] > 0 ? TONE[fate] : "dim"}>{countText(report.summary[fate])}</strong> {FATE_WORD[fate]}
+            <strong className={report.summary[fate] > 0 ? TONE[fate] : "dim"}>{countText(report.summary[fate])}</strong> {fate === "warning" && report.summary[fate] !== 1 ? "warnings" : FATE_WORD[fate]}
           </button>
         ))}
         <TextInput aria-label="Search the lines" type="search" placeholder="Search the lines" defaultValue={search.q ?? ""} onChange={(event) => setQuery(event.currentTarget.value)} />
@@ -100,7 +100,7 @@ function CommitImport({ report, onClose }: { report: ImportReport; onClose: () =
         }}
       >
         <p>
-          {countsText(report.counts)}. {report.summary.left_out > 0 ? <span className="warn">{countText(report.summary.left_out)} statements are left out.</span> : null}
+          {countsText(report.counts)}. {report.summary.left_out > 0 ? <span className="warn">{plural(report.summary.left_out, "statement is", "statements are")} left out.</span> : null}
         </p>
         <KernelText kernel={report.kernel} />
         <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />

@@ -10,6 +10,7 @@ import { useStagedChanges } from "@/api/writes";
 import { useKeys } from "@/app/keyboard";
 import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Columns, Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
+import { plural } from "@/ui/format";
 import type { Window } from "./graphData";
 import { Configured } from "./Configured";
 import { EnforcedBy, InactiveNote } from "./EnforcedBy";
@@ -89,7 +90,7 @@ function Details({ queue, window, onWindow }: { queue: Queue; window: Window; on
           )}
           {queue.child_count > 0 ? (
             <Link to="/queues" search={{ parent: queue.id }}>
-              {queue.child_count} queues in it
+              {plural(queue.child_count, "queue")} in it
             </Link>
           ) : null}
         </Section>

@@ -6,7 +6,7 @@ import type { QueueSort } from "@/api/queries";
 import { delayOf, delayReason, dropsOf, fastShareOf, fastShareReason, isLosing, worstDelayOf } from "@/table/LiveCell";
 import type { LiveColumn } from "@/table/LiveCells";
 import { Tag } from "@/ui/blocks";
-import { plural, targetText } from "@/ui/format";
+import { countText, plural, targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
 import { isWider, type Face } from "@/ui/textWidth";
 import { InlineLimits } from "./InlineLimits";
@@ -93,7 +93,7 @@ export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: str
       {staged === "add" ? <span className={classes.named} title={queue.name}>{queue.name}</span> : (
         <RowLink id={queue.id} name={queue.name} removed={staged === "remove"} />
       )}
-      {queue.child_count > 0 ? <span className="dim" title={`${plural(queue.child_count, "queue")} in it`}>{queue.child_count}</span> : null}
+      {queue.child_count > 0 ? <span className="dim" title={`${plural(queue.child_count, "queue")} in it`}>{countText(queue.child_count)}</span> : null}
       {above === null ? null : <span className={classes.above} title={`in ${above}`}>{above}</span>}
       {queue.disabled ? <Tag>off</Tag> : null}
       {queue.warnings.length > 0 ? (
