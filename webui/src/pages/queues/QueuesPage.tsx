@@ -18,10 +18,11 @@ import { say } from "@/ui/toast";
 import { BulkDrawer } from "./BulkDrawer";
 import { copyNow } from "./copy";
 import classes from "./Queues.module.css";
+import { usePlaced } from "./parents";
 import { QueueTable, type Selection } from "./QueueTable";
 import { useFlatRows, useTreeRows, type Rows } from "./rows";
 import { Toolbar } from "./Toolbar";
-import { unfoldedIn, useUnfolding } from "./unfolded";
+import { unfoldedIn, useFirstUnfolded, useUnfolding } from "./unfolded";
 
 const MOST_SELECTED = 10_000;
 
@@ -74,16 +75,19 @@ export default function QueuesPage() {
   const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
   const [hold, setHold] = useState(false);
   const staged = useStagedChanges("queue");
+  const placed = usePlaced(staged);
   const may = useMay("write");
   const tree = search.view === "tree" && !search.q;
   const filter = useMemo<QueueFilter>(() => ({ q: search.q, sort: search.sort, parent: search.parent, disabled: search.disabled, warnings: search.warnings }), [search.q, search.sort, search.parent, search.disabled, search.warnings]);
-  const expanded = useMemo(() => unfoldedIn(search.open), [search.open]);
-  const flatRows = useFlatRows(filter, staged, hold, !tree);
-  const treeRows = useTreeRows(expanded, staged, tree);
+  const first = useFirstUnfolded(tree && search.open === undefined);
+  const shown = search.open ?? first.open;
+  const expanded = useMemo(() => unfoldedIn(shown), [shown]);
+  const flatRows = useFlatRows(filter, placed, hold, !tree);
+  const treeRows = useTreeRows(expanded, placed, tree && !first.asking);
   const rows = tree ? treeRows : flatRows;
   const selection = useSelection(filter, rows.count);
   const onSearch = useCallback((change: Partial<QueuesSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: !("edit" in change) }), [navigate]);
-  const toggle = useUnfolding(search, onSearch);
+  const toggle = useUnfolding({ view: search.view, open: search.open, shown }, onSearch);
   const bulk = search.edit === "selected" && may;
   // Also where there is no table yet.
   useKeys(may ? [{ keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) }] : []);
