@@ -63,11 +63,11 @@ export const pendingBar = (page: Page) => page.getByRole("region", { name: "Pend
 export const confirmBar = (page: Page) => page.getByRole("region", { name: "Confirmation" });
 
 /** Commits what is pending; `window` is an option of the timer, such as "within 20 seconds". */
-export async function commitPending(page: Page, message: string, window = "no timer"): Promise<void> {
-  await pendingBar(page).getByRole("button", { name: "Commit", exact: true }).click();
+export async function commitPending(page: Page, message: string, window?: string): Promise<void> {
+  await pendingBar(page).getByRole("button", { name: window ? "Commit with timer" : "Commit", exact: true }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Why").fill(message);
-  await dialog.getByLabel("Roll back by itself").selectOption({ label: window });
+  if (window) await dialog.getByLabel("Roll back by itself").selectOption({ label: window });
   await dialog.getByRole("button", { name: /^Commit/ }).click();
   await expect(dialog).toBeHidden();
 }

@@ -52,7 +52,7 @@ describe("the backup page", () => {
     expect(form.textContent).toContain("2 added, 1 removed");
     expect(router.state.restored).toBeNull();
     await user.click(within(form).getByRole("button", { name: /^Restore/ }));
-    await waitFor(() => expect(router.state.restored).toBe("300"));
+    await waitFor(() => expect(router.state.restored).toBe("60"));
   });
 });
 

@@ -4,28 +4,56 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { asProblem } from "@/api/problem";
 import { candidateDiffQuery } from "@/api/queries";
-import type { Candidate } from "@/api/types";
+import type { Candidate, Change, Finding } from "@/api/types";
 import { useCommit, useResolve, useUnstage } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
 import { Note, Skeleton } from "@/ui/blocks";
 import { DiffView } from "@/ui/DiffView";
 import { plural, sentence } from "@/ui/format";
 import { candidateText } from "./candidateText";
-import { RollbackWindow } from "./RollbackWindow";
+import { RollbackWindow, USUAL_WINDOW_S } from "./RollbackWindow";
 
-interface CommitDialogProps {
+interface PendingProps {
   candidate: Candidate;
-  mode: "diff" | "commit" | "timer";
   onClose: () => void;
 }
 
-/** What is about to happen, to the objects and to the kernel; then the commit. */
-export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
+/** What is about to happen, to the objects and to the kernel; each change can be taken out. */
+function PendingDiff({ refused }: { refused?: readonly Finding[] | undefined }) {
   const diff = useQuery({ ...candidateDiffQuery(100), staleTime: 0 });
-  const commit = useCommit();
   const unstage = useUnstage();
+  if (diff.isError) return <Note severity="error">{asProblem(diff.error).message}</Note>;
+  if (!diff.data) return <Skeleton />;
+  const { changes, total, kernel, complete, findings } = diff.data;
+  const undo = (change: Change) => (
+    <Button size="compact-xs" variant="subtle" onClick={() => unstage.mutate(change)}>
+      Undo<span className="hidden-text"> the change of {change.name}</span>
+    </Button>
+  );
+  return <DiffView changes={changes} total={total} kernel={kernel} complete={complete} findings={refused?.length ? refused : findings} action={undo} />;
+}
+
+/** The difference and nothing to fill in. `onCommit`: goes on to the commit; null while none may be made. */
+export function DiffDialog({ candidate, onCommit, onClose }: PendingProps & { onCommit: (() => void) | null }) {
+  return (
+    <Modal opened onClose={onClose} title={candidateText(candidate)} size="xl">
+      <div className="stack">
+        {candidate.conflict_count > 0 ? <Conflicts candidate={candidate} /> : null}
+        <PendingDiff />
+        <div className="row">
+          <Button onClick={onClose}>Close</Button>
+          {onCommit ? <Button onClick={onCommit}>Commit with timer</Button> : null}
+        </div>
+      </div>
+    </Modal>
+  );
+}
+
+/** The commit with its reason, above what it does. */
+export function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boolean }) {
+  const commit = useCommit();
   const [message, setMessage, forget] = useDraft("commit-message", "");
-  const [seconds, setSeconds] = useState(mode === "timer" ? 60 : 0);
+  const [seconds, setSeconds] = useState(timed ? USUAL_WINDOW_S : 0);
   const problem = commit.error ? asProblem(commit.error) : null;
   const run = () =>
     commit.mutate(
@@ -49,7 +77,7 @@ export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
           }}
         >
           <Textarea label="Why" description="Kept in the history beside your name." autosize={false} rows={2} maxLength={1000} value={message} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
-          <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
+          {timed ? <RollbackWindow seconds={seconds} onSeconds={setSeconds} /> : <p className="dim">Without a timer: the change stays also if you lose the connection to the router.</p>}
           {problem ? (
             <Note severity="error" live>
               {problem.findings.length > 0 ? "Not committed, for the reasons below." : sentence(problem.message)} Nothing was changed.
@@ -59,27 +87,10 @@ export function CommitDialog({ candidate, mode, onClose }: CommitDialogProps) {
             <Button type="submit" variant="filled" loading={commit.isPending} disabled={candidate.conflict_count > 0}>
               {seconds === 0 ? "Commit" : "Commit with timer"}
             </Button>
-            <Button onClick={onClose}>Not yet</Button>
+            <Button onClick={onClose}>Close</Button>
           </div>
         </form>
-        {diff.data ? (
-          <DiffView
-            changes={diff.data.changes}
-            total={diff.data.total}
-            kernel={diff.data.kernel}
-            complete={diff.data.complete}
-            findings={problem?.findings.length ? problem.findings : diff.data.findings}
-            action={(change) => (
-              <Button size="compact-xs" variant="subtle" onClick={() => unstage.mutate(change)}>
-                Take back<span className="hidden-text"> the change of {change.name}</span>
-              </Button>
-            )}
-          />
-        ) : diff.isError ? (
-          <Note severity="error">{asProblem(diff.error).message}</Note>
-        ) : (
-          <Skeleton />
-        )}
+        <PendingDiff refused={problem?.findings} />
       </div>
     </Modal>
   );

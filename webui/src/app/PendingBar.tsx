@@ -10,7 +10,7 @@ import { useFocusBack } from "@/ui/focus";
 import { plural } from "@/ui/format";
 import { AskOnce } from "./AskOnce";
 import { candidateText } from "./candidateText";
-import { CommitDialog } from "./CommitDialog";
+import { CommitDialog, DiffDialog } from "./CommitDialog";
 import { ConfirmBar } from "./ConfirmBar";
 import { useKeys } from "./keyboard";
 import classes from "./PendingBar.module.css";
@@ -22,12 +22,13 @@ export function PendingBar() {
   const pending = useQuery(pendingQuery).data?.pending ?? null;
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const count = candidate?.change_count ?? 0;
-  useKeys(count > 0 && !pending ? [{ keys: "c", label: "Commit the pending changes", run: () => setDialog("commit") }] : []);
+  useKeys(count > 0 && !pending ? [{ keys: "c", label: "Commit the pending changes, with a timer", run: () => setDialog("timer") }] : []);
   return (
     <>
       <ConfirmBar pending={pending} />
       {candidate && count > 0 ? <StagedBar candidate={candidate} blocked={pending !== null} onDialog={setDialog} /> : null}
-      {dialog && candidate && count > 0 ? <CommitDialog candidate={candidate} mode={dialog} onClose={() => setDialog(null)} /> : null}
+      {dialog === "diff" && candidate && count > 0 ? <DiffDialog candidate={candidate} onCommit={pending ? null : () => setDialog("timer")} onClose={() => setDialog(null)} /> : null}
+      {dialog && dialog !== "diff" && candidate && count > 0 ? <CommitDialog candidate={candidate} timed={dialog === "timer"} onClose={() => setDialog(null)} /> : null}
     </>
   );
 }
@@ -44,7 +45,7 @@ function StagedBar({ candidate, blocked, onDialog }: { candidate: Candidate; blo
       </span>
       <Button onClick={() => onDialog("diff")}>Diff</Button>
       <Button onClick={() => setAsking(true)}>Discard</Button>
-      <Button variant="filled" disabled={blocked} onClick={() => onDialog("commit")}>
+      <Button disabled={blocked} onClick={() => onDialog("commit")}>
         Commit
       </Button>
       <Button variant="filled" disabled={blocked} onClick={() => onDialog("timer")}>

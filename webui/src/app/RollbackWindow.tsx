@@ -9,6 +9,9 @@ const WINDOWS = [
   { value: "900", label: "within 15 minutes" },
 ];
 
+/** Seconds; what every dialog begins with. */
+export const USUAL_WINDOW_S = 60;
+
 interface RollbackWindowProps {
   /** Of the timer; 0 is none. */
   seconds: number;

@@ -9,7 +9,7 @@ import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import type { BackupReport } from "@/api/types";
 import { committedText, rememberConfirmation } from "@/api/writes";
-import { RollbackWindow } from "@/app/RollbackWindow";
+import { RollbackWindow, USUAL_WINDOW_S } from "@/app/RollbackWindow";
 import { Facts, Note, Page, Section } from "@/ui/blocks";
 import { countsText, Findings } from "@/ui/DiffView";
 import { bytesText, plural, stampText } from "@/ui/format";
@@ -85,7 +85,7 @@ function RestoreSection() {
 
 function Review({ file, report, onDone }: { file: File; report: BackupReport; onDone: () => void }) {
   const [message, setMessage] = useState(`Restore of ${file.name}`);
-  const [seconds, setSeconds] = useState(300);
+  const [seconds, setSeconds] = useState(USUAL_WINDOW_S);
   const restore = useRestoreFile();
   const problem = restore.error ? asProblem(restore.error) : null;
   const nothing = report.counts.added + report.counts.changed + report.counts.removed === 0;

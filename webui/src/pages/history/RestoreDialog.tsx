@@ -5,7 +5,7 @@ import { useState } from "react";
 import { asProblem } from "@/api/problem";
 import { revisionDiffQuery } from "@/api/queries";
 import { useRestore } from "@/api/writes";
-import { RollbackWindow } from "@/app/RollbackWindow";
+import { RollbackWindow, USUAL_WINDOW_S } from "@/app/RollbackWindow";
 import { Note, Skeleton } from "@/ui/blocks";
 import { countsText, DiffView, Findings } from "@/ui/DiffView";
 import { plural } from "@/ui/format";
@@ -15,7 +15,7 @@ export function RestoreDialog({ revision, head, onClose }: { revision: number; h
   const diff = useQuery(revisionDiffQuery(head, revision));
   const restore = useRestore();
   const [message, setMessage] = useState(`Restore of revision ${revision}`);
-  const [seconds, setSeconds] = useState(60);
+  const [seconds, setSeconds] = useState(USUAL_WINDOW_S);
   const problem = restore.error ? asProblem(restore.error) : null;
   const run = () => restore.mutate({ revision, message, confirm_within_s: seconds || null }, { onSuccess: onClose });
   return (

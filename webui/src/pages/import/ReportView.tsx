@@ -10,7 +10,7 @@ import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import type { ImportReport } from "@/api/types";
 import { committedText, rememberConfirmation } from "@/api/writes";
-import { RollbackWindow } from "@/app/RollbackWindow";
+import { RollbackWindow, USUAL_WINDOW_S } from "@/app/RollbackWindow";
 import { Note } from "@/ui/blocks";
 import { countsText, Findings, KernelText } from "@/ui/DiffView";
 import { countText, plural } from "@/ui/format";
@@ -75,7 +75,7 @@ export function ReportView({ report }: { report: ImportReport }) {
 function CommitImport({ report, onClose }: { report: ImportReport; onClose: () => void }) {
   const navigate = useNavigate();
   const [message, setMessage] = useState(`Import of ${report.file_names.join(", ")}`);
-  const [seconds, setSeconds] = useState(60);
+  const [seconds, setSeconds] = useState(USUAL_WINDOW_S);
   const commit = useMutation({
     mutationFn: (candidate: boolean) => need(api.POST("/api/v1/import/reports/{report_id}/commit", { params: { path: { report_id: report.id } }, body: { message, confirm_within_s: candidate ? null : seconds || null, candidate } })),
     onSuccess: async (answer) => {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import { queueInput } from "@/api/writes";
+import { mockRouter, renderAt } from "./render";
+
+const router = mockRouter();
+
+/** The bar of a page with one pending change. */
+async function pending(at = "/about") {
+  const queue = [...router.state.queues.values()][1]!;
+  router.state.staged.set(`queue/${queue.id}`, { kind: "queue", id: queue.id, new: { ...queueInput(queue), max_limit_bps: { upload: 7e6, download: 8e6 } }, base: null });
+  renderAt(at);
+  const bar = within(await screen.findByRole("region", { name: "Pending changes" }));
+  const press = async (name: string) => {
+    await userEvent.click(bar.getByRole("button", { name }));
+    return within(await screen.findByRole("dialog"));
+  };
+  return { queue, bar, press };
+}
+
+const timer = () => screen.getByRole<HTMLSelectElement>("combobox", { name: "Roll back by itself unless kept" }).selectedOptions[0]?.text;
+
+describe("the bar of pending changes", () => {
+  it("has one primary button", async () => {
+    const { bar } = await pending();
+    expect(bar.getAllByRole("button").filter((button) => button.dataset["variant"] === "filled").map((button) => button.textContent)).toEqual(["Commit with timer"]);
+  });
+
+  it("opens a diff by Diff, with nothing to fill in, from which a change is undone", async () => {
+    const { queue, press } = await pending();
+    const dialog = await press("Diff");
+    expect(await dialog.findByText("upload 7 Mbit/s, download 8 Mbit/s")).toBeTruthy();
+    expect(dialog.queryByRole("textbox")).toBeNull();
+    expect(dialog.queryByRole("combobox")).toBeNull();
+    expect(dialog.getAllByRole("button").filter((button) => button.getAttribute("type") === "submit")).toEqual([]);
+    await userEvent.click(dialog.getByRole("button", { name: `Undo the change of ${queue.name}` }));
+    await waitFor(() => expect(router.state.staged.size).toBe(0));
+  });
+
+  it("leads from the diff to the commit", async () => {
+    const { press } = await pending();
+    const dialog = await press("Diff");
+    await userEvent.click(await dialog.findByRole("button", { name: "Commit with timer" }));
+    expect(timer()).toBe("within 1 minute");
+  });
+
+  it("commits without a timer where none is asked for", async () => {
+    const { press } = await pending();
+    const dialog = await press("Commit");
+    expect(dialog.queryByRole("combobox")).toBeNull();
+    await userEvent.click(dialog.getByRole("button", { name: "Commit" }));
+    await waitFor(() => expect(router.state.revisions[0]?.revision).toBe(2));
+    expect(router.state.pending).toBeNull();
+  });
+});
+
+describe("the timer of a change that must be kept", () => {
+  it("begins with a minute for a commit", async () => {
+    const { press } = await pending();
+    const dialog = await press("Commit with timer");
+    expect(timer()).toBe("within 1 minute");
+    await userEvent.click(dialog.getByRole("button", { name: "Commit with timer" }));
+    await waitFor(() => expect(router.state.pending?.window_s).toBe(60));
+  });
+
+  it("begins with a minute for an import", async () => {
+    renderAt("/import?report=rep1");
+    await userEvent.click(await screen.findByRole("button", { name: "Commit this import" }));
+    expect(timer()).toBe("within 1 minute");
+  });
+
+  it("begins with a minute where an old revision is restored", async () => {
+    renderAt("/history?restore=1");
+    await screen.findByRole("dialog");
+    expect(timer()).toBe("within 1 minute");
+  });
+
+  it("begins with a minute where a backup is restored", async () => {
+    renderAt("/backup");
+    await userEvent.upload(await screen.findByLabelText("Backup to restore"), new File(["weir"], "core.weir"));
+    await screen.findByRole("form", { name: "Restore" });
+    expect(timer()).toBe("within 1 minute");
+  });
+});
