@@ -53,3 +53,8 @@ describe("where a staged queue will stand", () => {
     await waitFor(() => expect([...container.querySelectorAll("p")].map((line) => line.textContent)).toEqual(["Hotel at the harbourTower South 2", "Room 7Hotel at the harbour", "Moved houseTower South 2"]));
   });
 });
+
+it("the filter by parent is named as the parent is", async () => {
+  renderAt("/queues?parent=tower-0");
+  expect(await screen.findByRole("button", { name: "Show the children of every queue, not only of Tower North 1" })).toBeTruthy();
+});

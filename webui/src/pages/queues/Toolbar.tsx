@@ -2,7 +2,9 @@
 import { Button, Checkbox, NativeSelect, Popover, SegmentedControl, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconColumns3, IconPlus, IconSearch, IconX } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode } from "react";
+import { queueQuery } from "@/api/queries";
 import type { QueuesSearch } from "@/app/search";
 import { Heading } from "@/ui/blocks";
 import { COLUMN_WORD, COLUMNS, chosenColumns, DEFAULT_COLUMNS } from "./columns";
@@ -74,6 +76,16 @@ function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "
   );
 }
 
+/** The queue whose children are shown, by its name. */
+function ParentFilter({ id, onClear }: { id: string; onClear: () => void }) {
+  const name = useQuery({ ...queueQuery(id), enabled: id !== "none" }).data?.name ?? id;
+  return (
+    <Button rightSection={<IconX size={13} />} aria-label={`Show the children of every queue, not only of ${name}`} onClick={onClear}>
+      in {name}
+    </Button>
+  );
+}
+
 const SORTS = [
   { value: "position", label: "list order" },
   { value: "name", label: "name" },
@@ -100,9 +112,7 @@ export function Toolbar({ search, onSearch, cards, may, status }: ToolbarProps) 
         }}
       />
       {search.parent ? (
-        <Button rightSection={<IconX size={13} />} aria-label={`Show the children of every queue, not only of ${search.parent}`} onClick={() => onSearch({ parent: undefined })}>
-          in {search.parent}
-        </Button>
+        <ParentFilter id={search.parent} onClear={() => onSearch({ parent: undefined })} />
       ) : null}
       <SegmentedControl aria-label="View" data={[{ value: "flat", label: "List" }, { value: "tree", label: "Tree" }]} value={search.view ?? "flat"} onChange={(view) => onSearch({ view: view === "tree" ? "tree" : undefined })} />
       {cards && search.view === "tree" ? null : cards ? <NativeSelect aria-label="Sort by" data={SORTS} value={search.sort ?? "position"} onChange={(event) => onSearch({ sort: event.currentTarget.value as QueuesSearch["sort"] })} /> : <ColumnMenu search={search} onSearch={onSearch} />}
