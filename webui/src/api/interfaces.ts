@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
 import { interfacesQuery } from "./queries";
-import type { Change, Interface } from "./types";
+import type { Change, Interface, Pair } from "./types";
 import { useStagedChanges } from "./writes";
 
 /** Stored interfaces with what is staged of them, and staged new ones. */
@@ -11,6 +11,9 @@ function withStaged(items: readonly Interface[], staged: ReadonlyMap<string, Cha
   const added = [...staged.values()].filter((change) => change.action === "add" && !ids.has(change.id));
   return [...known, ...added.map((change) => ({ ...(change.new as unknown as Interface), id: change.id, configured: false, etag: null, state: null, warnings: [] }))];
 }
+
+/** As the customers see it, on every page: what comes in from a LAN, and what goes out elsewhere, is upload. */
+export const asCustomersSee = <T>(role: string, received: T, sent: T): Pair<T> => (role === "lan" ? { upload: received, download: sent } : { upload: sent, download: received });
 
 /** Every interface as it will be, and what others may name: those that are configured, or will be. */
 export function useInterfaces() {

@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
-import { useInterfaces } from "@/api/interfaces";
+import { asCustomersSee, useInterfaces } from "@/api/interfaces";
 import { useLiveInterfaces } from "@/api/live";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
@@ -19,13 +19,14 @@ import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { stampText } from "@/ui/format";
 import { longRate, shortRate } from "@/ui/rates";
 import { Split } from "@/ui/Split";
+import classes from "./Interfaces.module.css";
 
 const FAST_PATH_STATES = { off: "off", on: "on", established: "on, for connections" };
 
-function LiveCells({ id }: { id: string }) {
-  const stats = useLiveInterfaces()?.items.find((item) => item.id === id);
+function RateCell({ item, direction }: { item: Interface; direction: "upload" | "download" }) {
+  const stats = useLiveInterfaces()?.items.find((found) => found.id === item.id);
   if (!stats) return <span className="dim">–</span>;
-  return <span data-live title={`received ${longRate(stats.rx_bps)}, sent ${longRate(stats.tx_bps)}`}>{shortRate(stats.rx_bps)} / {shortRate(stats.tx_bps)}</span>;
+  return <span data-live title={`received ${longRate(stats.rx_bps)}, sent ${longRate(stats.tx_bps)}`}>{shortRate(asCustomersSee(item.role, stats.rx_bps, stats.tx_bps)[direction])}</span>;
 }
 
 function DropsCell({ id }: { id: string }) {
@@ -67,6 +68,27 @@ function Made({ item }: { item: Interface }) {
   return <span title={vlan.protocol}>VLAN {vlan.id} <span className="dim">on</span> <span className="mono">{vlan.parent}</span></span>;
 }
 
+function Name({ item, isStaged, onOpen }: { item: Interface; isStaged: boolean; onOpen: () => void }) {
+  return (
+    <>
+      <span className="row"><Button size="compact-xs" variant="subtle" onClick={onOpen}><span className="mono">{item.id}</span></Button>{isStaged ? <Tag tone="accent">change pending</Tag> : null}</span>
+      {item.description ? <div className={`dim ${classes.description ?? ""}`}>{item.description}</div> : null}
+    </>
+  );
+}
+
+/** What is done to packets, and why not more. */
+function Handling({ item: { state } }: { item: Interface }) {
+  if (!state) return <>–</>;
+  const { shaper, shaper_reason: why, fast_path: path, fast_path_reason: whyPath } = state;
+  return (
+    <span className={classes.handling}>
+      <div title={why ?? undefined}>{shaper ?? "none"}{why ? <span className="dim"> {why}</span> : null}</div>
+      <div title={whyPath ?? undefined}>fast path {FAST_PATH_STATES[path ?? "off"]}{path === "off" && whyPath ? <span className="dim"> {whyPath}</span> : null}</div>
+    </span>
+  );
+}
+
 /** In the address of the page: no interface can have this name. */
 const NEW_VRF_EDIT = "new:vrf";
 
@@ -90,19 +112,16 @@ export default function InterfacesPage() {
   const isNewVrf = !edited && edit === NEW_VRF_EDIT;
   useKeys(may ? [{ keys: "n", label: "New VLAN", run: () => open("new") }, { keys: "v", label: "New VRF", run: () => open(NEW_VRF_EDIT) }] : []);
   const columns: readonly Column<Interface>[] = [
-    { id: "name", title: "Name", render: (item) => <span className="row"><Button size="compact-xs" variant="subtle" onClick={() => open(item.id)}><span className="mono">{item.id}</span></Button>{staged.has(item.id) ? <Tag tone="accent">change pending</Tag> : null}</span> },
+    { id: "name", title: "Name", render: (item) => <Name item={item} isStaged={staged.has(item.id)} onOpen={() => open(item.id)} /> },
     { id: "state", title: "State", render: (item) => stateTag(item, staged.get(item.id)?.action === "add" && !item.state, known) },
     { id: "link", title: "Kind", render: (item) => <Link item={item} /> },
-    { id: "role", title: "Role", render: (item) => (item.role === "none" ? <span className="dim">none</span> : item.role.toUpperCase()) },
-    { id: "domain", title: "Domain", numeric: true, render: (item) => (item.domain === 0 ? null : <span className="mono">@{item.domain}</span>) },
-    { id: "rate", title: "Received / sent", numeric: true, render: (item) => <LiveCells id={item.id} /> },
+    { id: "role", title: "Role", render: (item) => <span className="nowrap">{item.role === "none" ? <span className="dim">none</span> : item.role.toUpperCase()}{item.domain === 0 ? null : <span className="mono" title={`domain ${item.domain}`}> @{item.domain}</span>}</span> },
+    { id: "upload", title: "↑ Upload", numeric: true, render: (item) => <RateCell item={item} direction="upload" /> },
+    { id: "download", title: "↓ Download", numeric: true, render: (item) => <RateCell item={item} direction="download" /> },
     { id: "drops", title: "Drops/s", numeric: true, render: (item) => <DropsCell id={item.id} /> },
-    { id: "speed", title: "Speed", numeric: true, render: (item) => (item.state?.speed_bps ? shortRate(item.state.speed_bps) : null) },
+    { id: "speed", title: "Speed, MTU", numeric: true, render: (item) => <div>{item.state?.speed_bps ? <div>{shortRate(item.state.speed_bps)}</div> : null}<div className="dim">{item.state?.mtu ?? item.mtu ?? "–"}</div></div> },
     { id: "addresses", title: "Addresses", render: (item) => <Addresses item={item} /> },
-    { id: "shaper", title: "Shaper", width: "24%", render: (item) => <span title={item.state?.shaper_reason ?? ""}>{item.state ? (item.state.shaper ?? "none") : "–"}{item.state?.shaper_reason ? <span className="dim"> {item.state.shaper_reason}</span> : null}</span> },
-    { id: "fast-path", title: "Fast path", width: "26%", render: (item) => <span title={item.state?.fast_path_reason ?? ""}>{item.state ? FAST_PATH_STATES[item.state.fast_path ?? "off"] : "–"}{item.state?.fast_path === "off" && item.state.fast_path_reason ? <span className="dim"> {item.state.fast_path_reason}</span> : null}</span> },
-    { id: "mtu", title: "MTU", numeric: true, render: (item) => item.state?.mtu ?? item.mtu ?? "–" },
-    { id: "description", title: "Description", render: (item) => (item.description ? <span className="dim">{item.description}</span> : null) },
+    { id: "shaper", title: "Shaper, fast path", width: "26%", render: (item) => <Handling item={item} /> },
   ];
   return (
     <Split
@@ -117,7 +136,7 @@ export default function InterfacesPage() {
       <Page title="Interfaces" actions={may ? <><Button leftSection={<IconPlus size={15} />} onClick={() => open(NEW_VRF_EDIT)}>New VRF</Button><Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>New VLAN</Button></> : null}>
         {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
         {items.flatMap((item) => item.warnings).map((finding) => <Note key={`${finding.id} ${finding.code}`} severity={finding.severity}>{finding.message}</Note>)}
-        <Section title="What the router has" flush aside={<span className="dim">unconfigured ones are shown as the kernel has them</span>}>
+        <Section title="What the router has" flush aside={<span className="dim">upload and download as customers see them; unconfigured ones as the kernel has them</span>}>
           {query.isPending ? <Skeleton /> : items.length > 0 ? (
             <SimpleTable caption="Interfaces" columns={columns} rows={items} rowKey={(item) => item.id} rowMuted={(item) => item.disabled} rowCurrent={(item) => item.id === edit} />
           ) : (

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useSyncExternalStore } from "react";
+import { asCustomersSee } from "@/api/interfaces";
 import { live } from "@/api/live";
 import { interfaceHistoryQuery, interfacesQuery } from "@/api/queries";
 import type { InterfaceHistory, InterfaceStats } from "@/api/types";
@@ -14,10 +15,8 @@ import classes from "./Overview.module.css";
 const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
 const KEEP_S = 120;
 
-/** As the customers see it: what comes in from the LAN, and what goes out to the WAN, is upload. */
-function asSeen(data: GraphData, role: string): GraphData {
-  return role === "lan" ? data : { ...data, upload: data.download, download: data.upload };
-}
+/** The data hold what was received in the place of upload. */
+const asSeen = (data: GraphData, role: string): GraphData => ({ ...data, ...asCustomersSee(role, data.upload, data.download) });
 
 /** Received and sent, in the places of upload and download. */
 interface Trace {
@@ -88,9 +87,15 @@ const Rates = ({ upload, download }: { upload: number | null | undefined; downlo
 function Unknown({ port, role }: { port: InterfaceStats; role: string }) {
   const { rx_packets, tx_packets, rx_bps, tx_bps } = port.unknown;
   if (rx_packets + tx_packets === 0) return null;
-  const [upload, download] = role === "lan" ? [rx_bps, tx_bps] : [tx_bps, rx_bps];
-  return <span className="dim" title={`${countText(rx_packets)} packets received and ${countText(tx_packets)} sent since the interface is shaped`}> in no queue: <Rates upload={upload} download={download} /></span>;
+  return <span className="dim" title={`${countText(rx_packets)} packets received and ${countText(tx_packets)} sent since the interface is shaped`}> in no queue: <Rates {...asCustomersSee(role, rx_bps, tx_bps)} /></span>;
 }
+
+const Aside = () => (
+  <span className="row">
+    <span className="dim"><Arrow direction="upload" /> upload <Arrow direction="download" /> download, as customers see them</span>
+    <Link to="/interfaces">All interfaces</Link>
+  </span>
+);
 
 export function InterfaceSection() {
   const configured = useQuery(interfacesQuery).data?.items;
@@ -102,7 +107,7 @@ export function InterfaceSection() {
     return shaped.length > 0 ? shaped : seen.filter((port) => port.id !== "lo").slice(0, 2);
   }, [kept, roles]);
   return (
-    <Section title="Interfaces" flush aside={<Link to="/interfaces">All interfaces</Link>}>
+    <Section title="Interfaces" flush aside={<Aside />}>
       <div className={classes.graphs}>
         {list.map(({ id, last, role, data, raw }) => (
           <div key={id} className={classes.port}>
@@ -113,7 +118,7 @@ export function InterfaceSection() {
                 {last.up ? null : <Tag tone="bad">✕ down</Tag>}
                 <span className="dim">{roles.get(id)?.description}</span>
               </span>
-              <span className="num" data-live>
+              <span data-live data-testid={`rates-${id}`}>
                 <Rates upload={data.upload.at(-1)} download={data.download.at(-1)} />
                 <Unknown port={last} role={role} />
               </span>
