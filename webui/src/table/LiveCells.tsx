@@ -66,7 +66,7 @@ export function LiveCells({ index, queueId, limitBps, columns, painter }: LiveCe
       ref={(cell) => void (cells.current[at] = cell)}
       role="gridcell"
       aria-label="–"
-      className={"rate" in column ? classes.track : undefined}
+      className={"rate" in column ? `${classes.cell ?? ""} ${classes.track ?? ""}` : classes.cell}
       data-testid={"rate" in column ? `rate-${column.rate}` : undefined}
       onPointerEnter={(event) => (event.currentTarget.title = "rate" in column ? titleOf(queueId, column.rate, limitBps) : (reasonOf(column, live.latest(queueId)) ?? ""))}
     />

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode, type RefObject } from "react";
+import { usePrinting } from "@/ui/printing";
 import type { Span } from "./drawing";
 import classes from "./VirtualGrid.module.css";
 
@@ -33,6 +34,8 @@ interface VirtualGridProps {
 
 const PAGE_ROWS = 20;
 const OVERSCAN = 8;
+/** Rows on paper: more are for an export. */
+const MOST_PRINTED = 500;
 
 interface GridRowProps {
   index: number;
@@ -72,13 +75,14 @@ function useSpans(head: RefObject<HTMLDivElement | null>, template: string, repo
 /** A grid that holds only the rows on the screen, with a fixed head and a keyboard cursor. */
 export function VirtualGrid(props: VirtualGridProps) {
   const { label, rowCount, rowHeight, columnCount, template, head, cursor, onCursor, onRange, cards } = props;
+  const printing = usePrinting();
   const scroller = useRef<HTMLDivElement>(null);
   const headRow = useRef<HTMLDivElement>(null);
   useSpans(headRow, template, cards ? undefined : props.onSpans);
-  const virtual = useVirtualizer({ count: rowCount, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: OVERSCAN, useFlushSync: false });
+  const virtual = useVirtualizer({ count: rowCount, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: printing ? MOST_PRINTED : OVERSCAN, useFlushSync: false });
   const items = virtual.getVirtualItems();
   // A row that leaves at one end gives its elements to the one that comes in at the other.
-  const pool = Math.ceil((virtual.scrollRect?.height ?? 0) / rowHeight) + 2 * OVERSCAN + 2;
+  const pool = Math.ceil((virtual.scrollRect?.height ?? 0) / rowHeight) + 2 * (printing ? MOST_PRINTED : OVERSCAN) + 2;
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
 
@@ -112,7 +116,7 @@ export function VirtualGrid(props: VirtualGridProps) {
       tabIndex={0}
       data-cards={cards}
       data-dimmed={props.dimmed}
-      style={{ "--cols": template, "--least": `${cards ? 0 : (props.minWidthPx ?? 0)}px` } as React.CSSProperties}
+      style={{ "--cols": template, "--least": `${cards ? 0 : (props.minWidthPx ?? 0)}px`, "--printed": `${Math.min(rowCount, MOST_PRINTED) * rowHeight}px` } as React.CSSProperties}
       onKeyDown={onKeyDown}
       onPointerEnter={() => props.onPointer?.(true)}
       onPointerLeave={() => props.onPointer?.(false)}
