@@ -20,6 +20,7 @@ export const theme = createTheme({
     Menu: Menu.extend({ defaultProps: still }),
     Tooltip: Tooltip.extend({ defaultProps: still }),
     TextInput: { defaultProps: { size: "xs" } },
+    NumberInput: { defaultProps: { size: "xs" } },
     PasswordInput: { defaultProps: { size: "xs" } },
     NativeSelect: { defaultProps: { size: "xs" } },
     Textarea: { defaultProps: { size: "xs" } },

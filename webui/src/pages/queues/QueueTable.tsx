@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { useMediaQuery } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useKeys } from "@/app/keyboard";
@@ -12,14 +13,15 @@ import type { Span } from "@/table/drawing";
 import { Arrow } from "@/ui/blocks";
 import { VirtualGrid } from "@/table/VirtualGrid";
 import { targetText } from "@/ui/format";
-import { limitText } from "@/ui/rates";
-import { chosenColumns, QueueName, type CellContext, type QueueColumn, type StaticColumn } from "./columns";
+import { chosenColumns, Limit, QueueName, type CellContext, type QueueColumn, type StaticColumn } from "./columns";
 import classes from "./Queues.module.css";
 import type { QueueRow, Rows } from "./rows";
 import { TableHead } from "./TableHead";
 
 const ROW_PX = 26;
+/** On a phone, and on a screen that is wider than it is high: a zoomed page shows as many rows as it can. */
 const CARD_PX = 86;
+const LINE_PX = 34;
 
 export interface Selection {
   count: number;
@@ -61,6 +63,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
   const navigate = useNavigate();
   const [cursor, setCursor] = useState(-1);
   const [editing, setEditing] = useState<string | null>(null);
+  const lines = useMediaQuery("(min-width: 40em)", false, { getInitialValueInEffect: false });
   const columns = useMemo(() => chosenColumns(search.cols), [search.cols]);
   const { measured, firstMeasured, painter, spans, liveSpans, onSpans } = useMeasured(columns);
   const at = rows.get(cursor);
@@ -138,7 +141,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
       <VirtualGrid
         label="Queues"
         rowCount={rows.count}
-        rowHeight={cards ? CARD_PX : ROW_PX}
+        rowHeight={cards ? (lines ? LINE_PX : CARD_PX) : ROW_PX}
         columnCount={columns.length + 1}
         template={`18px ${columns.map((column) => column.width).join(" ")}`}
         minWidthPx={leastWidth(columns)}
@@ -175,9 +178,10 @@ const leastWidth = (columns: readonly QueueColumn[]): number => columns.reduce((
 
 /** The row on a phone: the same things in the same order, one above the other. */
 function QueueCard({ row, check, onToggle }: { row: QueueRow; check: React.ReactNode; onToggle: (id: string) => void }) {
-  const { queue } = row;
+  const { queue, before, staged } = row;
   return (
     <div role="gridcell" className={classes.card}>
+      {staged ? <span className={classes.edge} data-action={staged} /> : null}
       <span className={classes.cardCheck}>{check}</span>
       <span className={classes.cardName}>
         <QueueName row={row} onToggle={onToggle} />
@@ -188,7 +192,7 @@ function QueueCard({ row, check, onToggle }: { row: QueueRow; check: React.React
           <span key={direction} className={classes.cardRate}>
             <Arrow direction={direction} />
             <LiveRate queueId={queue.id} direction={direction} limitBps={queue.max_limit_bps[direction]} />
-            <span className="dim">{limitText(queue.max_limit_bps[direction])}</span>
+            <span className="dim"><Limit now={queue.max_limit_bps[direction]} before={before?.max_limit_bps[direction]} /></span>
           </span>
         ))}
       </span>

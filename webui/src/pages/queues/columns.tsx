@@ -106,7 +106,7 @@ export function QueueName({ row, onToggle }: { row: QueueRow; onToggle: (id: str
 }
 
 /** A limit as it will be, behind the one that runs where they differ. */
-function Limit({ now, before }: { now: number; before: number | undefined }) {
+export function Limit({ now, before }: { now: number; before: number | undefined }) {
   if (before === undefined || before === now) return <span>{limitText(now)}</span>;
   return (
     <span className={classes.changed} title={`${limitText(before)} → ${limitText(now)}, not committed yet`}>
