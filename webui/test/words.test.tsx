@@ -52,3 +52,13 @@ describe("a remark and its reason", () => {
     expect(saidOnce("lan0: no pacing, because fq is not available: no fq")).toBe("lan0: no pacing, because fq is not available: no fq");
   });
 });
+
+describe("the tab", () => {
+  it("is named after the page and the router", async () => {
+    const { unmount } = renderAt("/about");
+    await waitFor(() => expect(document.title).toBe("About · weir-mock"));
+    unmount();
+    renderAt("/queues");
+    await waitFor(() => expect(document.title).toBe("Queues · weir-mock"));
+  });
+});

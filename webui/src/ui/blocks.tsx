@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { IconAlertTriangle, IconCircleCheck, IconCircleX, IconInfoCircle } from "@tabler/icons-react";
-import { useEffect, useRef, type ReactNode } from "react";
+import { useRef, type ReactNode } from "react";
 import classes from "./blocks.module.css";
 import { useHeadingFocus } from "./focus";
+import { useTitle } from "./title";
 
 interface PageProps {
   title: string;
@@ -26,9 +27,7 @@ export function Heading({ children }: { children: ReactNode }) {
 }
 
 export function Page({ title, heading, actions, fill, children }: PageProps) {
-  useEffect(() => {
-    document.title = `${title} · Weir`;
-  }, [title]);
+  useTitle(title);
   return (
     <div className={fill ? `${classes.page} ${classes.fill}` : classes.page}>
       <div className={classes.head}>

@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { api, need } from "@/api/client";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
@@ -14,6 +14,7 @@ import type { QueuesSearch } from "@/app/search";
 import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Empty, Note, Skeleton } from "@/ui/blocks";
 import { countText, plural } from "@/ui/format";
+import { useTitle } from "@/ui/title";
 import { say } from "@/ui/toast";
 import { BulkDrawer } from "./BulkDrawer";
 import { copyNow } from "./copy";
@@ -91,9 +92,7 @@ export default function QueuesPage() {
   const bulk = search.edit === "selected" && may;
   // Also where there is no table yet.
   useKeys(may ? [{ keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) }] : []);
-  useEffect(() => {
-    document.title = "Queues · Weir";
-  }, []);
+  useTitle("Queues");
   return (
     <div className={classes.layout}>
       <div className={classes.list}>
