@@ -39,3 +39,30 @@ test("a staged limit shows old and new, and leaves the queue's name readable", a
   await page.getByRole("dialog").getByRole("button", { name: "Discard" }).click();
   await expect(pendingBar(page)).toBeHidden();
 });
+
+test("a drag in a graph zooms, in the page's address; back and Escape show all of the time", async ({ page }) => {
+  await signIn(page);
+  await (await openRow(page, "customer-07")).getByRole("link", { name: /customer-07/ }).click();
+  const plot = page.getByRole("img", { name: /^Upload and download rate/ }).locator(".u-over");
+  await expect(plot).toBeVisible();
+  const drag = async () => {
+    const box = (await plot.boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.75, box.y + 60, { steps: 5 });
+    await page.mouse.up();
+    await expect(page).toHaveURL(/zoom=\d+-\d+/);
+  };
+  await drag();
+  const zoom = /zoom=(\d+)-(\d+)/.exec(page.url())!;
+  const seconds = Number(zoom[2]) - Number(zoom[1]);
+  expect(seconds).toBeGreaterThanOrEqual(29);
+  expect(seconds).toBeLessThanOrEqual(33);
+  await page.reload();
+  await expect(page.getByRole("button", { name: "Reset zoom" })).toBeVisible();
+  await page.goBack();
+  await expect(page.getByRole("button", { name: "Reset zoom" })).toBeHidden();
+  await drag();
+  await page.keyboard.press("Escape");
+  await expect(page).not.toHaveURL(/zoom=/);
+});

@@ -53,10 +53,11 @@ export function mockRouter(count = 12): { state: MockState; server: SetupServer 
   return holder;
 }
 
-/** The whole UI at an address. */
+/** The whole UI at an address, and the history of its addresses. */
 export function renderAt(path: string) {
-  const router = makeRouter(createMemoryHistory({ initialEntries: [path] }));
-  return render(
+  const history = createMemoryHistory({ initialEntries: [path] });
+  const router = makeRouter(history);
+  const view = render(
     <MantineProvider theme={theme} env="test">
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />
@@ -64,4 +65,5 @@ export function renderAt(path: string) {
       </QueryClientProvider>
     </MantineProvider>,
   );
+  return { ...view, history };
 }

@@ -109,8 +109,8 @@ export const queueStatsHistoryQuery = (id: string, window: "2m" | "1h" | "24h") 
 export const queueDetailsQuery = (id: string) =>
   queryOptions({ queryKey: ["stats", "details", id], queryFn: () => need(api.GET("/api/v1/stats/queues/{queue_id}/details", { params: { path: { queue_id: id } } })), refetchInterval: 5_000 });
 
-export const interfaceHistoryQuery = (id: string) =>
-  queryOptions({ queryKey: ["stats", "interface", id], queryFn: () => need(api.GET("/api/v1/stats/interfaces/{name}/history", { params: { path: { name: id }, query: { window: "2m" } } })), staleTime: Infinity, retry: false });
+export const interfaceHistoryQuery = (id: string, window: "2m" | "1h") =>
+  queryOptions({ queryKey: ["stats", "interface", id, window], queryFn: () => need(api.GET("/api/v1/stats/interfaces/{name}/history", { params: { path: { name: id }, query: { window } } })), staleTime: Infinity, retry: false });
 
 export type TopBy = "load" | "rate_download" | "rate_upload" | "rate_total" | "drops";
 export const topQueuesQuery = (by: TopBy, top = 10) =>

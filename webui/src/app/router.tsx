@@ -11,7 +11,7 @@ const root = createRootRoute({ component: Outlet, errorComponent: ErrorScreen, n
 const signIn = createRoute({ getParentRoute: () => root, path: "/sign-in", component: SignInPage, validateSearch: search.signIn });
 const frame = createRoute({ getParentRoute: () => root, id: "frame", component: Frame });
 
-const overview = createRoute({ getParentRoute: () => frame, path: "/", component: lazyRouteComponent(() => import("@/pages/overview/OverviewPage")) });
+const overview = createRoute({ getParentRoute: () => frame, path: "/", validateSearch: search.overview, component: lazyRouteComponent(() => import("@/pages/overview/OverviewPage")) });
 const queues = createRoute({ getParentRoute: () => frame, path: "/queues", validateSearch: search.queues, component: lazyRouteComponent(() => import("@/pages/queues/QueuesPage")) });
 const queue = createRoute({ getParentRoute: () => frame, path: "/queues/$id", validateSearch: search.queue, component: lazyRouteComponent(() => import("@/pages/queue/QueuePage")) });
 const queueTypes = createRoute({ getParentRoute: () => frame, path: "/queue-types", validateSearch: search.edit, component: lazyRouteComponent(() => import("@/pages/QueueTypesPage")) });

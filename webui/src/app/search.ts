@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What each page keeps in its address. Unknown or broken values fall back instead of failing. */
 import type { QueueSort } from "@/api/queries";
+import { zoomOf } from "@/ui/zoom";
 
 type Raw = Record<string, unknown>;
 
@@ -40,7 +41,11 @@ export const queues = (raw: Raw): QueuesSearch => ({
   edit: text(raw["edit"]),
 });
 
-export const queue = (raw: Raw): { window?: "1h" | "24h"; edit?: boolean } => ({ window: oneOf(raw["window"], ["1h", "24h"]), edit: flag(raw["edit"]) });
+/** A part of the graphs' time, as `1700000000-1700000060`. */
+const zoom = (value: unknown): string | undefined => (zoomOf(text(value)) ? text(value) : undefined);
+
+export const overview = (raw: Raw): { zoom?: string } => ({ zoom: zoom(raw["zoom"]) });
+export const queue = (raw: Raw): { window?: "1h" | "24h"; edit?: boolean; zoom?: string } => ({ window: oneOf(raw["window"], ["1h", "24h"]), edit: flag(raw["edit"]), zoom: zoom(raw["zoom"]) });
 export const edit = (raw: Raw): { edit?: string } => ({ edit: text(raw["edit"]) });
 export const tuning = (raw: Raw): { show?: "differs" | "overridden"; edit?: string } => ({ show: oneOf(raw["show"], ["differs", "overridden"]), edit: text(raw["edit"]) });
 export const signIn = (raw: Raw): { next?: string } => ({ next: text(raw["next"]) });

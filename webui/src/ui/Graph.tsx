@@ -7,6 +7,7 @@ import classes from "./Graph.module.css";
 import { resolvedColour } from "./colour";
 import { delayText } from "./format";
 import { exactRate, shortRate } from "./rates";
+import { zoomWithin, type Zoom } from "./zoom";
 
 export interface GraphData {
   /** Unix seconds. */
@@ -29,6 +30,10 @@ interface GraphProps {
   bare?: boolean;
   /** What the figures are: bit/s, or microseconds. */
   unit?: "rate" | "delay";
+  /** The part of the time that is shown instead of the span. */
+  zoom?: Zoom | null;
+  /** A part was dragged out, or all is wanted again (a double click); without it, the graph cannot be zoomed. */
+  onZoom?: (zoom: Zoom | null) => void;
 }
 
 /** The limits as dashed lines, and what is above a limit shaded: that is a burst. */
@@ -87,6 +92,7 @@ function ticksPlugin(series: number, atTop: boolean, colour: string): uPlot.Plug
     plot.data[series]?.forEach((value, index) => {
       if (!value) return;
       const x = plot.valToPos(plot.data[0][index] ?? 0, "x", true);
+      if (x < bbox.left || x > bbox.left + bbox.width) return;
       ctx.fillRect(x - devicePixelRatio, atTop ? bbox.top : bbox.top + bbox.height - height, 2 * devicePixelRatio, height);
     });
     ctx.restore();
@@ -112,16 +118,36 @@ function timeLabels(_plot: uPlot, values: number[], _axis: number, _space: numbe
   return values.map((value) => new Date(value * 1000).toLocaleTimeString("en-GB").slice(0, stepS >= 60 ? 5 : 8));
 }
 
-export function Graph({ label, data, limits, height = 220, spanS, bare = false, unit = "rate" }: GraphProps) {
+/** What was dragged out goes to the page, which keeps it in its address; the graph follows the page. */
+function zoomOptions(onZoom: () => GraphProps["onZoom"]): Pick<uPlot.Options, "hooks"> & { cursor: uPlot.Cursor } {
+  const setSelect = (plot: uPlot) => {
+    const { left, width } = plot.select;
+    if (width === 0) return;
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    const { min, max } = plot.scales["x"] ?? {};
+    if (min == null || max == null) return;
+    onZoom()?.(zoomWithin({ fromS: min, toS: max }, plot.posToVal(left, "x"), plot.posToVal(left + width, "x")));
+  };
+  const dblclick = () => () => {
+    onZoom()?.(null);
+    return null;
+  };
+  return { cursor: { y: false, points: { size: 6 }, drag: { x: onZoom() !== undefined, y: false, setScale: false, dist: 4 }, bind: { dblclick } }, hooks: { setSelect: [setSelect] } };
+}
+
+/** The zoom, or the span up to the newest sample, or all of the data. */
+const shownRange = ({ zoom, spanS }: Pick<GraphProps, "zoom" | "spanS">, low: number, high: number): [number, number] => (zoom ? [zoom.fromS, zoom.toS] : [spanS === undefined ? low : high - spanS, high]);
+
+export function Graph({ label, data, limits, height = 220, spanS, bare = false, unit = "rate", zoom = null, onZoom }: GraphProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const newest = useRef({ data, limits, spanS });
+  const newest = useRef({ data, limits, spanS, zoom, onZoom });
   const scheme = useComputedColorScheme();
 
   useEffect(() => {
-    newest.current = { data, limits, spanS };
-    plot.current?.setData(toData(data));
-  }, [data, limits, spanS]);
+    newest.current = { data, limits, spanS, zoom, onZoom };
+  });
+  useEffect(() => plot.current?.setData(toData(data)), [data, limits, spanS, zoom]);
 
   useEffect(() => {
     const host = box.current;
@@ -137,10 +163,10 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false, 
       {
         width: host.clientWidth || 300,
         height,
-        cursor: { y: false, points: { size: 6 } },
+        ...zoomOptions(() => newest.current.onZoom),
         legend: { show: !bare, live: true },
         scales: {
-          x: { range: (_plot, low, high) => [newest.current.spanS === undefined ? low : high - newest.current.spanS, high] },
+          x: { range: (_plot, low, high) => shownRange(newest.current, low, high) },
           y: { range: (_plot, _low, high) => [0, Math.max(words.least, high, newest.current.limits?.upload ?? 0, newest.current.limits?.download ?? 0) * 1.08] },
         },
         axes: [{ ...axis, space: 80, size: 26, values: timeLabels }, { ...axis, size: 50, values: (_plot, values) => values.map(words.axis) }],

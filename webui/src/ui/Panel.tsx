@@ -40,7 +40,10 @@ export function Panel({ title, onClose, children, footer, onSubmit }: PanelProps
       aria-labelledby={titleId}
       tabIndex={-1}
       onKeyDown={(event) => {
-        if (event.key === "Escape" && !event.defaultPrevented) onClose();
+        if (event.key === "Escape" && !event.defaultPrevented) {
+          event.preventDefault(); // It means the panel, and not also the page.
+          onClose();
+        }
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSubmit?.();
       }}
     >

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useSyncExternalStore } from "react";
 import { asCustomersSee } from "@/api/interfaces";
 import { live } from "@/api/live";
 import { interfaceHistoryQuery, interfacesQuery } from "@/api/queries";
 import type { InterfaceHistory, InterfaceStats } from "@/api/types";
+import { lacks, useHeld, useZoom, type Zooming } from "@/app/useZoom";
 import { Arrow, Section, Tag } from "@/ui/blocks";
 import type { GraphData } from "@/ui/Graph";
 import { countText } from "@/ui/format";
 import { longRate } from "@/ui/rates";
+import { ZoomNote } from "@/ui/ZoomNote";
 import classes from "./Overview.module.css";
 
 const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
 const KEEP_S = 120;
+const MOST_GAP_S = 5;
 
 /** The data hold what was received in the place of upload. */
 const asSeen = (data: GraphData, role: string): GraphData => ({ ...data, ...asCustomersSee(role, data.upload, data.download) });
@@ -23,6 +26,8 @@ interface Trace {
   data: GraphData;
   last: InterfaceStats;
 }
+
+const NOTHING: GraphData = { at: [], upload: [], download: [], drops: [] };
 
 let traces: ReadonlyMap<string, Trace> = new Map();
 const listeners = new Set<() => void>();
@@ -41,7 +46,7 @@ const subscribe = (listener: () => void) => {
 };
 
 function extended(before: Trace | undefined, item: InterfaceStats, at: number): Trace {
-  const old = before?.data ?? { at: [], upload: [], download: [], drops: [] };
+  const old = before?.data ?? NOTHING;
   const from = Math.max(0, old.at.findIndex((time) => time > at - KEEP_S));
   const cut = <T,>(list: T[], value: T): T[] => [...list.slice(from), value];
   if (old.at.at(-1) === at) return { data: old, last: item };
@@ -57,7 +62,8 @@ export function withPast(past: InterfaceHistory | undefined, data: GraphData): G
   const times = past?.rx.rate_bps.map((_, index) => past.start + index * past.step_s) ?? [];
   const count = times.findIndex((at) => at >= since);
   const before = <T,>(list: readonly T[]): T[] => (count < 0 ? [...list] : list.slice(0, count));
-  if (!past || times.length === 0) return data;
+  // In a tab that has been open for long, the router's memory ends before what is kept here begins.
+  if (!past || times.length === 0 || (count < 0 && data.at.length > 0 && (times.at(-1) ?? 0) < since - MOST_GAP_S)) return data;
   const drops = past.rx.drops_ps.map((value, index) => {
     const other = past.tx.drops_ps[index] ?? null;
     return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
@@ -65,12 +71,25 @@ export function withPast(past: InterfaceHistory | undefined, data: GraphData): G
   return { at: [...before(times), ...data.at], upload: [...before(past.rx.rate_bps), ...data.upload], download: [...before(past.tx.rate_bps), ...data.download], drops: [...before(drops), ...(data.drops ?? [])] };
 }
 
-function PortGraph({ id, role, data }: { id: string; role: string; data: GraphData }) {
-  const past = useQuery(interfaceHistoryQuery(id)).data;
-  const whole = useMemo(() => asSeen(withPast(past, data), role), [past, data, role]);
+interface PortGraphProps {
+  id: string;
+  role: string;
+  data: GraphData;
+  zooming: Zooming;
+}
+
+function PortGraph({ id, role, data, zooming }: PortGraphProps) {
+  const past = useQuery(interfaceHistoryQuery(id, "2m")).data;
+  const recent = useHeld(id, useMemo(() => withPast(past, data), [past, data]), zooming.zoom);
+  // An older zoom, as of a link that was sent a while ago, is in what the router keeps longer.
+  const isOlder = lacks(recent, zooming.zoom);
+  const hour = useQuery({ ...interfaceHistoryQuery(id, "1h"), enabled: isOlder }).data;
+  const older = useMemo(() => (isOlder && hour ? withPast(hour, NOTHING) : null), [isOlder, hour]);
+  const whole = useMemo(() => asSeen(older ?? recent ?? NOTHING, role), [older, recent, role]);
   return (
     <Suspense fallback={null}>
-      <Graph label={`Traffic of ${id} in the last two minutes`} data={whole} height={120} spanS={KEEP_S} bare />
+      {lacks(older, zooming.zoom) ? <p className="dim">The router keeps 1 h of an interface. The time of this zoom began before that.</p> : null}
+      <Graph label={`Traffic of ${id} in the last two minutes`} data={whole} height={120} spanS={KEEP_S} bare {...zooming} />
     </Suspense>
   );
 }
@@ -90,12 +109,20 @@ function Unknown({ port, role }: { port: InterfaceStats; role: string }) {
   return <span className="dim" title={`${countText(rx_packets)} packets received and ${countText(tx_packets)} sent since the interface is shaped`}> in no queue: <Rates {...asCustomersSee(role, rx_bps, tx_bps)} /></span>;
 }
 
-const Aside = () => (
+const Aside = ({ zooming }: { zooming: Zooming }) => (
   <span className="row">
+    <ZoomNote {...zooming} />
     <span className="dim"><Arrow direction="upload" /> upload <Arrow direction="download" /> download, as customers see them</span>
     <Link to="/interfaces">All interfaces</Link>
   </span>
 );
+
+/** One zoom for all of them, in the page's address. */
+function usePortZoom(lastS: number | undefined): Zooming {
+  const navigate = useNavigate({ from: "/" });
+  const { zoom: text } = useSearch({ from: "/frame/" });
+  return useZoom({ text, onText: (zoom, replace) => void navigate({ search: { zoom }, replace }), whole: lastS === undefined ? null : { fromS: lastS - KEEP_S, toS: lastS } });
+}
 
 export function InterfaceSection() {
   const configured = useQuery(interfacesQuery).data?.items;
@@ -106,8 +133,9 @@ export function InterfaceSection() {
     const shaped = seen.filter((port) => port.role !== "none");
     return shaped.length > 0 ? shaped : seen.filter((port) => port.id !== "lo").slice(0, 2);
   }, [kept, roles]);
+  const zooming = usePortZoom(list[0]?.raw.at.at(-1));
   return (
-    <Section title="Interfaces" flush aside={<Aside />}>
+    <Section title="Interfaces" flush aside={<Aside zooming={zooming} />}>
       <div className={classes.graphs}>
         {list.map(({ id, last, role, data, raw }) => (
           <div key={id} className={classes.port}>
@@ -123,7 +151,7 @@ export function InterfaceSection() {
                 <Unknown port={last} role={role} />
               </span>
             </div>
-            <PortGraph id={id} role={role} data={raw} />
+            <PortGraph id={id} role={role} data={raw} zooming={zooming} />
           </div>
         ))}
         {list.length === 0 ? <p className={`${classes.port ?? ""} dim`}>Waiting for the first measurement.</p> : null}

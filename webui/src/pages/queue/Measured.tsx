@@ -3,10 +3,13 @@ import { SegmentedControl } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { asProblem } from "@/api/problem";
 import type { Queue, QueueHistory } from "@/api/types";
+import { useZoom, type Zooming } from "@/app/useZoom";
 import { Note, Section } from "@/ui/blocks";
 import { clockText, percentText, plural, spanText } from "@/ui/format";
+import { zoomOf } from "@/ui/zoom";
+import { ZoomNote } from "@/ui/ZoomNote";
 import { dropsOf } from "./drops";
-import { useGraphData, type QueueGraphData, type Window } from "./graphData";
+import { useZoomedData, type QueueGraphData, type Window } from "./graphData";
 import { LiveFacts } from "./LiveFacts";
 import classes from "./Queue.module.css";
 
@@ -14,17 +17,34 @@ const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: modul
 const SPAN_S: Record<Window, number> = { "2m": 120, "1h": 3_600, "24h": 86_400 };
 const WINDOWS = [{ value: "2m", label: "2 min" }, { value: "1h", label: "1 h" }, { value: "24h", label: "24 h" }];
 
+interface MeasuredProps {
+  queue: Queue;
+  window: Window;
+  onWindow: (window: Window) => void;
+  /** As it is in the page's address. */
+  zoomText: string | undefined;
+  onZoomText: (text: string | undefined, replace: boolean) => void;
+}
+
 /** Rate, drops, marks and waits, now and over a window of time. */
-export function Measured({ queue, window, onWindow }: { queue: Queue; window: Window; onWindow: (window: Window) => void }) {
-  const { data, history, error } = useGraphData(queue.id, window);
+export function Measured({ queue, window, onWindow, zoomText, onZoomText }: MeasuredProps) {
+  const { data, history, error, whole, isLost } = useZoomedData(queue.id, window, zoomOf(zoomText));
+  const zooming = useZoom({ text: zoomText, onText: onZoomText, whole });
+  const aside = (
+    <span className="row">
+      <ZoomNote {...zooming} />
+      <SegmentedControl aria-label="Time shown" data={WINDOWS} value={window} onChange={(value) => onWindow(value as Window)} />
+    </span>
+  );
   return (
-    <Section title="Rate" aside={<SegmentedControl aria-label="Time shown" data={WINDOWS} value={window} onChange={(value) => onWindow(value as Window)} />}>
+    <Section title="Rate" aside={aside}>
       <div className={classes.measured}>
         <LiveFacts queue={queue} />
         <div className={classes.plot}>
           {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
+          {isLost ? <Note severity="notice">The router keeps 24 hours. The time of this zoom began before that.</Note> : null}
           <Suspense fallback={<div className={classes.graphSpace} />}>
-            {data ? <Plots queue={queue} window={window} data={data} noDelay={history?.delay_reason ?? null} /> : <div className={classes.graphSpace} />}
+            {data ? <Plots queue={queue} window={window} data={data} noDelay={history?.delay_reason ?? null} zooming={zooming} /> : <div className={classes.graphSpace} />}
           </Suspense>
           {history ? <DropReasons history={history} /> : null}
         </div>
@@ -34,15 +54,16 @@ export function Measured({ queue, window, onWindow }: { queue: Queue; window: Wi
 }
 
 /** `noDelay`: why no wait was measured. */
-function Plots({ queue, window, data, noDelay }: { queue: Queue; window: Window; data: QueueGraphData; noDelay: string | null }) {
+function Plots({ queue, window, data, noDelay, zooming }: { queue: Queue; window: Window; data: QueueGraphData; noDelay: string | null; zooming: Zooming }) {
+  const shown = { spanS: SPAN_S[window], ...zooming };
   const waits = { at: data.at, upload: data.uploadWait, download: data.downloadWait };
   return (
     <>
-      <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} spanS={SPAN_S[window]} />
-      <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped; above: marked (ECN).</p>
+      <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} {...shown} />
+      <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped; above: marked (ECN).<span className={classes.dragHint}> Drag to zoom.</span></p>
       {noDelay === null ? (
         <>
-          <Graph label={`Longest wait of a packet of ${queue.name} over ${window}`} data={waits} height={110} spanS={SPAN_S[window]} unit="delay" />
+          <Graph label={`Longest wait of a packet of ${queue.name} over ${window}`} data={waits} height={110} {...shown} unit="delay" />
           <p className="dim">The longest wait of a packet in the queue.</p>
         </>
       ) : (

@@ -35,7 +35,7 @@ export default function QueuePage() {
     <div className={classes.layout}>
       <div className={classes.content}>
         <Page title={queue?.name ?? "Queue"} heading={queue ? <Heading queue={queue} staged={staged.has(id)} /> : "Queue"} actions={queue && may ? <Button onClick={() => setEdit(true)}>Edit</Button> : null}>
-          {queue ? <Details queue={queue} window={search.window ?? "2m"} onWindow={(window) => void navigate({ search: (before) => ({ ...before, window: window === "2m" ? undefined : window }), replace: true })} /> : query.isError ? <Missing error={query.error} /> : <Skeleton lines={10} />}
+          {queue ? <Details queue={queue} window={search.window ?? "2m"} onWindow={(window) => void navigate({ search: (before) => ({ ...before, window: window === "2m" ? undefined : window, zoom: undefined }), replace: true })} zoom={search.zoom} onZoom={(zoom, replace) => void navigate({ search: (before) => ({ ...before, zoom }), replace })} /> : query.isError ? <Missing error={query.error} /> : <Skeleton lines={10} />}
         </Page>
       </div>
       {search.edit ? <QueueDrawer id={id} staged={staged} onClose={() => setEdit(false)} /> : null}
@@ -67,7 +67,15 @@ function Missing({ error }: { error: unknown }) {
   );
 }
 
-function Details({ queue, window, onWindow }: { queue: Queue; window: Window; onWindow: (window: Window) => void }) {
+interface DetailsProps {
+  queue: Queue;
+  window: Window;
+  onWindow: (window: Window) => void;
+  zoom: string | undefined;
+  onZoom: (zoom: string | undefined, replace: boolean) => void;
+}
+
+function Details({ queue, window, onWindow, zoom, onZoom }: DetailsProps) {
   return (
     <>
       {queue.warnings.map((finding) => (
@@ -75,7 +83,7 @@ function Details({ queue, window, onWindow }: { queue: Queue; window: Window; on
       ))}
       <InactiveNote queue={queue} />
       <PathToRoot queue={queue} />
-      <Measured queue={queue} window={window} onWindow={onWindow} />
+      <Measured queue={queue} window={window} onWindow={onWindow} zoomText={zoom} onZoomText={onZoom} />
       <Columns>
         <Configured queue={queue} />
         <Section title="Addresses" aside={<span className="dim">{queue.target.length}</span>}>

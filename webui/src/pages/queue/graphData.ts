@@ -2,9 +2,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { live } from "@/api/live";
+import { lacks, useHeld } from "@/app/useZoom";
 import { queueStatsHistoryQuery } from "@/api/queries";
 import type { QueueHistory, QueueStats } from "@/api/types";
 import type { GraphData } from "@/ui/Graph";
+import type { Zoom } from "@/ui/zoom";
 
 export type Window = "2m" | "1h" | "24h";
 const KEEP_LIVE_S = 120;
@@ -84,4 +86,20 @@ export function useGraphData(id: string, window: Window): { data: QueueGraphData
     return window === "2m" ? joined(past, samples) : past;
   }, [history.data, samples, window]);
   return { data, history: history.data, error: history.error };
+}
+
+/** The data of the zoom: of the window, or of a wider one where that begins too late. `isLost`: the router no longer has them. */
+export function useZoomedData(id: string, window: Window, zoom: Zoom | null): ReturnType<typeof useGraphData> & { whole: Zoom | null; isLost: boolean } {
+  const own = useGraphData(id, window);
+  const held = useHeld(`${id} ${window}`, own.data, zoom);
+  const needsHour = window === "2m" && lacks(held, zoom);
+  const hour = useQuery({ ...queueStatsHistoryQuery(id, "1h"), enabled: needsHour });
+  const hourData = useMemo(() => (needsHour && hour.data ? fromHistory(hour.data) : null), [needsHour, hour.data]);
+  const needsDay = (window === "1h" && lacks(held, zoom)) || lacks(hourData, zoom);
+  const day = useQuery({ ...queueStatsHistoryQuery(id, "24h"), enabled: needsDay });
+  const dayData = useMemo(() => (needsDay && day.data ? fromHistory(day.data) : null), [needsDay, day.data]);
+  const data = dayData ?? hourData ?? held;
+  const fromS = own.data?.at[0];
+  const toS = own.data?.at.at(-1);
+  return { ...own, data, whole: fromS === undefined || toS === undefined ? null : { fromS, toS }, isLost: lacks(dayData ?? (window === "24h" ? held : null), zoom) };
 }
