@@ -39,7 +39,7 @@ export function asProblem(error: unknown): ApiProblem {
 }
 
 /** `changes.0.new.addresses[1]` is the field `addresses` of the form. */
-const formField = (field: string): string => field.replace(/^changes\.\d+\.new\./, "").replace(/(\[\d+\]|\.\d+)+$/, "");
+export const formField = (field: string): string => field.replace(/^changes\.\d+\.new\./, "").replace(/(\[\d+\]|\.\d+)+$/, "");
 
 /** What is said at a field need not name the object and the field again. */
 function atField(finding: Finding): string {
@@ -52,7 +52,10 @@ export function messagesByField(problem: ApiProblem, fields?: readonly string[])
   const messages: Record<string, string> = {};
   const put = (field: string, message: string) => {
     const shown = !fields || fields.includes(field.split(".", 1)[0] ?? "");
-    messages[shown ? field : ""] ??= message;
+    const at = shown ? field : "";
+    const said = messages[at];
+    if (said === undefined) messages[at] = message;
+    else if (!said.includes(message)) messages[at] = `${said} ${message}`;
   };
   for (const finding of problem.findings) if (finding.severity === "error") put(formField(finding.field ?? ""), atField(finding));
   if (Object.keys(messages).length === 0) put(formField(problem.path?.split("/")[2] ?? ""), problem.message);

@@ -4,9 +4,10 @@ import { useMemo } from "react";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { putAgreed } from "./elsewhere";
-import { ApiProblem } from "./problem";
 import { CANDIDATE, candidateDiffQuery, candidateQuery, queryClient, refreshConfig } from "./queries";
-import type { CandidateDiff, Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
+import { drop, OVERLAY_LIMIT, put, stageChecked, type Staged } from "./staging";
+import { stageEdited, type FormEdit } from "./trial";
+import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
 
 /**
  * Every edit in the browser is staged first: it joins the user's pending changes and touches
@@ -15,43 +16,6 @@ import type { CandidateDiff, Change, ChangeInput, CommitAnswer, Kind, Queue, Que
 
 const STAGE_BATCH = 2_000;
 const CHECKED_AT_ONCE = 20;
-const OVERLAY_LIMIT = 500;
-
-const put = (changes: ChangeInput[]) => need(api.PUT("/api/v1/candidate/changes", { body: { changes: changes.map((change) => ({ ...change, base: change.base || null })) } }));
-const drop = (change: Pick<Change, "kind" | "id">) => need(api.DELETE("/api/v1/candidate/changes/{kind}/{object_id}", { params: { path: { kind: change.kind, object_id: change.id } } }));
-const keyOf = (change: { kind: string; id: string }): string => `${change.kind}/${change.id}`;
-
-async function stagedNow(): Promise<CandidateDiff | null> {
-  const { candidate } = await need(api.GET("/api/v1/candidate"));
-  if (!candidate || candidate.change_count === 0) return null;
-  return need(api.GET("/api/v1/candidate/diff", { params: { query: { limit: OVERLAY_LIMIT } } }));
-}
-
-/**
- * Stages a few changes and asks the router what it thinks of them. What would be refused at the
- * commit is taken back at once and reported, so that the form can show it at its field.
- */
-async function stageChecked(wanted: readonly ChangeInput[]): Promise<Staged> {
-  const before = new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change]));
-  const changes = await putAgreed(wanted, put);
-  if (changes.length === 0) return "theirs";
-  const after = await stagedNow();
-  const asked = new Set(changes.flatMap((change) => (change.id === null ? [] : [`${change.kind}/${change.id}`])));
-  const mine = (after?.changes ?? []).filter((change) => asked.has(keyOf(change)) || !before.has(keyOf(change)));
-  const keys = new Set(mine.map(keyOf));
-  const findings = (after?.findings ?? []).filter((finding) => keys.has(keyOf(finding)));
-  const first = findings.find((finding) => finding.severity === "error");
-  if (!first) return "mine";
-  for (const change of mine) {
-    const previous = before.get(keyOf(change));
-    if (previous) await put([{ kind: change.kind, id: change.id, new: previous.new }]);
-    else await drop(change);
-  }
-  throw new ApiProblem({ status: 422, code: "invalid", detail: first.message, path: keyOf(first), findings });
-}
-
-/** Whose change is staged now: another window's may have been kept. */
-export type Staged = "mine" | "theirs";
 
 export async function stageChanges(given: readonly ChangeInput[]): Promise<Staged> {
   // Of more staged changes than are read, the versions are not known here.
@@ -68,6 +32,19 @@ export async function stageChanges(given: readonly ChangeInput[]): Promise<Stage
 
 /** `inline`: the caller shows the problem at its fields, so no message is raised elsewhere. */
 export const useStage = (inline = false) => useMutation({ mutationFn: stageChanges, meta: { inline } });
+
+/** Of a form: its own errors and the router's come back together. */
+export const useStageForm = () =>
+  useMutation({
+    mutationFn: async (edit: FormEdit): Promise<Staged> => {
+      try {
+        return await stageEdited(edit);
+      } finally {
+        await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+      }
+    },
+    meta: { inline: true },
+  });
 
 export const useUnstage = () =>
   useMutation({

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from "react";
 import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import type { Kind } from "@/api/types";
-import { baseOf, useStage, useStagedChanges } from "@/api/writes";
+import { baseOf, useStagedChanges, useStageForm } from "@/api/writes";
 import { Note } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
 import { say } from "@/ui/toast";
@@ -34,10 +34,10 @@ export function ObjectDrawer<Values extends object>({ kind, id, etag, title, ini
   const staged = useStagedChanges(kind).get(id ?? "");
   const [madeOn, renew] = useMadeOn(`${kind}.${id ?? title}`, baseOf(staged, etag), touched);
   const [messages, setMessages] = useState<Messages>({});
-  const stage = useStage(true);
+  const stage = useStageForm();
   const may = useMay("write");
-  const send = (objectId: string | null, input: object | null, said: string) =>
-    stage.mutate([{ kind, id: objectId, new: input as Record<string, unknown> | null, base: objectId === null ? null : madeOn }], {
+  const send = (objectId: string | null, input: object | null, said: string, own: Messages = {}) =>
+    stage.mutate({ change: { kind, id: objectId, new: input as Record<string, unknown> | null, base: objectId === null ? null : madeOn }, own, instead: { ...read(initial).input } }, {
       onSuccess: (whose) => {
         forget();
         if (whose === "mine") say("notice", said);
@@ -45,13 +45,13 @@ export function ObjectDrawer<Values extends object>({ kind, id, etag, title, ini
       },
       onError: (error) => {
         renew();
-        setMessages(messagesByField(asProblem(error), input ? Object.keys(input) : []));
+        setMessages(messagesByField(asProblem(error), [...Object.keys(input ?? {}), ...Object.keys(own)].map((field) => field.split(".", 1)[0] ?? "")));
       },
     });
   const save = () => {
     const result = read(values);
     setMessages(result.messages);
-    if (Object.keys(result.messages).length === 0) send(id ?? result.id ?? null, result.input, "Pending until it is committed.");
+    if (!stage.isPending) send(id ?? result.id ?? null, result.input, "Pending until it is committed.", result.messages);
   };
   return (
     <Panel

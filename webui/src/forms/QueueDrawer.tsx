@@ -6,7 +6,7 @@ import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import { queueQuery } from "@/api/queries";
 import type { Change, Queue } from "@/api/types";
-import { baseOf, queueInput, useStage } from "@/api/writes";
+import { baseOf, queueInput, useStageForm } from "@/api/writes";
 import { Note, Skeleton } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
 import { say } from "@/ui/toast";
@@ -39,6 +39,8 @@ export function QueueDrawer({ id, staged, parent, onClose }: QueueDrawerProps) {
   );
 }
 
+/** Stands for the name of a queue that has none yet, while the rest of it is looked at. */
+const UNNAMED = "new-queue";
 const NO_EXTRAS = { enforcement: [], warnings: [], path: [], child_count: 0, etag: "" };
 
 interface EditorProps {
@@ -55,14 +57,15 @@ function Editor({ id, base, queue, parent, onClose }: EditorProps) {
   const [values, setValues, forget, touched] = useDraft(`queue.${id ?? "new"}`, initial);
   const [madeOn, renew] = useMadeOn(`queue.${id ?? "new"}`, base, touched);
   const [messages, setMessages] = useState<Messages>({});
-  const stage = useStage(true);
+  const stage = useStageForm();
   const may = useMay("write");
 
   const save = () => {
     const read = readQueue(values, queue ? queueInput(queue) : null);
     setMessages(read.messages);
-    if (Object.keys(read.messages).length > 0 || stage.isPending) return;
-    stage.mutate([{ kind: "queue", id: id ?? null, new: { ...read.input }, base: id ? madeOn : null }], {
+    if (stage.isPending) return;
+    const shown = readQueue(initial.name === "" ? { ...initial, name: UNNAMED } : initial, null);
+    stage.mutate({ change: { kind: "queue", id: id ?? null, new: { ...read.input }, base: id ? madeOn : null }, own: read.messages, instead: { ...shown.input } }, {
       onSuccess: (whose) => {
         forget();
         if (whose === "mine") say("notice", `${values.name}: pending until it is committed.`);
@@ -70,13 +73,13 @@ function Editor({ id, base, queue, parent, onClose }: EditorProps) {
       },
       onError: (error) => {
         renew();
-        setMessages(messagesByField(asProblem(error), Object.keys(read.input)));
+        setMessages(messagesByField(asProblem(error), [...Object.keys(read.input), "position"]));
       },
     });
   };
   const remove = () => {
     if (!id || !queue) return;
-    stage.mutate([{ kind: "queue", id, new: null, base: madeOn }], {
+    stage.mutate({ change: { kind: "queue", id, new: null, base: madeOn }, own: {}, instead: {} }, {
       onSuccess: (whose) => {
         forget();
         if (whose === "mine") say("notice", `${queue.name}: its removal is pending.`);

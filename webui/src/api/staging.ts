@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+import { api, need } from "./client";
+import { putAgreed } from "./elsewhere";
+import { ApiProblem } from "./problem";
+import type { CandidateDiff, Change, ChangeInput } from "./types";
+
+/** More staged changes than these are not read to the end. */
+export const OVERLAY_LIMIT = 500;
+
+/** Whose change is staged now: another window's may have been kept. */
+export type Staged = "mine" | "theirs";
+
+export const put = (changes: ChangeInput[]) => need(api.PUT("/api/v1/candidate/changes", { body: { changes: changes.map((change) => ({ ...change, base: change.base || null })) } }));
+export const drop = (change: Pick<Change, "kind" | "id">) => need(api.DELETE("/api/v1/candidate/changes/{kind}/{object_id}", { params: { path: { kind: change.kind, object_id: change.id } } }));
+export const keyOf = (change: { kind: string; id: string }): string => `${change.kind}/${change.id}`;
+
+export async function stagedNow(): Promise<CandidateDiff | null> {
+  const { candidate } = await need(api.GET("/api/v1/candidate"));
+  if (!candidate || candidate.change_count === 0) return null;
+  return need(api.GET("/api/v1/candidate/diff", { params: { query: { limit: OVERLAY_LIMIT } } }));
+}
+
+export interface Undo extends Pick<Change, "kind" | "id"> {
+  /** What was staged of the object before; undefined: nothing. */
+  previous: Change["new"] | undefined;
+}
+
+/** Stages again what was staged before, or nothing. */
+export async function takeBack({ kind, id, previous }: Undo): Promise<void> {
+  if (previous !== undefined) await put([{ kind, id, new: previous }]);
+  else await drop({ kind, id });
+}
+
+/**
+ * Stages a few changes and asks the router what it thinks of them. What would be refused at the
+ * commit is taken back at once and reported, so that the form can show it at its field.
+ */
+export async function stageChecked(wanted: readonly ChangeInput[]): Promise<Staged> {
+  const before = new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change]));
+  const changes = await putAgreed(wanted, put);
+  if (changes.length === 0) return "theirs";
+  const after = await stagedNow();
+  const asked = new Set(changes.flatMap((change) => (change.id === null ? [] : [`${change.kind}/${change.id}`])));
+  const mine = (after?.changes ?? []).filter((change) => asked.has(keyOf(change)) || !before.has(keyOf(change)));
+  const keys = new Set(mine.map(keyOf));
+  const findings = (after?.findings ?? []).filter((finding) => keys.has(keyOf(finding)));
+  const first = findings.find((finding) => finding.severity === "error");
+  if (!first) return "mine";
+  for (const change of mine) await takeBack({ kind: change.kind, id: change.id, previous: before.get(keyOf(change))?.new });
+  throw new ApiProblem({ status: 422, code: "invalid", detail: first.message, path: keyOf(first), findings });
+}
