@@ -2,6 +2,7 @@
 import { api, need } from "./client";
 import { putAgreed } from "./elsewhere";
 import { ApiProblem } from "./problem";
+import { remember, renewSteps } from "./undo";
 import type { CandidateDiff, Change, ChangeInput } from "./types";
 
 /** More staged changes than these are not read to the end. */
@@ -45,7 +46,11 @@ export async function stageChecked(wanted: readonly ChangeInput[]): Promise<Stag
   const keys = new Set(mine.map(keyOf));
   const findings = (after?.findings ?? []).filter((finding) => keys.has(keyOf(finding)));
   const first = findings.find((finding) => finding.severity === "error");
-  if (!first) return "mine";
+  if (!first) {
+    remember(mine, before);
+    return "mine";
+  }
   for (const change of mine) await takeBack({ kind: change.kind, id: change.id, previous: before.get(keyOf(change))?.new });
+  await renewSteps(mine);
   throw new ApiProblem({ status: 422, code: "invalid", detail: first.message, path: keyOf(first), findings });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { ApiProblem, asProblem, formField } from "./problem";
 import { keyOf, OVERLAY_LIMIT, put, stageChecked, stagedNow, takeBack, type Staged, type Undo } from "./staging";
+import { renewSteps } from "./undo";
 import type { ChangeInput, Finding } from "./types";
 
 /**
@@ -39,8 +40,10 @@ export function withField(object: Body, field: string, other: Body): Body {
 export async function endTrial(): Promise<void> {
   const kept = localStorage.getItem(KEPT);
   if (kept === null) return;
+  const undo = JSON.parse(kept) as Undo;
   try {
-    await takeBack(JSON.parse(kept) as Undo);
+    await takeBack(undo);
+    await renewSteps([undo]);
   } catch (error) {
     if (asProblem(error).status !== 404) throw error;
   }

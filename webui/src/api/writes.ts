@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { plural } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { putAgreed } from "./elsewhere";
 import { CANDIDATE, candidateDiffQuery, candidateQuery, queryClient, refreshConfig } from "./queries";
 import { drop, OVERLAY_LIMIT, put, stageChecked, type Staged } from "./staging";
 import { stageEdited, type FormEdit } from "./trial";
+import { forgetSteps, undoLast } from "./undo";
 import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
 
 /**
@@ -15,6 +17,7 @@ import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from 
  */
 
 const STAGE_BATCH = 2_000;
+/** Also what one Ctrl-Z takes back. */
 const CHECKED_AT_ONCE = 20;
 
 export async function stageChanges(given: readonly ChangeInput[]): Promise<Staged> {
@@ -23,6 +26,7 @@ export async function stageChanges(given: readonly ChangeInput[]): Promise<Stage
   const changes = isKnown ? given : given.map((change) => ({ ...change, base: null }));
   try {
     if (changes.length <= CHECKED_AT_ONCE) return await stageChecked(changes);
+    forgetSteps();
     for (let at = 0; at < changes.length; at += STAGE_BATCH) await putAgreed(changes.slice(at, at + STAGE_BATCH), put);
     return "mine";
   } finally {
@@ -46,6 +50,19 @@ export const useStageForm = () =>
     meta: { inline: true },
   });
 
+/** Takes back what was staged last in this tab. */
+export const useUndo = () =>
+  useMutation({
+    mutationFn: async () => {
+      try {
+        return await undoLast();
+      } finally {
+        await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+      }
+    },
+    onSuccess: (count) => say("notice", `Undone: ${plural(count, "staged change")}.`),
+  });
+
 export const useUnstage = () =>
   useMutation({
     mutationFn: async (change: Pick<Change, "kind" | "id">) => {
@@ -58,6 +75,7 @@ export const useDiscard = () =>
   useMutation({
     mutationFn: async () => {
       await need(api.DELETE("/api/v1/candidate"));
+      forgetSteps();
       await queryClient.invalidateQueries({ queryKey: CANDIDATE });
     },
     onSuccess: () => say("notice", "The pending changes were discarded."),
@@ -90,6 +108,7 @@ function confirmationToken(revision: number): string | null {
 
 async function committed(answer: CommitAnswer): Promise<CommitAnswer> {
   rememberConfirmation(answer);
+  forgetSteps();
   await refreshConfig();
   return answer;
 }

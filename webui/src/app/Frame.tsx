@@ -10,6 +10,7 @@ import { endTrial } from "@/api/trial";
 import { rememberFocus } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import classes from "./Frame.module.css";
+import { AskPower, type PowerAction } from "./AskPower";
 import { DisputeDialog } from "./DisputeDialog";
 import { KeyboardHelp } from "./KeyboardHelp";
 import { useKeys } from "./keyboard";
@@ -93,6 +94,7 @@ function SignedInFrame() {
   const [navOpen, setNavOpen] = useState(false);
   const [search, setSearch] = useState(false);
   const [help, setHelp] = useState(false);
+  const [power, setPower] = useState<PowerAction | null>(null);
   const main = useRef<HTMLElement>(null);
   const navigate = useNavigate();
   const freshness = useFreshness();
@@ -121,7 +123,8 @@ function SignedInFrame() {
         <PendingBar />
       </div>
       <DisputeDialog />
-      {search ? <SearchDialog onClose={() => setSearch(false)} /> : null}
+      {search ? <SearchDialog onClose={() => setSearch(false)} onPower={setPower} /> : null}
+      {power ? <AskPower action={power} onClose={() => setPower(null)} /> : null}
       {help ? <KeyboardHelp onClose={() => setHelp(false)} /> : null}
     </div>
   );

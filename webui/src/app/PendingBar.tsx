@@ -5,7 +5,8 @@ import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
 import { candidateQuery, pendingQuery } from "@/api/queries";
 import type { Candidate } from "@/api/types";
-import { useDiscard } from "@/api/writes";
+import { useMay } from "@/api/may";
+import { useDiscard, useUndo } from "@/api/writes";
 import { useFocusBack } from "@/ui/focus";
 import { plural } from "@/ui/format";
 import { AskOnce } from "./AskOnce";
@@ -17,12 +18,20 @@ import classes from "./PendingBar.module.css";
 
 type Dialog = "diff" | "commit" | "timer";
 
+/** The palette has these, too, by their keys. */
+export const PENDING_KEYS: readonly string[] = ["c", "d", "ctrl+z"];
+
 export function PendingBar() {
   const candidate = useQuery(candidateQuery).data ?? null;
   const pending = useQuery(pendingQuery).data?.pending ?? null;
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const count = candidate?.change_count ?? 0;
-  useKeys(count > 0 && !pending ? [{ keys: "c", label: "Commit the pending changes, with a timer", run: () => setDialog("timer") }] : []);
+  const undo = useUndo();
+  const may = useMay("write");
+  useKeys([
+    ...(count > 0 && !pending ? [{ keys: "c", label: "Commit the pending changes, with a timer", run: () => setDialog("timer") }] : []),
+    ...(may ? [{ keys: "ctrl+z", label: "Undo what was staged last", run: () => { if (!undo.isPending) undo.mutate(); } }] : []),
+  ]);
   return (
     <>
       <ConfirmBar pending={pending} />
@@ -37,6 +46,7 @@ function StagedBar({ candidate, blocked, onDialog }: { candidate: Candidate; blo
   const discard = useDiscard();
   useFocusBack();
   const [asking, setAsking] = useState(false);
+  useKeys([{ keys: "d", label: "Discard the pending changes", run: () => setAsking(true) }]);
   return (
     <section className={classes.bar} aria-label="Pending changes">
       <IconPencil size={16} className={classes.icon} aria-hidden="true" />

@@ -28,15 +28,19 @@ const presses = (target: EventTarget | null, key: string): boolean => (key === "
 
 function nameOf(event: KeyboardEvent): string {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  return event.ctrlKey || event.metaKey ? `ctrl+${key}` : key;
+  if (!event.ctrlKey && !event.metaKey) return key;
+  return event.shiftKey && event.key.length === 1 ? `ctrl+shift+${key}` : `ctrl+${key}`;
 }
+
+/** Also in a field; Ctrl-Z and Ctrl-A are the field's own there. */
+const SEARCH = "ctrl+k";
 
 function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.altKey) return;
   const key = nameOf(event);
-  const modified = key.startsWith("ctrl+");
-  if ((isTyping(event.target) && !modified) || presses(event.target, key)) return;
-  if (document.querySelector("[aria-modal=true]") && !modified) return;
+  const isEverywhere = key === SEARCH;
+  if ((isTyping(event.target) && !isEverywhere) || presses(event.target, key)) return;
+  if (document.querySelector("[aria-modal=true]") && !isEverywhere) return;
   const wanted = prefix ? `${prefix} ${key}` : key;
   const bindings = activeBindings().reverse();
   window.clearTimeout(prefixTimer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode, type RefObject } from "react";
+import { memo, useEffect, useLayoutEffect, useMemo, useRef, type KeyboardEvent, type MouseEvent, type ReactNode, type RefObject } from "react";
 import { usePrinting } from "@/ui/printing";
 import type { Span } from "./drawing";
 import classes from "./VirtualGrid.module.css";
@@ -17,7 +17,10 @@ interface VirtualGridProps {
   head: ReactNode;
   /** The row under the keyboard, or -1. */
   cursor: number;
-  onCursor: (index: number) => void;
+  /** `extend`: with Shift, so that the rows up to this one are meant. */
+  onCursor: (index: number, extend: boolean) => void;
+  /** The row's menu is asked for, at a place in the window. */
+  onMenu?: (index: number, x: number, y: number) => void;
   onKey?: (event: KeyboardEvent) => void;
   onRange: (first: number, last: number) => void;
   onPointer?: (inside: boolean) => void;
@@ -43,14 +46,24 @@ interface GridRowProps {
   height: number;
   selected: boolean;
   cursor: boolean;
-  onCursor: (index: number) => void;
+  onCursor: (index: number, extend: boolean) => void;
+  onMenu: ((index: number, x: number, y: number) => void) | undefined;
   renderRow: (index: number) => ReactNode;
 }
 
 /** While the grid is scrolled, only the rows that come in are rendered. */
-const GridRow = memo(function GridRow({ index, top, height, selected, cursor, onCursor, renderRow }: GridRowProps) {
+const GridRow = memo(function GridRow({ index, top, height, selected, cursor, onCursor, onMenu, renderRow }: GridRowProps) {
+  const onMouseDown = (event: MouseEvent) => {
+    // Else the texts between here and there would be marked.
+    if (event.shiftKey && !(event.target instanceof HTMLInputElement)) event.preventDefault();
+  };
+  const onContextMenu = (event: MouseEvent) => {
+    if (!onMenu || event.target instanceof HTMLInputElement || event.shiftKey) return;
+    event.preventDefault();
+    onMenu(index, event.clientX, event.clientY);
+  };
   return (
-    <div id={`row-${index}`} role="row" aria-rowindex={index + 2} aria-selected={selected} data-cursor={cursor || undefined} className={classes.row} style={{ height, top }} onClick={() => onCursor(index)}>
+    <div id={`row-${index}`} role="row" aria-rowindex={index + 2} aria-selected={selected} data-cursor={cursor || undefined} className={classes.row} style={{ height, top }} onClick={(event) => onCursor(index, event.shiftKey)} onMouseDown={onMouseDown} onContextMenu={onContextMenu}>
       {renderRow(index)}
     </div>
   );
@@ -72,6 +85,18 @@ function useSpans(head: RefObject<HTMLDivElement | null>, template: string, repo
   }, [head, template, report]);
 }
 
+/** The same functions at each render, so that rows that only move are left alone. */
+function useStable({ onCursor, onMenu }: VirtualGridProps) {
+  const newest = useRef({ onCursor, onMenu });
+  useEffect(() => {
+    newest.current = { onCursor, onMenu };
+  });
+  return useMemo(() => ({
+    onCursor: (index: number, extend: boolean) => newest.current.onCursor(index, extend),
+    onMenu: (index: number, x: number, y: number) => newest.current.onMenu?.(index, x, y),
+  }), []);
+}
+
 /** A grid that holds only the rows on the screen, with a fixed head and a keyboard cursor. */
 export function VirtualGrid(props: VirtualGridProps) {
   const { label, rowCount, rowHeight, columnCount, template, head, cursor, onCursor, onRange, cards } = props;
@@ -80,6 +105,7 @@ export function VirtualGrid(props: VirtualGridProps) {
   const headRow = useRef<HTMLDivElement>(null);
   useSpans(headRow, template, cards ? undefined : props.onSpans);
   const virtual = useVirtualizer({ count: rowCount, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: printing ? MOST_PRINTED : OVERSCAN, useFlushSync: false });
+  const stable = useStable(props);
   const items = virtual.getVirtualItems();
   // A row that leaves at one end gives its elements to the one that comes in at the other.
   const pool = Math.ceil((virtual.scrollRect?.height ?? 0) / rowHeight) + 2 * (printing ? MOST_PRINTED : OVERSCAN) + 2;
@@ -99,7 +125,13 @@ export function VirtualGrid(props: VirtualGridProps) {
     const to = { ArrowDown: cursor + 1, ArrowUp: cursor - 1, PageDown: cursor + PAGE_ROWS, PageUp: cursor - PAGE_ROWS, Home: 0, End: rowCount - 1 }[event.key];
     if (to !== undefined) {
       event.preventDefault();
-      onCursor(Math.max(0, Math.min(rowCount - 1, to)));
+      onCursor(Math.max(0, Math.min(rowCount - 1, to)), event.shiftKey);
+    } else if (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) {
+      const box = document.getElementById(`row-${cursor}`)?.getBoundingClientRect();
+      if (box) {
+        event.preventDefault();
+        props.onMenu?.(cursor, box.left + 40, box.bottom);
+      }
     } else props.onKey?.(event);
   };
 
@@ -128,7 +160,7 @@ export function VirtualGrid(props: VirtualGridProps) {
       </div>
       <div role="rowgroup" className={classes.body} style={{ height: virtual.getTotalSize() }}>
         {items.map((item) => (
-          <GridRow key={item.index % pool} index={item.index} top={item.start} height={item.size} selected={props.isSelected(item.index)} cursor={item.index === cursor} onCursor={onCursor} renderRow={props.renderRow} />
+          <GridRow key={item.index % pool} index={item.index} top={item.start} height={item.size} selected={props.isSelected(item.index)} cursor={item.index === cursor} onCursor={stable.onCursor} onMenu={props.onMenu && stable.onMenu} renderRow={props.renderRow} />
         ))}
         {props.layer}
       </div>

@@ -16,21 +16,14 @@ import { targetText } from "@/ui/format";
 import { chosenColumns, Limit, QueueName, type CellContext, type QueueColumn, type StaticColumn } from "./columns";
 import classes from "./Queues.module.css";
 import type { QueueRow, Rows } from "./rows";
+import { RowMenu, type MenuPlace } from "./RowMenu";
+import type { Selection } from "./selection";
 import { TableHead } from "./TableHead";
 
 const ROW_PX = 26;
 /** On a phone, and on a screen that is wider than it is high: a zoomed page shows as many rows as it can. */
 const CARD_PX = 86;
 const LINE_PX = 34;
-
-export interface Selection {
-  count: number;
-  queues: readonly Queue[];
-  has: (id: string) => boolean;
-  toggle: (queue: Queue) => void;
-  toggleAll: () => void;
-  all: boolean;
-}
 
 interface QueueTableProps {
   rows: Rows;
@@ -64,6 +57,23 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
   const [cursor, setCursor] = useState(-1);
   const [editing, setEditing] = useState<string | null>(null);
   const lines = useMediaQuery("(min-width: 40em)", false, { getInitialValueInEffect: false });
+  const [menu, setMenu] = useState<MenuPlace | null>(null);
+  // Where a range begins: the last row that was gone to without Shift.
+  const anchor = useRef(-1);
+  const onCursor = (index: number, extend: boolean) => {
+    if (!extend) anchor.current = index;
+    else {
+      if (anchor.current < 0) anchor.current = Math.max(0, cursor);
+      selection.takeRange(anchor.current, index);
+    }
+    setCursor(index);
+  };
+  const openMenu = (index: number, x: number, y: number) => {
+    const row = rows.get(index);
+    if (!row) return;
+    onCursor(index, false);
+    setMenu({ row, index, x, y });
+  };
   const columns = useMemo(() => chosenColumns(search.cols), [search.cols]);
   const { measured, firstMeasured, painter, spans, liveSpans, onSpans } = useMeasured(columns);
   const at = rows.get(cursor);
@@ -72,7 +82,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
   const table = useRef<HTMLDivElement>(null);
   // A reader is told of the row only while the table has the focus.
   const step = (by: number) => {
-    setCursor(Math.max(0, Math.min(rows.count - 1, cursor + by)));
+    onCursor(Math.max(0, Math.min(rows.count - 1, cursor + by)), false);
     table.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
   };
   const isOpen = (row: QueueRow) => row.staged !== "add";
@@ -91,6 +101,8 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     { keys: "j", label: "Next row", run: () => step(1) },
     { keys: "k", label: "Row before", run: () => step(-1) },
     { keys: "x", label: "Select the row", run: () => at && selection.toggle(at.queue) },
+    { keys: "Shift+ArrowDown", label: "Select a range; Shift and a click do, too" },
+    { keys: "ctrl+a", label: "Select all that match", run: selection.takeAll },
     { keys: "ctrl+c", label: "Copy the row, or the selected ones" },
     ...(may ? editKeys : []),
     { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
@@ -147,7 +159,8 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
         minWidthPx={leastWidth(columns)}
         head={<TableHead columns={columns} sort={search.sort} sortable={search.view !== "tree"} onSort={(sort) => onSearch({ sort })} allSelected={selection.all} onSelectAll={selection.toggleAll} />}
         cursor={cursor}
-        onCursor={setCursor}
+        onCursor={onCursor}
+        onMenu={openMenu}
         onRange={rows.onRange}
         onPointer={(inside) => onHold(inside || editing !== null)}
         isSelected={(index) => selection.has(rows.get(index)?.queue.id ?? "")}
@@ -166,6 +179,7 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
           if ((event.key === "ArrowRight" && row.expanded === false) || (event.key === "ArrowLeft" && row.expanded)) onToggle(row.queue.id);
         }}
       />
+      {menu ? <RowMenu place={menu} may={may} selected={selection.has(menu.row.queue.id)} onSelect={() => selection.toggle(menu.row.queue)} onLimit={() => setEditing(menu.row.queue.id)} onSearch={onSearch} onClose={() => setMenu(null)} /> : null}
     </div>
   );
 }

@@ -3,11 +3,9 @@ import { Button } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
-import { api, need } from "@/api/client";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import type { QueueFilter } from "@/api/queries";
-import type { Queue } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
 import { useKeys } from "@/app/keyboard";
 import type { QueuesSearch } from "@/app/search";
@@ -15,60 +13,15 @@ import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Empty, Note, Skeleton } from "@/ui/blocks";
 import { countText, plural } from "@/ui/format";
 import { useTitle } from "@/ui/title";
-import { say } from "@/ui/toast";
 import { BulkDrawer } from "./BulkDrawer";
 import { copyNow } from "./copy";
 import classes from "./Queues.module.css";
 import { usePlaced } from "./parents";
-import { QueueTable, type Selection } from "./QueueTable";
+import { QueueTable } from "./QueueTable";
 import { useFlatRows, useTreeRows, type Rows } from "./rows";
+import { useSelection } from "./selection";
 import { Toolbar } from "./Toolbar";
 import { unfoldedIn, useFirstUnfolded, useUnfolding } from "./unfolded";
-
-const MOST_SELECTED = 10_000;
-
-/** Every queue that matches, for "select all"; page by page, up to what one edit may stage. `total`: how many match. */
-async function fetchMatching(filter: QueueFilter): Promise<{ queues: Queue[]; total: number }> {
-  const queues: Queue[] = [];
-  let total = 0;
-  while (queues.length < MOST_SELECTED) {
-    const page = await need(api.GET("/api/v1/queues", { params: { query: { ...filter, offset: queues.length, limit: 1000 } } }));
-    queues.push(...page.items);
-    total = page.total;
-    if (page.items.length === 0 || queues.length >= total) break;
-  }
-  return { queues, total };
-}
-
-function useSelection(filter: QueueFilter, count: number): Selection & { clear: () => void; matching: number | null } {
-  const [chosen, setChosen] = useState<ReadonlyMap<string, Queue>>(new Map());
-  // How many matched when "select all" could not take them all.
-  const [matching, setMatching] = useState<number | null>(null);
-  const clear = useCallback(() => {
-    setChosen(new Map());
-    setMatching(null);
-  }, []);
-  const toggle = useCallback((queue: Queue) => {
-    setChosen((before) => {
-      const next = new Map(before);
-      if (!next.delete(queue.id)) next.set(queue.id, queue);
-      return next;
-    });
-  }, []);
-  const has = useCallback((id: string) => chosen.has(id), [chosen]);
-  const all = chosen.size > 0 && chosen.size >= count;
-  const toggleAll = () => {
-    if (chosen.size > 0) { clear(); return; }
-    fetchMatching(filter).then(
-      ({ queues, total }) => {
-        setChosen(new Map(queues.map((queue) => [queue.id, queue])));
-        setMatching(total > queues.length ? total : null);
-      },
-      (error: unknown) => say("error", asProblem(error).message),
-    );
-  };
-  return { count: chosen.size, has, toggle, toggleAll, all, clear, matching, queues: useMemo(() => [...chosen.values()], [chosen]) };
-}
 
 export default function QueuesPage() {
   const search = useSearch({ from: "/frame/queues" });
@@ -86,7 +39,7 @@ export default function QueuesPage() {
   const flatRows = useFlatRows(filter, placed, hold, !tree);
   const treeRows = useTreeRows(expanded, placed, tree && !first.asking);
   const rows = tree ? treeRows : flatRows;
-  const selection = useSelection(filter, rows.count);
+  const selection = useSelection(filter, rows);
   const onSearch = useCallback((change: Partial<QueuesSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: !("edit" in change) }), [navigate]);
   const toggle = useUnfolding({ view: search.view, open: search.open, shown }, onSearch);
   const bulk = search.edit === "selected" && may;

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it, vi } from "vitest";
+import { forgetSteps } from "@/api/undo";
+import { mockRouter, renderAt } from "./render";
+
+/** jsdom lays nothing out: all rows are on the screen. */
+vi.mock("@tanstack/react-virtual", () => ({
+  useVirtualizer: ({ count }: { count: number }) => ({
+    getVirtualItems: () => Array.from({ length: count }, (_, index) => ({ index, start: index * 26, size: 26 })),
+    getTotalSize: () => count * 26, scrollRect: { height: 600 }, measure: () => undefined, scrollToIndex: () => undefined,
+  }),
+}));
+
+const router = mockRouter();
+
+async function palette(text: string) {
+  const user = userEvent.setup();
+  const view = renderAt("/queue-types");
+  await screen.findByRole("heading", { name: "Queue types" });
+  await user.keyboard("{Control>}k{/Control}");
+  await user.type(await screen.findByRole("combobox", { name: "Search everything" }), text);
+  return { user, ...view, hit: (name: RegExp) => screen.findByRole("option", { name }) };
+}
+
+describe("Ctrl-K finds", () => {
+  it("an address that the provider gave, and leads to its interface", async () => {
+    const { user, hit, history } = await palette("198.51.100.1");
+    expect((await hit(/Addresses 198\.51\.100\.1 gateway by DHCP on wan0/)).textContent).toContain("gateway");
+    await user.click(await hit(/DHCP server on wan0/));
+    await waitFor(() => expect(history.location.href).toBe("/interfaces?edit=wan0"));
+  });
+
+  it("a route by its gateway, and leads to it", async () => {
+    const { user, hit, history } = await palette("198.51.100.1");
+    await user.click(await hit(/Routes 0\.0\.0\.0\/0 198\.51\.100\.1, provider/));
+    await waitFor(() => expect(history.location.href).toBe("/routes?edit=r1"));
+  });
+
+  it.each([["new vlan", "/interfaces?edit=new"], ["new route", "/routes?edit=new"], ["new vrf", "/interfaces?edit=new%3Avrf"], ["new queue", "/queues?edit=new"]])("the action %s", async (text, at) => {
+    const { user, history } = await palette(text);
+    await screen.findAllByRole("option", { name: new RegExp(text, "i") });
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(history.location.href).toBe(at));
+  });
+
+  it("what the bar of pending changes can do, only while it is there", async () => {
+    const queue = [...router.state.queues.values()][1]!;
+    router.state.staged.set(`queue/${queue.id}`, { kind: "queue", id: queue.id, new: null });
+    const user = userEvent.setup();
+    renderAt("/queue-types");
+    await screen.findByRole("region", { name: "Pending changes" });
+    await user.keyboard("{Control>}k{/Control}");
+    await user.type(await screen.findByRole("combobox"), "discard");
+    await user.click(await screen.findByRole("option", { name: /Discard the pending changes/ }));
+    await user.click(within(await screen.findByRole("dialog", { name: /^Discard 1 pending change/ })).getByRole("button", { name: "Discard" }));
+    await waitFor(() => expect(router.state.staged.size).toBe(0));
+    await user.keyboard("{Control>}k{/Control}");
+    await user.type(await screen.findByRole("combobox"), "commit");
+    expect(screen.queryByRole("option", { name: /Commit the pending/ })).toBeNull();
+  });
+
+  it("the restart of the router, which it asks about", async () => {
+    const { user, hit } = await palette("restart");
+    await user.click(await hit(/Restart the router/));
+    expect(await screen.findByRole("dialog", { name: "Restart the router?" })).toBeInstanceOf(HTMLElement);
+  });
+});
+
+async function table() {
+  const user = userEvent.setup();
+  const view = renderAt("/queues");
+  const grid = await screen.findByRole("grid", { name: "Queues" });
+  await within(grid).findByRole("link", { name: "baker 1" });
+  const row = (index: number) => grid.querySelector<HTMLElement>(`#row-${index}`)!;
+  const chosen = () => [...grid.querySelectorAll("[role=row][aria-selected=true]")].map((found) => Number(found.id.slice(4)));
+  return { user, grid, row, chosen, ...view };
+}
+
+describe("in the table of queues", () => {
+  it("Ctrl-A selects every row that matches, and leaves a field its own", async () => {
+    const { user, grid, chosen } = await table();
+    const field = screen.getByRole("searchbox");
+    field.focus();
+    await user.keyboard("{Control>}a{/Control}");
+    expect(chosen()).toEqual([]);
+    grid.focus();
+    await user.keyboard("{Control>}a{/Control}");
+    expect(await screen.findByText("12 queues selected")).toBeInstanceOf(HTMLElement);
+  });
+
+  it("Shift and a click select from the row before, in both directions", async () => {
+    const { row, chosen } = await table();
+    fireEvent.click(row(4));
+    fireEvent.click(row(7), { shiftKey: true });
+    await waitFor(() => expect(chosen()).toEqual([4, 5, 6, 7]));
+    fireEvent.click(row(2), { shiftKey: true });
+    await waitFor(() => expect(chosen()).toEqual([2, 3, 4]));
+  });
+
+  it("Shift and an arrow widen the range and narrow it", async () => {
+    const { user, grid, row, chosen } = await table();
+    fireEvent.click(row(3));
+    grid.focus();
+    await user.keyboard("{Shift>}{ArrowDown}{ArrowDown}{ArrowDown}{ArrowUp}{/Shift}");
+    await waitFor(() => expect(chosen()).toEqual([3, 4, 5]));
+  });
+
+  it("a row's menu stages what it says, and Ctrl-Z takes back what was staged last", async () => {
+    forgetSteps();
+    const { user, grid, row } = await table();
+    const staged = () => [...router.state.staged.values()].map((change) => [change.id, change.new === null ? "removed" : change.new["disabled"]]);
+    fireEvent.contextMenu(row(1), { clientX: 200, clientY: 200 });
+    await user.click(await screen.findByRole("menuitem", { name: "Disable" }));
+    await waitFor(() => expect(staged()).toEqual([["q1", true]]));
+    fireEvent.contextMenu(row(2), { clientX: 200, clientY: 200 });
+    await user.click(await screen.findByRole("menuitem", { name: "Delete" }));
+    await waitFor(() => expect(staged()).toEqual([["q1", true], ["q2", "removed"]]));
+    grid.focus();
+    await user.keyboard("{Control>}z{/Control}");
+    await waitFor(() => expect(staged()).toEqual([["q1", true]]));
+    await screen.findByText("Undone: 1 staged change.");
+    await user.keyboard("{Control>}z{/Control}");
+    await waitFor(() => expect(staged()).toEqual([]));
+  });
+
+  it("Ctrl-Z leaves alone what another window changed since", async () => {
+    forgetSteps();
+    const { user, grid, row } = await table();
+    fireEvent.contextMenu(row(1), { clientX: 200, clientY: 200 });
+    await user.click(await screen.findByRole("menuitem", { name: "Disable" }));
+    await waitFor(() => expect(router.state.staged.size).toBe(1));
+    await screen.findByText(/baker 1: disabled/);
+    const mine = router.state.staged.get("queue/q1")!;
+    router.state.staged.set("queue/q1", { ...mine, etag: "s-other" });
+    grid.focus();
+    await user.keyboard("{Control>}z{/Control}");
+    expect(await screen.findByText(/was changed in another window/)).toBeInstanceOf(HTMLElement);
+    expect(router.state.staged.get("queue/q1")?.etag).toBe("s-other");
+  });
+});
