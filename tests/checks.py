@@ -89,6 +89,8 @@ def lint_checks() -> list[Check]:
             CODESPELL_SKIP,
             "--ignore-words",
             "tests/repo/words.txt",
+            "--ignore-regex",
+            NAMES,
             ".",
         ),
         Check("shellcheck", "lint", ["bash", "-c", "git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck"]),
@@ -99,6 +101,8 @@ def lint_checks() -> list[Check]:
 
 CALLED_BY_OTHERS = "trace,traceback,error_status_code,error_headers,field_name,frame,signum"
 """Arguments that a library's protocol prescribes and we do not need."""
+NAMES = r"\b[a-z]+([A-Z][a-z0-9]*)+\b"
+"""TypeScript's, such as `untilS` and `onText`, are no words."""
 CODESPELL_SKIP = (
     "./build,./.git,*/node_modules/*,*.lock,*/package-lock.json,*.svg,*.json,*.rsc,./LICENSE,*/.*_cache/*,"
     "*/common-passwords.txt"
