@@ -23,10 +23,10 @@ def qemu_of(pid: int) -> int:
 
 
 def paces(api: seed.Api) -> bool:
-    """Whether the router in the guest says that it runs 6.12 and paces on both ports."""
+    """Whether the router in the guest says that it runs 6.12 and paces on every port of the lab."""
     system = api.call("GET", "/system")
     modes = [shaper["mode"] for shaper in system["shapers"]]
-    return str(system["kernel"]).startswith("6.12.") and modes == ["edt", "edt"]
+    return str(system["kernel"]).startswith("6.12.") and modes == ["edt"] * len(plan.LINKS)
 
 
 @pytest.mark.on_ours
