@@ -201,7 +201,7 @@ def test_a_filter_of_somebody_else_takes_all_ports_out(rig: Rig) -> None:
     rig.run("nft", "add table ip others; add chain ip others f { type filter hook forward priority 5; }")
     rig.run("nft", "add rule ip others f ip daddr 203.0.113.9 drop")
     until("the agent notices", lambda: states(rig)["wan0"][0] == "off")
-    assert "chain f of the nftables table ip others" in states(rig)["wan0"][1]
+    until("it says why", lambda: "chain f of the nftables table ip others" in states(rig)["wan0"][1])
     rig.run("nft", "delete table ip others")
     until("the agent notices", lambda: states(rig)["wan0"][0] == "on")
 
