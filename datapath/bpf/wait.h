@@ -47,7 +47,7 @@ struct weir_waiting {
 struct weir_owner {
 	struct weir_backlog *backlog;
 	__u64 cost;
-	__u32 id; /* of those who pay: a flow between two customers is one, whoever holds it back */
+	__u32 id; /* of those who pay: a flow between two customers is one, on either side */
 	bool is_host;
 };
 

@@ -107,7 +107,7 @@ describe("in the table of queues", () => {
     await waitFor(() => expect(chosen()).toEqual([3, 4, 5]));
   });
 
-  it("a row's menu stages what it says, and Ctrl-Z takes back what was staged last", async () => {
+  it("a row's menu stages what it says, and Ctrl-Z undoes what was staged last", async () => {
     forgetSteps();
     const { user, grid, row } = await table();
     const staged = () => [...router.state.staged.values()].map((change) => [change.id, change.new === null ? "removed" : change.new["disabled"]]);

@@ -143,7 +143,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A compiled state before a plan that compiled everything anew, and so left it as it was."""
+    """A compiled state before a plan that compiled everything again, which left it unchanged."""
 
     tables: Tables
     site: Site

@@ -83,7 +83,7 @@ class Turn:
         ticket.since_s = time.monotonic()
 
     def _left_s(self) -> float:
-        """About how long whoever has the turn still needs."""
+        """About how long the commit that has the turn still needs."""
         holder = self._tickets[0]
         return max(holder.since_s + holder.count * self._change_s - time.monotonic(), 0.0)
 

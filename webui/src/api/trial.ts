@@ -36,7 +36,7 @@ export function withField(object: Body, field: string, other: Body): Body {
   return theirs === undefined ? rest : { ...rest, [top]: theirs };
 }
 
-/** Takes back a trial whose end was lost: the tab was closed, or the router was out of reach. */
+/** Undoes a trial whose end was lost: the tab was closed, or the router was out of reach. */
 export async function endTrial(): Promise<void> {
   const kept = localStorage.getItem(KEPT);
   if (kept === null) return;

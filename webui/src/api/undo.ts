@@ -30,7 +30,7 @@ export async function renewSteps(back: readonly Pick<Change, "kind" | "id">[]): 
   steps = steps.map((step) => step.map((item) => (keys.has(keyOf(item)) ? { ...item, etag: now.get(keyOf(item)) ?? item.etag } : item)));
 }
 
-/** Takes back the newest staging of this tab. Raises `ApiProblem` where there is none, or another window changed it. */
+/** Undoes the newest staging of this tab. Raises `ApiProblem` where there is none, or another window changed it. */
 export async function undoLast(): Promise<number> {
   const step = steps.at(-1);
   if (!step) throw refused("nothing was staged in this tab that could be taken back; the bar below discards all pending changes");

@@ -17,7 +17,7 @@ import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from 
  */
 
 const STAGE_BATCH = 2_000;
-/** Also what one Ctrl-Z takes back. */
+/** Also what one Ctrl-Z undoes. */
 const CHECKED_AT_ONCE = 20;
 
 export async function stageChanges(given: readonly ChangeInput[]): Promise<Staged> {
@@ -50,7 +50,7 @@ export const useStageForm = () =>
     meta: { inline: true },
   });
 
-/** Takes back what was staged last in this tab. */
+/** Undoes what was staged last in this tab. */
 export const useUndo = () =>
   useMutation({
     mutationFn: async () => {

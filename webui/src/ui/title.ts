@@ -5,7 +5,7 @@ import { systemQuery } from "@/api/queries";
 
 /** The tab's name: the page, and the router that it is of, as many have more than one open. */
 export function useTitle(page: string): void {
-  // Whoever shows the frame has asked already.
+  // The frame has asked already.
   const host = useQuery({ ...systemQuery, enabled: false }).data?.hostname ?? "Weir";
   useEffect(() => {
     document.title = `${page} · ${host}`;
