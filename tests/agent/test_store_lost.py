@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,17 @@ def is_held(rig: Rig) -> bool:
     return bool(rig.status()["state"] == "held")
 
 
+def store_servers(rig: Rig) -> list[Path]:
+    """The processes that touch the database for its agent, by their folders in /proc."""
+    words = {b"weir.agent.store_server", bytes(rig.folder / "weir.db")}
+    found = []
+    for path in Path("/proc").glob("[1-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            if words <= set(path.read_bytes().split(b"\0")):
+                found.append(path.parent)
+    return found
+
+
 @pytest.mark.parametrize("restarted", [False, True])
 def test_an_empty_database_does_not_wipe_the_router(rig: Rig, restarted: bool) -> None:
     if restarted:
@@ -105,6 +117,14 @@ def test_a_database_that_lost_its_log_is_not_obeyed_until_a_person_says_so(
     assert rig.explain("client")["kernel"]["class"]["upload"]["rate_bps"] == 100_000
     rig.commit(queue(3))
     until("the copy follows", lambda: kept(rig) == 2)
+
+
+def test_the_process_of_a_killed_agent_removes_no_files(rig: Rig) -> None:
+    """It ends a moment later; by then the logs may be those of another database."""
+    rig.store.close()
+    rig.kill_agent()
+    until("the process ended", lambda: not store_servers(rig))
+    assert (rig.folder / "weir.db-wal").exists()
 
 
 def test_another_database_with_as_many_revisions_is_not_obeyed(rig: Rig, tmp_path: Path) -> None:
@@ -178,9 +198,4 @@ def test_the_files_are_read_by_a_process_of_the_user_that_the_option_names(rig: 
     rig.store.close()
     rig.give_files_to(64711)
     until("the process of that user reads it", lambda: rig.status()["state"] == "ok")
-    uids = {
-        path.parent.stat().st_uid
-        for path in Path("/proc").glob("[1-9]*/cmdline")
-        if {b"weir.agent.store_server", bytes(rig.folder / "weir.db")} <= set(path.read_bytes().split(b"\0"))
-    }
-    assert uids == {64711}
+    assert {process.stat().st_uid for process in store_servers(rig)} == {64711}
