@@ -48,9 +48,10 @@ webui: build/webui/index.html ## Build the web interface
 lint: deps ## Every check of the sources that runs nothing
 	@$(PYTHON) -m tests.run lint
 
-format: deps ## Put Python and C sources into the one format
+format: deps ## Put Python, C and TypeScript sources into the one format
 	@build/venv/bin/ruff format --quiet api lab bench tests && build/venv/bin/ruff check --quiet --fix api lab bench tests
 	@find datapath bench -name '*.[ch]' -not -path '*/build/*' | xargs --no-run-if-empty clang-format -i
+	@cd webui && $(NPM) run --silent format
 
 test: build vm-image ## Every check but test-kernel's: in namespaces, in the virtual machine and in the browser
 	@$(PYTHON) -m tests.run all

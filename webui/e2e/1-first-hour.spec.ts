@@ -3,11 +3,15 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { commitPending, confirmBar, expect, openRow, pendingBar, plainQueue, signIn, test } from "./router";
 
-const FIXTURE = process.env.WEIR_FIXTURE ?? path.resolve(import.meta.dirname, "../../tests/formats/fixtures/routeros/facts_fixture/export.rsc");
+const FIXTURE =
+  process.env.WEIR_FIXTURE ??
+  path.resolve(import.meta.dirname, "../../tests/formats/fixtures/routeros/facts_fixture/export.rsc");
 
 test.describe.configure({ mode: "serial" });
 
-test("a wrong password is refused in words, and the page asked for is shown after signing in", async ({ page }) => {
+test("a wrong password is refused in words, and the page asked for is shown after signing in", async ({
+  page,
+}) => {
   await page.goto("/queues");
   await page.getByLabel("User name").fill("nobody");
   await page.getByRole("textbox", { name: "Password" }).fill("not the password");
@@ -20,7 +24,9 @@ test("a wrong password is refused in words, and the page asked for is shown afte
 
 test("a RouterOS export is reviewed line by line before it is committed", async ({ page }) => {
   await signIn(page, "/import");
-  await page.getByLabel("Files to import").setInputFiles({ name: "export.rsc", mimeType: "text/plain", buffer: readFileSync(FIXTURE) });
+  await page
+    .getByLabel("Files to import")
+    .setInputFiles({ name: "export.rsc", mimeType: "text/plain", buffer: readFileSync(FIXTURE) });
   await page.getByRole("button", { name: "Read and report" }).click();
   await expect(page.getByRole("group", { name: "Filter by fate" })).toBeVisible();
   await page.getByRole("button", { name: /warnings?$/ }).click();
@@ -38,9 +44,13 @@ test("a RouterOS export is reviewed line by line before it is committed", async 
 
 test("a rate bar moves with the traffic", async ({ page }) => {
   await signIn(page, "/queues?sort=-rate_download");
-  const rates = () => page.getByTestId("rate-download").evaluateAll((cells) => cells.map((cell) => cell.ariaLabel ?? ""));
-  const picture = async () => (await page.getByTestId("rate-download").first().screenshot()).toString("base64");
-  await expect.poll(async () => (await rates()).some((rate) => /^[1-9]/.test(rate)), { timeout: 30_000 }).toBe(true);
+  const rates = () =>
+    page.getByTestId("rate-download").evaluateAll((cells) => cells.map((cell) => cell.ariaLabel ?? ""));
+  const picture = async () =>
+    (await page.getByTestId("rate-download").first().screenshot()).toString("base64");
+  await expect
+    .poll(async () => (await rates()).some((rate) => /^[1-9]/.test(rate)), { timeout: 30_000 })
+    .toBe(true);
   const [before, seen] = [(await rates()).join(), await picture()];
   await expect.poll(async () => (await rates()).join(), { timeout: 15_000 }).not.toBe(before);
   await expect.poll(picture, { timeout: 15_000 }).not.toBe(seen);

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import { commitPending, confirmBar, expect, openRow, OWN_PASSWORD, pendingBar, plainQueue, signIn, test } from "./router";
+import {
+  commitPending,
+  confirmBar,
+  expect,
+  openRow,
+  OWN_PASSWORD,
+  pendingBar,
+  plainQueue,
+  signIn,
+  test,
+} from "./router";
 
 test("a change that nobody confirms is rolled back, and the page says so", async ({ page }) => {
   await signIn(page);
@@ -42,8 +52,14 @@ test("what was typed survives a reload and a lost session", async ({ page, conte
 
 test("many queues are edited as one pending change", async ({ page }) => {
   await signIn(page, "/queues?sort=name");
-  await page.getByRole("checkbox", { name: /^Select / }).nth(1).check();
-  await page.getByRole("checkbox", { name: /^Select / }).nth(2).check();
+  await page
+    .getByRole("checkbox", { name: /^Select / })
+    .nth(1)
+    .check();
+  await page
+    .getByRole("checkbox", { name: /^Select / })
+    .nth(2)
+    .check();
   await page.getByRole("button", { name: "Edit all" }).click();
   await page.getByLabel("Limits times").fill("x1.2");
   await page.getByRole("button", { name: "Stage for all" }).click();

@@ -14,8 +14,20 @@ async function seriousFindings(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   await session.send("Page.setBypassCSP", { enabled: true });
   await page.evaluate(AXE);
-  const result = await page.evaluate(() => (window as unknown as { axe: { run: (options: object) => Promise<unknown> } }).axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-  return (result as AxeResult).violations.filter((violation) => ["serious", "critical"].includes(violation.impact)).map((violation) => `${violation.id}: ${violation.nodes.map((node) => `${node.html} ${node.failureSummary}`).slice(0, 3).join(" | ")}`);
+  const result = await page.evaluate(() =>
+    (window as unknown as { axe: { run: (options: object) => Promise<unknown> } }).axe.run({
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    }),
+  );
+  return (result as AxeResult).violations
+    .filter((violation) => ["serious", "critical"].includes(violation.impact))
+    .map(
+      (violation) =>
+        `${violation.id}: ${violation.nodes
+          .map((node) => `${node.html} ${node.failureSummary}`)
+          .slice(0, 3)
+          .join(" | ")}`,
+    );
 }
 
 for (const scheme of ["light", "dark"] as const) {

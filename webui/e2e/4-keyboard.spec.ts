@@ -61,10 +61,17 @@ test("Ctrl-C copies the row under the cursor, with the numbers that are drawn", 
   await signIn(page, "/queues?q=customer&sort=-rate_download");
   await expect(page.getByTestId("rate-download").first()).toHaveAccessibleName(/\d/);
   await page.keyboard.press("j");
-  await page.evaluate(() => document.addEventListener("copy", (event) => (document.documentElement.dataset["copied"] = event.clipboardData?.getData("text/plain"))));
+  await page.evaluate(() =>
+    document.addEventListener(
+      "copy",
+      (event) => (document.documentElement.dataset["copied"] = event.clipboardData?.getData("text/plain")),
+    ),
+  );
   await page.keyboard.press("Control+c");
   await expect(page.getByText("Copied 1 row")).toBeVisible();
-  const [titles, row, ...more] = ((await page.locator("html").getAttribute("data-copied")) ?? "").split("\n").map((line) => line.split("\t"));
+  const [titles, row, ...more] = ((await page.locator("html").getAttribute("data-copied")) ?? "")
+    .split("\n")
+    .map((line) => line.split("\t"));
   expect(titles?.slice(0, 5)).toEqual(["Name", "Target", "Limit ↑/↓", "Rate ↑", "Rate ↓"]);
   expect(row?.[0]).toMatch(/^customer-/);
   expect(row?.[4]).toMatch(/^\d/);
@@ -84,14 +91,27 @@ test("Enter presses the button that has the focus, also where Enter edits a limi
 
 test("pages are reached by two keys, and ? names them", async ({ page }) => {
   await signIn(page);
-  for (const [second, title] of [["h", "History"], ["i", "Interfaces"], ["d", "Diagnostics"], ["q", "Queues"]] as const) {
+  for (const [second, title] of [
+    ["h", "History"],
+    ["i", "Interfaces"],
+    ["d", "Diagnostics"],
+    ["q", "Queues"],
+  ] as const) {
     await page.keyboard.press("g");
     await page.keyboard.press(second);
     await expect(page.getByRole("heading", { level: 1, name: title })).toBeVisible();
   }
   await expect(page.getByRole("grid", { name: "Queues" })).toBeVisible();
   await page.keyboard.press("?");
-  for (const words of ["Next row", "Select the row", "Edit the limit in place", "New queue", "Search", "Go to Queues"]) await expect(page.getByRole("dialog")).toContainText(words);
+  for (const words of [
+    "Next row",
+    "Select the row",
+    "Edit the limit in place",
+    "New queue",
+    "Search",
+    "Go to Queues",
+  ])
+    await expect(page.getByRole("dialog")).toContainText(words);
 });
 
 test("at 200 % zoom everything is reached without scrolling sideways", async ({ browser }) => {
@@ -113,7 +133,13 @@ test("nothing moves where less motion is asked for", async ({ page }) => {
   for (const path of ["/", "/queues", "/queues?edit=new", "/history"]) {
     await page.goto(path);
     await expect(page.locator("h1").first()).toBeVisible();
-    const moving = await page.evaluate(() => document.getAnimations().filter((animation) => Number(animation.effect?.getComputedTiming().activeDuration ?? 0) > 1).length);
+    const moving = await page.evaluate(
+      () =>
+        document
+          .getAnimations()
+          .filter((animation) => Number(animation.effect?.getComputedTiming().activeDuration ?? 0) > 1)
+          .length,
+    );
     expect(moving, path).toBe(0);
   }
 });
@@ -129,13 +155,16 @@ test("columns are chosen, and the choice is in the address", async ({ page }) =>
   await expect(page.getByRole("columnheader", { name: "Priority" })).toBeVisible();
 });
 
-test("a router that falls silent is noticed, its numbers are greyed, and they come back", async ({ page }) => {
+test("a router that falls silent is noticed, its numbers are greyed, and they come back", async ({
+  page,
+}) => {
   await page.addInitScript(() => {
     const Real = window.EventSource;
     window.EventSource = class extends Real {
       override addEventListener(name: string, take: unknown) {
         super.addEventListener(name, (event: Event) => {
-          if (document.documentElement.dataset["muted"] === undefined) (take as (event: Event) => void)(event);
+          if (document.documentElement.dataset["muted"] === undefined)
+            (take as (event: Event) => void)(event);
         });
       }
     };

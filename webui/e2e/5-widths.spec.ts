@@ -10,7 +10,15 @@ for (const width of [320, 390, 720]) {
     for (const path of [...EVERY_PAGE, await firstQueue(page)]) {
       await page.goto(path);
       await settled(page);
-      const over = await page.evaluate(() => Math.max(document.documentElement.scrollWidth - window.innerWidth, ...Array.from(document.querySelectorAll("main, main > div"), (element) => element.scrollWidth - element.clientWidth)));
+      const over = await page.evaluate(() =>
+        Math.max(
+          document.documentElement.scrollWidth - window.innerWidth,
+          ...Array.from(
+            document.querySelectorAll("main, main > div"),
+            (element) => element.scrollWidth - element.clientWidth,
+          ),
+        ),
+      );
       if (over > 0) wide.push(`${path}: ${over} px`);
     }
     expect(wide).toEqual([]);

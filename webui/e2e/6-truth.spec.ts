@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, openRow, pendingBar, signIn, test } from "./router";
 
-const LONG = "The interface wan0 is shaped by policing because this kernel has no fq, and what is above a limit is dropped instead of delayed.";
+const LONG =
+  "The interface wan0 is shaped by policing because this kernel has no fq, and what is above a limit is dropped instead of delayed.";
 
 for (const width of [1440, 390]) {
   test(`what the lamp says stays on the screen at ${width} px`, async ({ page }) => {
@@ -9,7 +10,9 @@ for (const width of [1440, 390]) {
     await page.route("**/api/v1/system", async (route) => {
       const answer = await route.fetch();
       const system = (await answer.json()) as { checks: object[] };
-      await route.fulfill({ json: { ...system, checks: [...system.checks, { id: "shaping", state: "warning", message: LONG }] } });
+      await route.fulfill({
+        json: { ...system, checks: [...system.checks, { id: "shaping", state: "warning", message: LONG }] },
+      });
     });
     await signIn(page);
     await page.getByRole("button", { name: /^Router state/ }).click();
@@ -40,7 +43,9 @@ test("a staged limit shows old and new, and leaves the queue's name readable", a
   await expect(pendingBar(page)).toBeHidden();
 });
 
-test("a drag in a graph zooms, in the page's address; back and Escape show all of the time", async ({ page }) => {
+test("a drag in a graph zooms, in the page's address; back and Escape show all of the time", async ({
+  page,
+}) => {
   await signIn(page);
   await (await openRow(page, "customer-07")).getByRole("link", { name: /customer-07/ }).click();
   const plot = page.getByRole("img", { name: /^Upload and download rate/ }).locator(".u-over");

@@ -2,7 +2,17 @@
 import type { Page } from "@playwright/test";
 import { expect, openRow, pendingBar, plainQueue, settled, signIn, test } from "./router";
 
-const LISTS = ["/interfaces", "/routes", "/queue-types", "/history", "/users", "/users?tab=tokens", "/tuning", "/diagnostics", "/queues?sort=name"];
+const LISTS = [
+  "/interfaces",
+  "/routes",
+  "/queue-types",
+  "/history",
+  "/users",
+  "/users?tab=tokens",
+  "/tuning",
+  "/diagnostics",
+  "/queues?sort=name",
+];
 
 for (const width of [1280, 1440]) {
   test(`no list is cut off at ${width} px`, async ({ page }) => {
@@ -12,7 +22,9 @@ for (const width of [1280, 1440]) {
     for (const path of LISTS) {
       await page.goto(path);
       await settled(page);
-      const over = await page.locator("main [role=region], main [role=grid]").evaluateAll((lists) => Math.max(0, ...lists.map((list) => list.scrollWidth - list.clientWidth)));
+      const over = await page
+        .locator("main [role=region], main [role=grid]")
+        .evaluateAll((lists) => Math.max(0, ...lists.map((list) => list.scrollWidth - list.clientWidth)));
       if (over > 0) cut.push(`${path}: ${over} px`);
     }
     expect(cut).toEqual([]);
@@ -33,12 +45,19 @@ const offsets = (page: Page): Promise<number[]> =>
       return null;
     };
     return lists.flatMap((list) => {
-      const heading = [...list.querySelectorAll("thead th, [role=columnheader]")].find((cell) => left(cell) !== null);
+      const heading = [...list.querySelectorAll("thead th, [role=columnheader]")].find(
+        (cell) => left(cell) !== null,
+      );
       const at = heading ? [...(heading.parentElement?.children ?? [])].indexOf(heading) : -1;
       const row = list.querySelector("tbody tr") ?? list.querySelectorAll("[role=row]")[1];
       const [above, below] = [left(heading), left(row?.children[at])];
       const hasIcon = row?.children[at]?.querySelector("svg");
-      return above === null || below === null || hasIcon || getComputedStyle(heading as Element).textAlign === "right" ? [] : [Math.round(below - above)];
+      return above === null ||
+        below === null ||
+        hasIcon ||
+        getComputedStyle(heading as Element).textAlign === "right"
+        ? []
+        : [Math.round(below - above)];
     });
   });
 
@@ -64,10 +83,21 @@ test("at 200 % zoom there are rows to work with", async ({ page }) => {
   await expect(page.getByRole("row").nth(1)).toContainText("tower");
   const whole = await page.locator("[role=grid] [role=row]").evaluateAll((rows) => {
     const frame = document.querySelector("[role=grid]")!.getBoundingClientRect();
-    return rows.filter((row) => { const box = row.getBoundingClientRect(); return box.height > 1 && box.top >= frame.top && box.bottom <= Math.min(frame.bottom, window.innerHeight); }).length;
+    return rows.filter((row) => {
+      const box = row.getBoundingClientRect();
+      return (
+        box.height > 1 && box.top >= frame.top && box.bottom <= Math.min(frame.bottom, window.innerHeight)
+      );
+    }).length;
   });
   expect(whole).toBeGreaterThanOrEqual(8);
-  const clipped = await page.locator("[role=grid] [role=row]").evaluateAll((rows) => rows.filter((row) => row.querySelector("[role=gridcell]") && row.scrollWidth > row.clientWidth).length);
+  const clipped = await page
+    .locator("[role=grid] [role=row]")
+    .evaluateAll(
+      (rows) =>
+        rows.filter((row) => row.querySelector("[role=gridcell]") && row.scrollWidth > row.clientWidth)
+          .length,
+    );
   expect(clipped).toBe(0);
 });
 
@@ -78,17 +108,34 @@ test("a page is printed in black on white, as a whole and without what is presse
     await page.emulateMedia({ media: "screen" });
     await page.goto(path);
     await settled(page);
-    if (path.startsWith("/queues")) await expect(page.getByTestId("rate-download").first()).toHaveAccessibleName(/\d/);
+    if (path.startsWith("/queues"))
+      await expect(page.getByTestId("rate-download").first()).toHaveAccessibleName(/\d/);
     await page.emulateMedia({ media: "print" });
-    for (const part of [page.getByRole("navigation").first(), page.getByRole("banner"), page.getByRole("button", { name: /^New/ }).first()]) await expect(part).toBeHidden();
-    const seen = await page.evaluate(() => ({ background: getComputedStyle(document.body).backgroundColor, text: getComputedStyle(document.body).color, clipped: [...document.querySelectorAll("main, main > div, [role=grid]")].filter((element) => element.scrollHeight > element.clientHeight + 1 && getComputedStyle(element).overflowY !== "visible").length }));
+    for (const part of [
+      page.getByRole("navigation").first(),
+      page.getByRole("banner"),
+      page.getByRole("button", { name: /^New/ }).first(),
+    ])
+      await expect(part).toBeHidden();
+    const seen = await page.evaluate(() => ({
+      background: getComputedStyle(document.body).backgroundColor,
+      text: getComputedStyle(document.body).color,
+      clipped: [...document.querySelectorAll("main, main > div, [role=grid]")].filter(
+        (element) =>
+          element.scrollHeight > element.clientHeight + 1 &&
+          getComputedStyle(element).overflowY !== "visible",
+      ).length,
+    }));
     expect(seen.background, path).toBe("rgb(255, 255, 255)");
     expect(seen.text, path).toBe("rgb(26, 31, 38)");
     expect(seen.clipped, path).toBe(0);
   }
   await page.goto("/queues?sort=name");
   await expect(page.getByRole("row").last()).toContainText("customer-24");
-  const rate = await page.getByTestId("rate-download").first().evaluate((cell) => getComputedStyle(cell, "::after").content);
+  const rate = await page
+    .getByTestId("rate-download")
+    .first()
+    .evaluate((cell) => getComputedStyle(cell, "::after").content);
   expect(rate).not.toBe("none");
 });
 
@@ -108,7 +155,14 @@ test("a staged change is seen on a phone as in the table", async ({ page }) => {
     const row = page.getByRole("row", { name: new RegExp(name) });
     await expect(row).toContainText("→700k");
     await expect(row).toContainText("→900k");
-    const edge = await row.evaluate((found) => [...found.querySelectorAll("span")].some((part) => part.textContent === "" && part.getBoundingClientRect().left === found.getBoundingClientRect().left && getComputedStyle(part).backgroundColor !== "rgba(0, 0, 0, 0)"));
+    const edge = await row.evaluate((found) =>
+      [...found.querySelectorAll("span")].some(
+        (part) =>
+          part.textContent === "" &&
+          part.getBoundingClientRect().left === found.getBoundingClientRect().left &&
+          getComputedStyle(part).backgroundColor !== "rgba(0, 0, 0, 0)",
+      ),
+    );
     expect(edge, `${width} px`).toBe(true);
   }
   await pendingBar(page).getByRole("button", { name: "Discard" }).click();
@@ -118,7 +172,8 @@ test("a staged change is seen on a phone as in the table", async ({ page }) => {
 
 test("the fields of a form are of one height", async ({ page }) => {
   await signIn(page, "/firewall");
-  const height = async (label: RegExp): Promise<number> => (await page.getByRole("textbox", { name: label }).boundingBox())?.height ?? 0;
+  const height = async (label: RegExp): Promise<number> =>
+    (await page.getByRole("textbox", { name: label }).boundingBox())?.height ?? 0;
   await expect(page.getByRole("textbox", { name: /^Connections of one address/ })).toBeVisible();
   expect(await height(/^Connections of one address/)).toBe(await height(/^TCP ports/));
 });

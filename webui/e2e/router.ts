@@ -10,7 +10,9 @@ export const OWN_PASSWORD = "a quiet weir by the mill";
 /** A token from the environment or from the lab's description. */
 export function apiToken(): string {
   if (process.env.WEIR_TOKEN) return process.env.WEIR_TOKEN;
-  const lab = JSON.parse(readFileSync(process.env.WEIR_LAB_JSON ?? "../build/lab.json", "utf8")) as { token: string };
+  const lab = JSON.parse(readFileSync(process.env.WEIR_LAB_JSON ?? "../build/lab.json", "utf8")) as {
+    token: string;
+  };
   return lab.token;
 }
 
@@ -64,7 +66,9 @@ export const confirmBar = (page: Page) => page.getByRole("region", { name: "Conf
 
 /** Commits what is pending; `window` is an option of the timer, such as "within 20 seconds". */
 export async function commitPending(page: Page, message: string, window?: string): Promise<void> {
-  await pendingBar(page).getByRole("button", { name: window ? "Commit with timer" : "Commit", exact: true }).click();
+  await pendingBar(page)
+    .getByRole("button", { name: window ? "Commit with timer" : "Commit", exact: true })
+    .click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Why").fill(message);
   if (window) await dialog.getByLabel("Roll back by itself").selectOption({ label: window });
@@ -74,9 +78,26 @@ export async function commitPending(page: Page, message: string, window?: string
 
 /** A customer's queue without a burst: its limits may be anything. */
 export async function plainQueue(page: Page): Promise<{ id: string; name: string }> {
-  const answer = await page.request.get("/api/v1/queues?limit=200&sort=name", { headers: { Authorization: `Bearer ${apiToken()}` } });
-  const list = (await answer.json()) as { items: { id: string; name: string; parent: string | null; child_count: number; disabled: boolean; burst_limit_bps: { upload: number; download: number } }[] };
-  const found = list.items.find((queue) => queue.parent !== null && queue.child_count === 0 && !queue.disabled && queue.burst_limit_bps.upload + queue.burst_limit_bps.download === 0);
+  const answer = await page.request.get("/api/v1/queues?limit=200&sort=name", {
+    headers: { Authorization: `Bearer ${apiToken()}` },
+  });
+  const list = (await answer.json()) as {
+    items: {
+      id: string;
+      name: string;
+      parent: string | null;
+      child_count: number;
+      disabled: boolean;
+      burst_limit_bps: { upload: number; download: number };
+    }[];
+  };
+  const found = list.items.find(
+    (queue) =>
+      queue.parent !== null &&
+      queue.child_count === 0 &&
+      !queue.disabled &&
+      queue.burst_limit_bps.upload + queue.burst_limit_bps.download === 0,
+  );
   if (!found) throw new Error("this router has no plain queue");
   return found;
 }
@@ -90,7 +111,30 @@ export async function openRow(page: Page, name: string): Promise<Locator> {
 }
 
 /** Addresses that bring up every page, and a form of each kind. */
-export const EVERY_PAGE = ["/", "/queues", "/queues?view=tree", "/queues?edit=new", "/queue-types", "/queue-types?edit=new", "/import", "/interfaces", "/routes?edit=new", "/firewall", "/history", "/users", "/users?tab=tokens", "/users?tab=audit", "/tuning", "/tuning?edit=neighbours-v4-first", "/backup", "/update", "/maintenance", "/diagnostics", "/about", "/account"];
+export const EVERY_PAGE = [
+  "/",
+  "/queues",
+  "/queues?view=tree",
+  "/queues?edit=new",
+  "/queue-types",
+  "/queue-types?edit=new",
+  "/import",
+  "/interfaces",
+  "/routes?edit=new",
+  "/firewall",
+  "/history",
+  "/users",
+  "/users?tab=tokens",
+  "/users?tab=audit",
+  "/tuning",
+  "/tuning?edit=neighbours-v4-first",
+  "/backup",
+  "/update",
+  "/maintenance",
+  "/diagnostics",
+  "/about",
+  "/account",
+];
 
 /** Waits until nothing loads. */
 export const settled = async (page: Page): Promise<void> => {
@@ -100,7 +144,9 @@ export const settled = async (page: Page): Promise<void> => {
 
 /** The address of some queue. */
 export async function firstQueue(page: Page): Promise<string> {
-  const answer = await page.request.get("/api/v1/queues?limit=1&sort=-max_limit_download", { headers: { Authorization: `Bearer ${apiToken()}` } });
+  const answer = await page.request.get("/api/v1/queues?limit=1&sort=-max_limit_download", {
+    headers: { Authorization: `Bearer ${apiToken()}` },
+  });
   const list = (await answer.json()) as { items: { id: string }[] };
   return `/queues/${list.items[0]?.id ?? ""}`;
 }
@@ -112,7 +158,8 @@ export const test = base.extend<{ quiet: undefined }>({
       const complaints: string[] = [];
       page.on("pageerror", (error) => complaints.push(error.message));
       page.on("console", (message) => {
-        if (message.type() === "error" && /Content Security Policy|Refused to/.test(message.text())) complaints.push(message.text());
+        if (message.type() === "error" && /Content Security Policy|Refused to/.test(message.text()))
+          complaints.push(message.text());
       });
       await use(undefined);
       expect(complaints).toEqual([]);

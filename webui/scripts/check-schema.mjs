@@ -10,7 +10,9 @@ const document = pathToFileURL(path.resolve(root, "../docs/api/openapi.json"));
 const fresh = astToString(await openapiTS(document));
 const committed = readFileSync(path.join(root, "src/api/schema.d.ts"), "utf8");
 if (!committed.endsWith(fresh)) {
-  console.error("src/api/schema.d.ts is out of date with docs/api/openapi.json: run `npm run generate` and commit it.");
+  console.error(
+    "src/api/schema.d.ts is out of date with docs/api/openapi.json: run `npm run generate` and commit it.",
+  );
   process.exit(1);
 }
 console.log("src/api/schema.d.ts is current.");

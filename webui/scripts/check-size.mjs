@@ -19,7 +19,9 @@ const files = [...seen].map((key) => manifest[key].file);
 const firstLoad = files.reduce((sum, file) => sum + size(file), 0);
 const styles = new Set([...seen].flatMap((key) => manifest[key].css ?? []));
 const styleBytes = [...styles].reduce((sum, file) => sum + size(file), 0);
-console.log(`first load: ${(firstLoad / 1000).toFixed(1)} kB JavaScript (gzip) in ${files.length} files, ${(styleBytes / 1000).toFixed(1)} kB CSS; limit ${LIMIT_BYTES / 1000} kB`);
+console.log(
+  `first load: ${(firstLoad / 1000).toFixed(1)} kB JavaScript (gzip) in ${files.length} files, ${(styleBytes / 1000).toFixed(1)} kB CSS; limit ${LIMIT_BYTES / 1000} kB`,
+);
 if (firstLoad > LIMIT_BYTES) {
   console.error("The first load is over its budget: make a route lazy or drop a dependency.");
   process.exit(1);

@@ -8,11 +8,15 @@ const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8
 
 /** A package's licence files; one that brings none (react-remove-scroll-bar) says it in package.json only. */
 const texts = (folder) => {
-  const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file)).sort();
+  const files = readdirSync(folder)
+    .filter((file) => /^(licen[cs]e|copying|notice)/i.test(file))
+    .sort();
   return files.map((file) => readFileSync(path.join(folder, file), "utf8").trim());
 };
 
-const parts = Object.entries(lock.packages).filter(([place, part]) => place !== "" && !part.dev && !part.devOptional);
+const parts = Object.entries(lock.packages).filter(
+  ([place, part]) => place !== "" && !part.dev && !part.devOptional,
+);
 const chapters = parts.map(([place, part]) => {
   if (!part.license) throw new Error(`${place} names no licence`);
   const title = `${place.replace(/^.*node_modules\//, "")} ${part.version} (${part.license})`;

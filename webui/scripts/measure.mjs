@@ -17,7 +17,15 @@ const SCROLL_S = 4;
 const SCROLL_PX_PER_S = 4_000;
 const LIVE_S = 8;
 const root = path.resolve(import.meta.dirname, "..");
-const launch = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const launch = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 /** Scrolls the grid at an even speed and counts the frames; the last row reached tells that it really went there. */
 const scrolled = async ({ seconds, speed }) => {
@@ -34,7 +42,8 @@ const scrolled = async ({ seconds, speed }) => {
   }
 };
 
-const BREAKDOWN = process.env.BREAKDOWN === "1" ? ["ScriptDuration", "LayoutDuration", "RecalcStyleDuration"] : [];
+const BREAKDOWN =
+  process.env.BREAKDOWN === "1" ? ["ScriptDuration", "LayoutDuration", "RecalcStyleDuration"] : [];
 async function taskMs(session) {
   const { metrics } = await session.send("Performance.getMetrics");
   for (const name of BREAKDOWN) console.error(name, metrics.find((metric) => metric.name === name).value);
@@ -57,14 +66,18 @@ async function scrollRound(browser, url) {
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
   const before = await taskMs(session);
   const { fps, reached } = await page.evaluate(scrolled, { seconds: SCROLL_S, speed: SCROLL_PX_PER_S });
-  if (reached < SCROLL_S * SCROLL_PX_PER_S * 0.9) throw new Error(`the list was scrolled to ${reached} px only`);
+  if (reached < SCROLL_S * SCROLL_PX_PER_S * 0.9)
+    throw new Error(`the list was scrolled to ${reached} px only`);
   const ms = ((await taskMs(session)) - before) / (fps * SCROLL_S);
   await page.close();
   return { fps, ms };
 }
 
 /** A cell as it is called, and as it is seen: it is drawn, not laid out. */
-const shown = async (cell) => ({ name: await cell.getAttribute("aria-label"), picture: (await cell.screenshot()).toString("base64") });
+const shown = async (cell) => ({
+  name: await cell.getAttribute("aria-label"),
+  picture: (await cell.screenshot()).toString("base64"),
+});
 
 async function liveRound(browser, url) {
   const page = await browser.newPage({ viewport: { width: 1440, height: ROWS * ROW_PX + 160 } });
@@ -80,7 +93,10 @@ async function liveRound(browser, url) {
     };
   });
   await page.goto(`${url}/queues`);
-  await page.getByTestId("rate-download").nth(ROWS - 1).waitFor();
+  await page
+    .getByTestId("rate-download")
+    .nth(ROWS - 1)
+    .waitFor();
   await page.waitForTimeout(2_000);
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -97,9 +113,17 @@ async function liveRound(browser, url) {
 }
 
 process.env.QUEUES = String(QUEUES);
-const server = await preview({ root, configFile: path.join(root, "vite.mock.config.ts"), preview: { port: 0, host: "127.0.0.1" }, logLevel: "error" });
+const server = await preview({
+  root,
+  configFile: path.join(root, "vite.mock.config.ts"),
+  preview: { port: 0, host: "127.0.0.1" },
+  logLevel: "error",
+});
 const url = server.resolvedUrls.local[0].replace(/\/$/, "");
-const browser = await chromium.launch({ executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium", args: launch });
+const browser = await chromium.launch({
+  executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium",
+  args: launch,
+});
 const result = { scroll_fps: [], scroll_ms: [], live_ms: [] };
 try {
   for (let round = 0; round < ROUNDS; round++) {

@@ -22,7 +22,11 @@ const LIVE_WITHIN_MS = 4_000;
 
 /** Waits until nothing loads and what is live has its first number; a page without either is ready at once. */
 async function settled(page) {
-  await page.waitForFunction(() => document.querySelector("h1") !== null && document.querySelector("[aria-label=Loading]") === null, undefined, { timeout: 15_000 });
+  await page.waitForFunction(
+    () => document.querySelector("h1") !== null && document.querySelector("[aria-label=Loading]") === null,
+    undefined,
+    { timeout: 15_000 },
+  );
   await page.evaluate(() => document.fonts.ready.then(() => undefined));
   const hasNumber = () => {
     const cells = [...document.querySelectorAll("[data-testid^=rate-]")];
@@ -62,8 +66,19 @@ async function take(context, router, [name, screen]) {
   }
 }
 
-const launch = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const browser = await chromium.launch({ executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium", args: launch });
+const launch = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const browser = await chromium.launch({
+  executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium",
+  args: launch,
+});
 mkdirSync(out, { recursive: true });
 const begun = Date.now();
 const outside = await browser.newContext({ baseURL: url });
@@ -80,7 +95,9 @@ try {
 } finally {
   await browser.close();
 }
-console.log(`${wanted.length - failed.length} screens of size "${size}", ${4 * (wanted.length - failed.length)} pictures, in ${Math.round((Date.now() - begun) / 1000)} s: ${out}`);
+console.log(
+  `${wanted.length - failed.length} screens of size "${size}", ${4 * (wanted.length - failed.length)} pictures, in ${Math.round((Date.now() - begun) / 1000)} s: ${out}`,
+);
 if (failed.length > 0) {
   console.error(`not taken: ${failed.join(", ")}`);
   process.exit(1);

@@ -30,7 +30,14 @@ window.addEventListener("vite:preloadError", () => {
 
 createRoot(root).render(
   <StrictMode>
-    <MantineProvider theme={theme} defaultColorScheme="auto" colorSchemeManager={colorSchemeManager} withCssVariables={false} withGlobalClasses={false} deduplicateInlineStyles={false}>
+    <MantineProvider
+      theme={theme}
+      defaultColorScheme="auto"
+      colorSchemeManager={colorSchemeManager}
+      withCssVariables={false}
+      withGlobalClasses={false}
+      deduplicateInlineStyles={false}
+    >
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />
         <Toasts />

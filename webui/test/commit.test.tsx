@@ -10,7 +10,12 @@ const router = mockRouter();
 /** The bar of a page with one pending change. */
 async function pending(at = "/about") {
   const queue = [...router.state.queues.values()][1]!;
-  router.state.staged.set(`queue/${queue.id}`, { kind: "queue", id: queue.id, new: { ...queueInput(queue), max_limit_bps: { upload: 7e6, download: 8e6 } }, base: null });
+  router.state.staged.set(`queue/${queue.id}`, {
+    kind: "queue",
+    id: queue.id,
+    new: { ...queueInput(queue), max_limit_bps: { upload: 7e6, download: 8e6 } },
+    base: null,
+  });
   renderAt(at);
   const bar = within(await screen.findByRole("region", { name: "Pending changes" }));
   const press = async (name: string) => {
@@ -20,12 +25,19 @@ async function pending(at = "/about") {
   return { queue, bar, press };
 }
 
-const timer = () => screen.getByRole<HTMLSelectElement>("combobox", { name: "Roll back by itself unless kept" }).selectedOptions[0]?.text;
+const timer = () =>
+  screen.getByRole<HTMLSelectElement>("combobox", { name: "Roll back by itself unless kept" })
+    .selectedOptions[0]?.text;
 
 describe("the bar of pending changes", () => {
   it("has one primary button", async () => {
     const { bar } = await pending();
-    expect(bar.getAllByRole("button").filter((button) => button.dataset["variant"] === "filled").map((button) => button.textContent)).toEqual(["Commit with timer"]);
+    expect(
+      bar
+        .getAllByRole("button")
+        .filter((button) => button.dataset["variant"] === "filled")
+        .map((button) => button.textContent),
+    ).toEqual(["Commit with timer"]);
   });
 
   it("opens a diff by Diff, with nothing to fill in, from which a change is undone", async () => {
@@ -34,7 +46,9 @@ describe("the bar of pending changes", () => {
     expect(await dialog.findByText("upload 7 Mbit/s, download 8 Mbit/s")).toBeTruthy();
     expect(dialog.queryByRole("textbox")).toBeNull();
     expect(dialog.queryByRole("combobox")).toBeNull();
-    expect(dialog.getAllByRole("button").filter((button) => button.getAttribute("type") === "submit")).toEqual([]);
+    expect(
+      dialog.getAllByRole("button").filter((button) => button.getAttribute("type") === "submit"),
+    ).toEqual([]);
     await userEvent.click(dialog.getByRole("button", { name: `Undo the change of ${queue.name}` }));
     await waitFor(() => expect(router.state.staged.size).toBe(0));
   });
@@ -79,7 +93,10 @@ describe("the timer of a change that must be kept", () => {
 
   it("begins with a minute where a backup is restored", async () => {
     renderAt("/backup");
-    await userEvent.upload(await screen.findByLabelText("Backup to restore"), new File(["weir"], "core.weir"));
+    await userEvent.upload(
+      await screen.findByLabelText("Backup to restore"),
+      new File(["weir"], "core.weir"),
+    );
     await screen.findByRole("form", { name: "Restore" });
     expect(timer()).toBe("within 1 minute");
   });

@@ -27,7 +27,9 @@ describe("the directions of an interface", () => {
     for (const port of stats()) {
       const cells = within(screen.getByRole("button", { name: port.id }).closest("tr")!).getAllByRole("cell");
       await waitFor(() => expect(cells[titles.indexOf("↑ Upload")]?.textContent).toMatch(/\d/));
-      shown[port.id] = ["↑ Upload", "↓ Download"].map((title) => cells[titles.indexOf(title)]?.textContent ?? null);
+      shown[port.id] = ["↑ Upload", "↓ Download"].map(
+        (title) => cells[titles.indexOf(title)]?.textContent ?? null,
+      );
     }
     const [lan, wan] = stats();
     expect(shown["lan0"]).toEqual([shortRate(lan!.rx_bps), shortRate(lan!.tx_bps)]);
@@ -41,7 +43,9 @@ describe("the directions of an interface", () => {
       const rates = (await screen.findByTestId(`rates-${id}`)).textContent;
       expect(rates.replaceAll(/ ([kMG])bit\/s/g, "$1")).toContain(`↑ ${up} ↓ ${down}`);
     }
-    expect(screen.getByRole("heading", { name: "Interfaces" }).parentElement?.textContent).toContain("↑ upload ↓ download, as customers see them");
+    expect(screen.getByRole("heading", { name: "Interfaces" }).parentElement?.textContent).toContain(
+      "↑ upload ↓ download, as customers see them",
+    );
   });
 
   it("are those of the LAN turned round for every other role", () => {

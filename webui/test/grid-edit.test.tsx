@@ -48,7 +48,10 @@ describe("a limit that is edited in its cell", () => {
     expect(onStep).not.toHaveBeenCalled();
   });
 
-  it.each([["{Tab}", 1], ["{Shift>}{Tab}{/Shift}", -1]])("is staged by %s, which goes on in the row at %i", async (keys, by) => {
+  it.each([
+    ["{Tab}", 1],
+    ["{Shift>}{Tab}{/Shift}", -1],
+  ])("is staged by %s, which goes on in the row at %i", async (keys, by) => {
     const { user, onStep } = await typed("7M/9M");
     await user.keyboard(keys);
     await waitFor(() => expect(onStep).toHaveBeenCalledWith(by));
@@ -56,7 +59,16 @@ describe("a limit that is edited in its cell", () => {
   });
 
   it("keeps what was typed when the router refuses it, and says why there", async () => {
-    router.state.refuse = [{ severity: "error", code: "x", message: "the parent allows 5M", kind: "queue", id: queue().id, field: null }];
+    router.state.refuse = [
+      {
+        severity: "error",
+        code: "x",
+        message: "the parent allows 5M",
+        kind: "queue",
+        id: queue().id,
+        field: null,
+      },
+    ];
     const { user, field, words, onStep } = await typed("7M");
     await user.keyboard("{Tab}");
     await waitFor(() => expect(words()).toBe("The parent allows 5M."));
@@ -66,7 +78,15 @@ describe("a limit that is edited in its cell", () => {
 
 describe("a row with a change that is not in force", () => {
   const queue = mockQueue("q1", { name: "customer-07 of the northern tower", max_limit_bps: rate(5, 50) });
-  const change: Change = { kind: "queue", id: "q1", name: queue.name, action: "change", fields: [], old: null, new: { max_limit_bps: rate(7, 50) } };
+  const change: Change = {
+    kind: "queue",
+    id: "q1",
+    name: queue.name,
+    action: "change",
+    fields: [],
+    old: null,
+    new: { max_limit_bps: rate(7, 50) },
+  };
   const row: QueueRow = { depth: 0, expanded: null, ...withStaged(queue, new Map([["q1", change]])) };
   it("shows old and new in the cell that changed, and nothing in the others", () => {
     shown(<Limits row={row} context={{ editing: false, onToggle: () => undefined, onEdit: null }} />);
@@ -78,21 +98,31 @@ describe("a row with a change that is not in force", () => {
   it("has a sign before its name, and no words that take its room", () => {
     shown(<QueueName row={{ ...row, staged: "add" }} onToggle={() => undefined} />);
     const name = screen.getByText(queue.name);
-    expect(within(name.parentElement!).getByRole("img", { name: "new, not committed yet" })).toBeInstanceOf(Element);
+    expect(within(name.parentElement!).getByRole("img", { name: "new, not committed yet" })).toBeInstanceOf(
+      Element,
+    );
     expect(name.parentElement?.textContent).toBe(queue.name);
   });
 });
 
 describe("the colour of a figure", () => {
   const queue = mockQueue("q1", { max_limit_bps: rate(10, 10) });
-  const stats = (upload: number, drops: number) => ({ ...statsOf(queue, 0), live: true, rate_bps: rate(upload, 0), drops_ps: { upload: drops, download: 0 } });
+  const stats = (upload: number, drops: number) => ({
+    ...statsOf(queue, 0),
+    live: true,
+    rate_bps: rate(upload, 0),
+    drops_ps: { upload: drops, download: 0 },
+  });
 
   it("is the direction's below 90 % of the limit, amber above, and red for loss alone", () => {
     expect(shownOf({ rate: "upload" }, stats(8.9, 9), queue.max_limit_bps).level).toBe("upload");
     expect(shownOf({ rate: "upload" }, stats(9, 9), queue.max_limit_bps).level).toBe("warn");
     expect(shownOf({ rate: "upload" }, stats(20, 9), queue.max_limit_bps).level).toBe("warn");
     const drops = { text: dropsOf, isLoss: isLosing };
-    expect([shownOf(drops, stats(1, 9), queue.max_limit_bps).loss, shownOf(drops, stats(1, 0), queue.max_limit_bps).loss]).toEqual([true, undefined]);
+    expect([
+      shownOf(drops, stats(1, 9), queue.max_limit_bps).loss,
+      shownOf(drops, stats(1, 0), queue.max_limit_bps).loss,
+    ]).toEqual([true, undefined]);
   });
 
   it("has none of a direction where there is no direction", () => {

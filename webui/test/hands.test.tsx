@@ -8,8 +8,12 @@ import { mockRouter, renderAt } from "./render";
 /** jsdom lays nothing out: all rows are on the screen. */
 vi.mock("@tanstack/react-virtual", () => ({
   useVirtualizer: ({ count }: { count: number }) => ({
-    getVirtualItems: () => Array.from({ length: count }, (_, index) => ({ index, start: index * 26, size: 26 })),
-    getTotalSize: () => count * 26, scrollRect: { height: 600 }, measure: () => undefined, scrollToIndex: () => undefined,
+    getVirtualItems: () =>
+      Array.from({ length: count }, (_, index) => ({ index, start: index * 26, size: 26 })),
+    getTotalSize: () => count * 26,
+    scrollRect: { height: 600 },
+    measure: () => undefined,
+    scrollToIndex: () => undefined,
   }),
 }));
 
@@ -38,7 +42,12 @@ describe("Ctrl-K finds", () => {
     await waitFor(() => expect(history.location.href).toBe("/routes?edit=r1"));
   });
 
-  it.each([["new vlan", "/interfaces?edit=new"], ["new route", "/routes?edit=new"], ["new vrf", "/interfaces?edit=new%3Avrf"], ["new queue", "/queues?edit=new"]])("the action %s", async (text, at) => {
+  it.each([
+    ["new vlan", "/interfaces?edit=new"],
+    ["new route", "/routes?edit=new"],
+    ["new vrf", "/interfaces?edit=new%3Avrf"],
+    ["new queue", "/queues?edit=new"],
+  ])("the action %s", async (text, at) => {
     const { user, history } = await palette(text);
     await screen.findAllByRole("option", { name: new RegExp(text, "i") });
     await user.keyboard("{Enter}");
@@ -54,7 +63,11 @@ describe("Ctrl-K finds", () => {
     await user.keyboard("{Control>}k{/Control}");
     await user.type(await screen.findByRole("combobox"), "discard");
     await user.click(await screen.findByRole("option", { name: /Discard the pending changes/ }));
-    await user.click(within(await screen.findByRole("dialog", { name: /^Discard 1 pending change/ })).getByRole("button", { name: "Discard" }));
+    await user.click(
+      within(await screen.findByRole("dialog", { name: /^Discard 1 pending change/ })).getByRole("button", {
+        name: "Discard",
+      }),
+    );
     await waitFor(() => expect(router.state.staged.size).toBe(0));
     await user.keyboard("{Control>}k{/Control}");
     await user.type(await screen.findByRole("combobox"), "commit");
@@ -74,7 +87,8 @@ async function table() {
   const grid = await screen.findByRole("grid", { name: "Queues" });
   await within(grid).findByRole("link", { name: "baker 1" });
   const row = (index: number) => grid.querySelector<HTMLElement>(`#row-${index}`)!;
-  const chosen = () => [...grid.querySelectorAll("[role=row][aria-selected=true]")].map((found) => Number(found.id.slice(4)));
+  const chosen = () =>
+    [...grid.querySelectorAll("[role=row][aria-selected=true]")].map((found) => Number(found.id.slice(4)));
   return { user, grid, row, chosen, ...view };
 }
 
@@ -110,13 +124,22 @@ describe("in the table of queues", () => {
   it("a row's menu stages what it says, and Ctrl-Z undoes what was staged last", async () => {
     forgetSteps();
     const { user, grid, row } = await table();
-    const staged = () => [...router.state.staged.values()].map((change) => [change.id, change.new === null ? "removed" : change.new["disabled"]]);
+    const staged = () =>
+      [...router.state.staged.values()].map((change) => [
+        change.id,
+        change.new === null ? "removed" : change.new["disabled"],
+      ]);
     fireEvent.contextMenu(row(1), { clientX: 200, clientY: 200 });
     await user.click(await screen.findByRole("menuitem", { name: "Disable" }));
     await waitFor(() => expect(staged()).toEqual([["q1", true]]));
     fireEvent.contextMenu(row(2), { clientX: 200, clientY: 200 });
     await user.click(await screen.findByRole("menuitem", { name: "Delete" }));
-    await waitFor(() => expect(staged()).toEqual([["q1", true], ["q2", "removed"]]));
+    await waitFor(() =>
+      expect(staged()).toEqual([
+        ["q1", true],
+        ["q2", "removed"],
+      ]),
+    );
     grid.focus();
     await user.keyboard("{Control>}z{/Control}");
     await waitFor(() => expect(staged()).toEqual([["q1", true]]));

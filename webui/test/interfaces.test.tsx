@@ -18,7 +18,12 @@ describe("a VLAN", () => {
     await user.selectOptions(screen.getByRole("combobox", { name: "On" }), "lan0");
     await user.type(screen.getByRole("textbox", { name: /^VLAN id/ }), "7");
     await user.click(stage);
-    await waitFor(() => expect(staged("lan0.7")).toMatchObject({ role: "lan", vlan: { parent: "lan0", id: 7, protocol: "802.1Q" } }));
+    await waitFor(() =>
+      expect(staged("lan0.7")).toMatchObject({
+        role: "lan",
+        vlan: { parent: "lan0", id: 7, protocol: "802.1Q" },
+      }),
+    );
     expect(await screen.findByText("not made yet")).toBeTruthy();
   });
 
@@ -35,7 +40,9 @@ describe("a VLAN", () => {
 
   it("without its port says what it waits for", async () => {
     renderAt("/interfaces");
-    expect(await screen.findByText("VLAN acme waits for lan9, which this router does not have now")).toBeTruthy();
+    expect(
+      await screen.findByText("VLAN acme waits for lan9, which this router does not have now"),
+    ).toBeTruthy();
     const row = screen.getByRole("button", { name: "acme" }).closest("tr")!;
     expect(within(row).getByText("✕ missing")).toBeTruthy();
     expect(row.textContent).toContain("VLAN 100 on lan9");
@@ -46,7 +53,12 @@ describe("a VLAN", () => {
     renderAt("/interfaces?edit=acme");
     await user.type(await screen.findByRole("textbox", { name: "Description" }), " of town");
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(staged("acme")).toMatchObject({ description: "customers of town", vlan: { parent: "lan9", id: 100, protocol: "802.1ad" } }));
+    await waitFor(() =>
+      expect(staged("acme")).toMatchObject({
+        description: "customers of town",
+        vlan: { parent: "lan9", id: 100, protocol: "802.1ad" },
+      }),
+    );
   });
 });
 
@@ -63,7 +75,9 @@ describe("a VRF", () => {
     expect(await screen.findByText("A number from 1 to 65535, or nothing.")).toBeTruthy();
     await user.clear(screen.getByRole("textbox", { name: "Routing table" }));
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(staged("green")).toMatchObject({ role: "none", vlan: null, vrf: null, vrf_table: 0 }));
+    await waitFor(() =>
+      expect(staged("green")).toMatchObject({ role: "none", vlan: null, vrf: null, vrf_table: 0 }),
+    );
   });
 
   it("is chosen for an interface and for a route", async () => {
@@ -71,14 +85,21 @@ describe("a VRF", () => {
     const { unmount } = renderAt("/interfaces?edit=lan0");
     await user.selectOptions(await screen.findByRole("combobox", { name: "VRF" }), "blue");
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(staged("lan0")).toMatchObject({ vrf: "blue", vrf_table: null, addresses: ["10.64.0.1/16"] }));
+    await waitFor(() =>
+      expect(staged("lan0")).toMatchObject({ vrf: "blue", vrf_table: null, addresses: ["10.64.0.1/16"] }),
+    );
     const changed = (await screen.findByRole("button", { name: "lan0" })).closest("tr")!;
     await waitFor(() => expect(changed.textContent).toContain("in VRF blue"));
     unmount();
     renderAt("/routes?edit=r1");
     await user.selectOptions(await screen.findByRole("combobox", { name: "VRF" }), "blue");
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(router.state.staged.get("static-route/r1")?.new).toMatchObject({ vrf: "blue", gateway: "198.51.100.1" }));
+    await waitFor(() =>
+      expect(router.state.staged.get("static-route/r1")?.new).toMatchObject({
+        vrf: "blue",
+        gateway: "198.51.100.1",
+      }),
+    );
   });
 });
 
@@ -93,7 +114,10 @@ describe("what is not in force yet", () => {
     expect(screen.queryByRole("textbox", { name: /^VLAN id/ })).toBeNull();
     await user.keyboard("{Escape}");
     await user.click(screen.getByRole("button", { name: "New VLAN" }));
-    expect(await screen.findByRole<HTMLInputElement>("textbox", { name: /^VLAN id/ })).toHaveProperty("value", "7");
+    expect(await screen.findByRole<HTMLInputElement>("textbox", { name: /^VLAN id/ })).toHaveProperty(
+      "value",
+      "7",
+    );
     expect(screen.queryByRole("textbox", { name: "Routing table" })).toBeNull();
   });
 
@@ -106,7 +130,11 @@ describe("what is not in force yet", () => {
     unmount();
     renderAt("/routes?edit=r1");
     await user.selectOptions(await screen.findByRole("combobox", { name: "VRF" }), "green");
-    expect(within(screen.getByRole("combobox", { name: "Only out of (optional)" })).queryByRole("option", { name: "green" })).toBeNull();
+    expect(
+      within(screen.getByRole("combobox", { name: "Only out of (optional)" })).queryByRole("option", {
+        name: "green",
+      }),
+    ).toBeNull();
   });
 });
 
@@ -115,7 +143,9 @@ describe("a WAN by DHCP", () => {
     renderAt("/interfaces");
     const row = (await screen.findByRole("button", { name: "wan0" })).closest("tr")!;
     expect(row.textContent).toContain("198.51.100.7/24 DHCP");
-    expect(within(row).getByTitle(/from 198.51.100.1; gateway 198.51.100.1; DNS 9.9.9.9; until/)).toBeTruthy();
+    expect(
+      within(row).getByTitle(/from 198.51.100.1; gateway 198.51.100.1; DNS 9.9.9.9; until/),
+    ).toBeTruthy();
   });
 
   it("is chosen in the form", async () => {
@@ -124,6 +154,8 @@ describe("a WAN by DHCP", () => {
     await user.selectOptions(await screen.findByRole("combobox", { name: "IPv4 address" }), "dhcp");
     expect(screen.getByRole("textbox", { name: /^Further addresses/ })).toBeTruthy();
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(staged("lan0")).toMatchObject({ addressing: "dhcp", addresses: ["10.64.0.1/16"] }));
+    await waitFor(() =>
+      expect(staged("lan0")).toMatchObject({ addressing: "dhcp", addresses: ["10.64.0.1/16"] }),
+    );
   });
 });

@@ -22,7 +22,8 @@ describe("the tree's address", () => {
 
   it("stays short enough to be passed on, with what was unfolded last", () => {
     let open: string | undefined;
-    for (let number = 0; number < 200; number++) open = toggled(open, `some-quite-long-name-of-a-queue-${number}`);
+    for (let number = 0; number < 200; number++)
+      open = toggled(open, `some-quite-long-name-of-a-queue-${number}`);
     expect(open!.length).toBeLessThanOrEqual(2_000);
     expect(unfoldedIn(open).has("some-quite-long-name-of-a-queue-199")).toBe(true);
   });
@@ -30,9 +31,16 @@ describe("the tree's address", () => {
   it("is what the menu brings back in this tab, and what an address that was sent says in any other", () => {
     const Tree = ({ open }: { open?: string }) => {
       const [search, setSearch] = useState<QueuesSearch>({ view: "tree", open });
-      const onSearch = useCallback((change: Partial<QueuesSearch>) => setSearch((before) => ({ ...before, ...change })), []);
+      const onSearch = useCallback(
+        (change: Partial<QueuesSearch>) => setSearch((before) => ({ ...before, ...change })),
+        [],
+      );
       const toggle = useUnfolding({ ...search, shown: search.open }, onSearch);
-      return <button type="button" onClick={() => toggle("room")}>{search.open ?? "folded"}</button>;
+      return (
+        <button type="button" onClick={() => toggle("room")}>
+          {search.open ?? "folded"}
+        </button>
+      );
     };
     const before = render(<Tree />);
     fireEvent.click(screen.getByRole("button", { name: "folded" }));
@@ -49,18 +57,24 @@ describe("the tree's address", () => {
 it("a queue's form names the others that hold any of its addresses", async () => {
   router.state.queues.set("other", mockQueue("other", { name: "other", target: ["2001:db8:77::/48"] }));
   renderAt("/queues?edit=new");
-  fireEvent.change(await screen.findByRole("textbox", { name: /^Target/ }), { target: { value: "192.0.2.7\n2001:db8:77::/48" } });
+  fireEvent.change(await screen.findByRole("textbox", { name: /^Target/ }), {
+    target: { value: "192.0.2.7\n2001:db8:77::/48" },
+  });
   const hint = (await screen.findByText("2001:db8:77::/48", { selector: "span" })).closest("p")!;
   expect(within(hint).getByRole("link", { name: "other" })).toBeInstanceOf(HTMLElement);
 });
 
 it("select all says how many it did not take", async () => {
-  const all = Array.from({ length: 1000 }, (_, number) => mockQueue(`q${number}`, { name: `customer ${number}` }));
+  const all = Array.from({ length: 1000 }, (_, number) =>
+    mockQueue(`q${number}`, { name: `customer ${number}` }),
+  );
   const pages = (total: number) =>
     http.get("*/api/v1/queues", ({ request }) => {
       const query = new URL(request.url).searchParams;
       const offset = Number(query.get("offset") ?? 0);
-      const items = all.slice(0, Math.min(Number(query.get("limit") ?? 100), total - offset)).map((queue, number) => ({ ...queue, id: `q${offset + number}` }));
+      const items = all
+        .slice(0, Math.min(Number(query.get("limit") ?? 100), total - offset))
+        .map((queue, number) => ({ ...queue, id: `q${offset + number}` }));
       return HttpResponse.json({ items, next_cursor: null, total });
     });
   router.server.use(pages(100_422));
@@ -77,12 +91,37 @@ it("select all says how many it did not take", async () => {
 });
 
 it("a queue type says where its packets wait and why, and the default is that of all others", async () => {
-  const item = (id: string, more: object) => ({ id, type: "pfifo", options: {}, comment: "", etag: "r1", used_by: 0, enforcement: [], warnings: [], ...more });
-  const items = [item("default-small", { etag: "built-in" }), item("gaming", { type: "sfq", used_by: 2, enforcement: [{ field: "type", enforced: true, note: "sfq below HTB on lan0, whose shaper is htb" }] }), item("spare", { etag: "built-in", enforcement: [{ field: "type", enforced: true, note: "of no use yet" }] })];
-  router.server.use(http.get("*/api/v1/queue-types", () => HttpResponse.json({ items, next_cursor: null, total: 3 })));
+  const item = (id: string, more: object) => ({
+    id,
+    type: "pfifo",
+    options: {},
+    comment: "",
+    etag: "r1",
+    used_by: 0,
+    enforcement: [],
+    warnings: [],
+    ...more,
+  });
+  const items = [
+    item("default-small", { etag: "built-in" }),
+    item("gaming", {
+      type: "sfq",
+      used_by: 2,
+      enforcement: [{ field: "type", enforced: true, note: "sfq below HTB on lan0, whose shaper is htb" }],
+    }),
+    item("spare", {
+      etag: "built-in",
+      enforcement: [{ field: "type", enforced: true, note: "of no use yet" }],
+    }),
+  ];
+  router.server.use(
+    http.get("*/api/v1/queue-types", () => HttpResponse.json({ items, next_cursor: null, total: 3 })),
+  );
   renderAt("/queue-types");
   const table = await screen.findByRole("table", { name: "Queue types" });
-  expect(within(table).getByText("sfq below HTB on lan0, whose shaper is htb.").closest("tr")!.textContent).toContain("gaming");
+  expect(
+    within(table).getByText("sfq below HTB on lan0, whose shaper is htb.").closest("tr")!.textContent,
+  ).toContain("gaming");
   expect(within(table).getByText("all others").closest("tr")!.textContent).toContain("default-small");
   expect(within(table).queryByText(/of no use yet/)).toBeNull();
 });
@@ -96,14 +135,24 @@ it("the first steps leave out what the first setup has done", async () => {
 
 it("a slot that is being written is not said to have failed", async () => {
   const [running] = UPDATES.slots;
-  router.server.use(http.get("*/api/v1/system/update", () => HttpResponse.json({ ...UPDATES, slots: [running, { name: "B", booted: false, good: false, version: "0.3.0", installed_at: null }], job: { ...UPDATES.job, state: "installing", percent: 5, what: "Checking" } })));
+  router.server.use(
+    http.get("*/api/v1/system/update", () =>
+      HttpResponse.json({
+        ...UPDATES,
+        slots: [running, { name: "B", booted: false, good: false, version: "0.3.0", installed_at: null }],
+        job: { ...UPDATES.job, state: "installing", percent: 5, what: "Checking" },
+      }),
+    ),
+  );
   renderAt("/update");
   await screen.findByRole("progressbar");
   expect(screen.queryByText(/is not started/)).toBeNull();
 });
 
 it("an empty list says why it is empty", async () => {
-  router.server.use(http.get("*/api/v1/tuning", () => HttpResponse.json({ ...TUNING, overrides: {}, settings: [] })));
+  router.server.use(
+    http.get("*/api/v1/tuning", () => HttpResponse.json({ ...TUNING, overrides: {}, settings: [] })),
+  );
   const page = renderAt("/tuning");
   expect(await screen.findByText("No settings are known")).toBeInstanceOf(HTMLElement);
   page.unmount();

@@ -13,7 +13,8 @@ const AT = Date.UTC(2026, 0, 2, 14, 2, 11) / 1000;
 const clock = new Date(AT * 1000).toLocaleTimeString("en-GB");
 
 const send = (name: string, data: unknown) => act(() => FakeEventSource.last?.send(name, data));
-const measured = (at: number) => send("interfaces", { at, stale_since: null, stale_reason: null, items: interfaceStats(at) });
+const measured = (at: number) =>
+  send("interfaces", { at, stale_since: null, stale_reason: null, items: interfaceStats(at) });
 const pageIsGrey = () => document.querySelector("main")?.dataset["stale"] === "true";
 
 describe("live data", () => {
@@ -23,7 +24,9 @@ describe("live data", () => {
     measured(AT);
     expect(pageIsGrey()).toBe(false);
     send("stale", { at: AT + 5, since: AT, reason: "the agent does not answer" });
-    expect(screen.getByText(new RegExp(`No live data since ${clock}, the agent does not answer`))).toBeInstanceOf(HTMLElement);
+    expect(
+      screen.getByText(new RegExp(`No live data since ${clock}, the agent does not answer`)),
+    ).toBeInstanceOf(HTMLElement);
     expect(pageIsGrey()).toBe(true);
     measured(AT + 6);
     expect(screen.queryByText(/No live data/)).toBeNull();
@@ -50,13 +53,29 @@ describe("live data", () => {
     await screen.findByTestId("live-facts");
     await waitFor(() => expect(FakeEventSource.last?.url).toContain(queue.id));
     const stats = statsOf(queue, AT);
-    const without = { ...stats, delay_us: null, worst_delay_us: null, delay_reason: "lan0: fq is missing", fast_share: null, fast_share_reason: "lan0: turned off" };
+    const without = {
+      ...stats,
+      delay_us: null,
+      worst_delay_us: null,
+      delay_reason: "lan0: fq is missing",
+      fast_share: null,
+      fast_share_reason: "lan0: turned off",
+    };
     send("queues", { at: AT, stale_since: null, stale_reason: null, items: [without] });
     const delays = screen.getAllByRole("note", { name: "no value: lan0: fq is missing" });
-    expect(delays.map((cell) => [cell.textContent, cell.title])).toEqual(Array(4).fill(["—", "lan0: fq is missing"]));
+    expect(delays.map((cell) => [cell.textContent, cell.title])).toEqual(
+      Array(4).fill(["—", "lan0: fq is missing"]),
+    );
     expect(screen.getByRole("note", { name: "no value: lan0: turned off" }).textContent).toBe("—");
-    send("queues", { at: AT + 1, stale_since: null, stale_reason: null, items: [{ ...stats, fast_share: 0, fast_share_reason: "wan0: turned off" }] });
-    expect(screen.getAllByRole("note").map((cell) => cell.getAttribute("aria-label"))).toEqual(["0 %: wan0: turned off"]);
+    send("queues", {
+      at: AT + 1,
+      stale_since: null,
+      stale_reason: null,
+      items: [{ ...stats, fast_share: 0, fast_share_reason: "wan0: turned off" }],
+    });
+    expect(screen.getAllByRole("note").map((cell) => cell.getAttribute("aria-label"))).toEqual([
+      "0 %: wan0: turned off",
+    ]);
     send("queues", { at: AT + 2, stale_since: null, stale_reason: null, items: [stats] });
     expect(screen.queryAllByRole("note")).toEqual([]);
   });
@@ -67,7 +86,15 @@ describe("live data", () => {
     const stats = { ...statsOf(queue, AT), fast_share: null, fast_share_reason: "lan0: turned off" };
     live.start();
     try {
-      render(<LiveCells index={0} queueId={queue.id} limitBps={queue.max_limit_bps} columns={[column]} painter={new LivePainter()} />);
+      render(
+        <LiveCells
+          index={0}
+          queueId={queue.id}
+          limitBps={queue.max_limit_bps}
+          columns={[column]}
+          painter={new LivePainter()}
+        />,
+      );
       send("queues", { at: AT, stale_since: null, stale_reason: null, items: [stats] });
       const cell = screen.getByRole("gridcell", { name: "no value: lan0: turned off" });
       fireEvent.pointerEnter(cell);
@@ -79,7 +106,9 @@ describe("live data", () => {
 });
 
 describe("a stream that says nothing more", () => {
-  beforeEach(() => void vi.useFakeTimers({ shouldAdvanceTime: true, toFake: ["setTimeout", "clearTimeout"] }));
+  beforeEach(
+    () => void vi.useFakeTimers({ shouldAdvanceTime: true, toFake: ["setTimeout", "clearTimeout"] }),
+  );
   afterEach(() => void vi.useRealTimers());
 
   it("is noticed by the page itself", async () => {
@@ -89,7 +118,9 @@ describe("a stream that says nothing more", () => {
     act(() => void vi.advanceTimersByTime(3_000));
     expect(screen.queryByText(/No live data/)).toBeNull();
     act(() => void vi.advanceTimersByTime(1_000));
-    expect(screen.getByText(new RegExp(`No live data since ${clock}, reconnecting`))).toBeInstanceOf(HTMLElement);
+    expect(screen.getByText(new RegExp(`No live data since ${clock}, reconnecting`))).toBeInstanceOf(
+      HTMLElement,
+    );
     expect(screen.getByRole("button", { name: "Router state: No answer" })).toBeInstanceOf(HTMLElement);
     expect(pageIsGrey()).toBe(true);
   });

@@ -29,7 +29,9 @@ describe("maintenance", () => {
     fireEvent.click(await screen.findByLabelText(/^Wipe/));
     const name = await screen.findByLabelText(/Type the router's name, weir-mock/);
     fireEvent.change(name, { target: { value: "weir" } });
-    expect((await screen.findByRole("button", { name: "Wipe it and restart as new" })).hasAttribute("disabled")).toBe(true);
+    expect(
+      (await screen.findByRole("button", { name: "Wipe it and restart as new" })).hasAttribute("disabled"),
+    ).toBe(true);
     fireEvent.submit(name);
     expect(router.state.machine).toEqual([]);
     fireEvent.change(name, { target: { value: "weir-mock" } });

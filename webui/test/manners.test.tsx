@@ -16,11 +16,20 @@ const router = mockRouter();
 afterEach(() => vi.restoreAllMocks());
 
 describe("the tree with changes that are not in force", () => {
-  const added = (id: string, parent: string | null): [string, Change] => [id, { kind: "queue", id, name: id, action: "add", fields: [], old: null, new: { name: id, parent } }];
+  const added = (id: string, parent: string | null): [string, Change] => [
+    id,
+    { kind: "queue", id, name: id, action: "add", fields: [], old: null, new: { name: id, parent } },
+  ];
   const tower = mockQueue("tower", { child_count: 1 });
   const child = mockQueue("child", { parent: "tower" });
-  const children = new Map([["none", [tower]], ["tower", [child]]]);
-  const drawn = (expanded: string[], ...staged: [string, Change][]) => treeRows(children, new Set(expanded), new Map(staged)).map((row) => `${"  ".repeat(row.depth)}${row.queue.id}`);
+  const children = new Map([
+    ["none", [tower]],
+    ["tower", [child]],
+  ]);
+  const drawn = (expanded: string[], ...staged: [string, Change][]) =>
+    treeRows(children, new Set(expanded), new Map(staged)).map(
+      (row) => `${"  ".repeat(row.depth)}${row.queue.id}`,
+    );
 
   it("puts a new queue below its parent, unfolded or folded", () => {
     expect(drawn(["tower"], added("hotel", "tower"))).toEqual(["tower", "  child", "  hotel"]);
@@ -28,19 +37,43 @@ describe("the tree with changes that are not in force", () => {
   });
 
   it("puts a new queue below a parent that is new itself", () => {
-    expect(drawn([], added("room", "hotel"), added("hotel", "tower"))).toEqual(["tower", "  hotel", "    room"]);
+    expect(drawn([], added("room", "hotel"), added("hotel", "tower"))).toEqual([
+      "tower",
+      "  hotel",
+      "    room",
+    ]);
   });
 
   it("loses none: what has no parent on the screen stands on top", () => {
-    expect(drawn([], added("root", null), added("deep", "child"), added("ring-a", "ring-b"), added("ring-b", "ring-a"))).toEqual(["root", "deep", "ring-a", "  ring-b", "tower"]);
+    expect(
+      drawn(
+        [],
+        added("root", null),
+        added("deep", "child"),
+        added("ring-a", "ring-b"),
+        added("ring-b", "ring-a"),
+      ),
+    ).toEqual(["root", "deep", "ring-a", "  ring-b", "tower"]);
   });
 });
 
 describe("a row that is copied", () => {
   it("holds what is seen of it, live numbers too, below a line of titles", () => {
-    const queue = mockQueue("acme", { name: "acme\tand sons", target: ["10.64.1.7/32", "2001:db8::/64"], max_limit_bps: { upload: 10e6, download: 50e6 }, comment: "pays late" });
-    vi.spyOn(live, "latest").mockReturnValue({ ...statsOf(queue, 0), live: true, rate_bps: { upload: 1_230_000, download: 45_600_000 } });
-    const text = rowsAsText([{ queue, depth: 0, expanded: null, staged: null }], chosenColumns("target.limits.rate_upload.rate_download.comment"));
+    const queue = mockQueue("acme", {
+      name: "acme\tand sons",
+      target: ["10.64.1.7/32", "2001:db8::/64"],
+      max_limit_bps: { upload: 10e6, download: 50e6 },
+      comment: "pays late",
+    });
+    vi.spyOn(live, "latest").mockReturnValue({
+      ...statsOf(queue, 0),
+      live: true,
+      rate_bps: { upload: 1_230_000, download: 45_600_000 },
+    });
+    const text = rowsAsText(
+      [{ queue, depth: 0, expanded: null, staged: null }],
+      chosenColumns("target.limits.rate_upload.rate_download.comment"),
+    );
     expect(text.split("\n").map((line) => line.split("\t"))).toEqual([
       ["Name", "Target", "Limit ↑/↓", "Rate ↑", "Rate ↓", "Comment"],
       ["acme and sons", "10.64.1.7 2001:db8::/64", "10M/50M", "1.23M", "45.6M", "pays late"],
@@ -51,12 +84,19 @@ describe("a row that is copied", () => {
     const row: QueueRow = { queue: mockQueue("acme"), depth: 0, expanded: null, staged: null };
     const columns = chosenColumns("name");
     function Table({ rows }: { rows: QueueRow[] }) {
-      useCopy(useCallback(() => rows, [rows]), columns);
+      useCopy(
+        useCallback(() => rows, [rows]),
+        columns,
+      );
       return <input aria-label="field" />;
     }
     const copied = (): string | null => {
       let held: string | null = null;
-      document.dispatchEvent(Object.assign(new Event("copy", { cancelable: true }), { clipboardData: { setData: (_type: string, text: string) => (held = text) } }));
+      document.dispatchEvent(
+        Object.assign(new Event("copy", { cancelable: true }), {
+          clipboardData: { setData: (_type: string, text: string) => (held = text) },
+        }),
+      );
       return held;
     };
     const view = render(<Table rows={[]} />);
@@ -70,7 +110,12 @@ describe("a row that is copied", () => {
 
 describe("a row of the list", () => {
   it("says below which queue it is; in the tree its place says so", () => {
-    const row: QueueRow = { queue: mockQueue("hotel", { parent: "tower", path: [{ id: "tower", name: "North tower" }] }), depth: 0, expanded: null, staged: "add" };
+    const row: QueueRow = {
+      queue: mockQueue("hotel", { parent: "tower", path: [{ id: "tower", name: "North tower" }] }),
+      depth: 0,
+      expanded: null,
+      staged: "add",
+    };
     const { rerender } = render(<QueueName row={row} onToggle={() => undefined} />);
     expect(screen.getByTitle("in North tower").textContent).toBe("North tower");
     rerender(<QueueName row={{ ...row, depth: 1 }} onToggle={() => undefined} />);
@@ -79,7 +124,18 @@ describe("a row of the list", () => {
 });
 
 describe("who may only look", () => {
-  const asReader = () => router.server.use(http.get("*/api/v1/auth/me", () => HttpResponse.json({ username: "eve", scope: "read", via: "session", must_change_password: false, csrf_token: "csrf" })));
+  const asReader = () =>
+    router.server.use(
+      http.get("*/api/v1/auth/me", () =>
+        HttpResponse.json({
+          username: "eve",
+          scope: "read",
+          via: "session",
+          must_change_password: false,
+          csrf_token: "csrf",
+        }),
+      ),
+    );
 
   it.each([
     ["/queues", "Queues", /New queue/],

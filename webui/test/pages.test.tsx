@@ -43,13 +43,24 @@ describe("the queue list", () => {
 
 describe("the queue form", () => {
   it("shows the router's errors at their fields", async () => {
-    router.state.refuse = [{ severity: "error", code: "bad-prefix", message: "'10.0.0.300' is not an address", kind: "queue", id: "q1", field: "target" }];
+    router.state.refuse = [
+      {
+        severity: "error",
+        code: "bad-prefix",
+        message: "'10.0.0.300' is not an address",
+        kind: "queue",
+        id: "q1",
+        field: "target",
+      },
+    ];
     const user = userEvent.setup();
     renderAt("/queues?edit=new");
     await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "x");
     await user.type(screen.getByRole("textbox", { name: /^Target/ }), "10.0.0.300");
     await user.click(screen.getByRole("button", { name: "Stage the queue" }));
-    await waitFor(() => expect(screen.getByRole("textbox", { name: /^Target/ }).getAttribute("aria-invalid")).toBe("true"));
+    await waitFor(() =>
+      expect(screen.getByRole("textbox", { name: /^Target/ }).getAttribute("aria-invalid")).toBe("true"),
+    );
     expect(screen.getByText("'10.0.0.300' is not an address")).toBeInstanceOf(HTMLElement);
   });
 
@@ -66,7 +77,8 @@ describe("the queue form", () => {
 
 describe("a disk that cannot be written", () => {
   it("is said on every page until it can be", async () => {
-    const reason = "Changes are refused, and all else goes on. /var/lib/weir/weir.db cannot be written: No space left on device (ENOSPC).";
+    const reason =
+      "Changes are refused, and all else goes on. /var/lib/weir/weir.db cannot be written: No space left on device (ENOSPC).";
     router.state.unwritable = reason;
     renderAt("/queues");
     expect((await screen.findByRole("alert")).textContent).toBe(reason);
@@ -81,7 +93,18 @@ describe("a commit with a timer", () => {
     const user = userEvent.setup();
     renderAt("/about");
     await screen.findByRole("heading", { name: "About" });
-    router.state.pending = { revision: 2, base_revision: 1, author: "eve", message: "night work", started_at: new Date().toISOString(), deadline_at: new Date(Date.now() + 60_000).toISOString(), window_s: 60, seconds_left: 60, token: null, undo: new Map() };
+    router.state.pending = {
+      revision: 2,
+      base_revision: 1,
+      author: "eve",
+      message: "night work",
+      started_at: new Date().toISOString(),
+      deadline_at: new Date(Date.now() + 60_000).toISOString(),
+      window_s: 60,
+      seconds_left: 60,
+      token: null,
+      undo: new Map(),
+    };
     act(() => FakeEventSource.last?.send("config", { revision: 1, pending: null }));
     act(() => FakeEventSource.last?.send("config", { revision: 2, pending: router.state.pending }));
     const confirm = await screen.findByRole("region", { name: "Confirmation" });
@@ -92,7 +115,24 @@ describe("a commit with a timer", () => {
 });
 
 describe("every page", () => {
-  it.each([["/", "Overview"], ["/queue-types", "Queue types"], ["/interfaces", "Interfaces"], ["/routes", "Routes"], ["/firewall", "Firewall"], ["/history", "History"], ["/tuning", "Tuning"], ["/backup", "Backup"], ["/maintenance", "Maintenance"], ["/users", "Users and tokens"], ["/users?tab=tokens", "Users and tokens"], ["/diagnostics", "Diagnostics"], ["/about", "About"], ["/account", "Account"], ["/import?report=rep1&fate=warning", "Import"], ["/nowhere", "No such page"]])("%s opens", async (path, title) => {
+  it.each([
+    ["/", "Overview"],
+    ["/queue-types", "Queue types"],
+    ["/interfaces", "Interfaces"],
+    ["/routes", "Routes"],
+    ["/firewall", "Firewall"],
+    ["/history", "History"],
+    ["/tuning", "Tuning"],
+    ["/backup", "Backup"],
+    ["/maintenance", "Maintenance"],
+    ["/users", "Users and tokens"],
+    ["/users?tab=tokens", "Users and tokens"],
+    ["/diagnostics", "Diagnostics"],
+    ["/about", "About"],
+    ["/account", "Account"],
+    ["/import?report=rep1&fate=warning", "Import"],
+    ["/nowhere", "No such page"],
+  ])("%s opens", async (path, title) => {
     renderAt(path);
     expect(await screen.findByRole("heading", { level: 1, name: title })).toBeInstanceOf(HTMLElement);
     expect(screen.queryByText("This page failed")).toBeNull();

@@ -12,10 +12,26 @@ import { LivePainter } from "@/table/LivePainter";
 import { statsOf } from "./mock/live";
 import { FakeEventSource, mockRouter } from "./render";
 
-const palette: Palette = { text: "black", dim: "grey", loss: "red", fill: { none: "none", upload: "violet", download: "teal", plain: "grey", warn: "amber" }, font: "13px x", boldFont: "600 13px x", outlined: false };
-const SPANS = [{ left: 600, width: 100 }, { left: 710, width: 60 }];
+const palette: Palette = {
+  text: "black",
+  dim: "grey",
+  loss: "red",
+  fill: { none: "none", upload: "violet", download: "teal", plain: "grey", warn: "amber" },
+  font: "13px x",
+  boldFont: "600 13px x",
+  outlined: false,
+};
+const SPANS = [
+  { left: 600, width: 100 },
+  { left: 710, width: 60 },
+];
 const ROW_PX = 26;
-const rate = (text: string, fill: number): Shown => ({ text, nothing: false, fill, level: fill >= 0.9 ? "warn" : "download" });
+const rate = (text: string, fill: number): Shown => ({
+  text,
+  nothing: false,
+  fill,
+  level: fill >= 0.9 ? "warn" : "download",
+});
 const plain = (text: string): Shown => ({ text, nothing: false, fill: null, level: "none" });
 
 /** A canvas that writes down what it was told; jsdom has none. */
@@ -28,7 +44,9 @@ const pen = () => ({
   fillRect(left: number, _top: number, width: number) {
     said.push(`${this.fillStyle} ${left}+${width}`);
   },
-  clearRect() {}, resetTransform() {}, setTransform() {},
+  clearRect() {},
+  resetTransform() {},
+  setTransform() {},
   measureText: () => ({ width: 10, fontBoundingBoxAscent: 10, fontBoundingBoxDescent: 3 }),
 });
 /** What was drawn since the last time; all orders of a task go out together at its end. */
@@ -47,7 +65,11 @@ describe("the painter of live columns", () => {
     const host = document.createElement("div");
     const painter = new LivePainter();
     painter.attach(host, drawer);
-    return { host, painter, canvases: () => Array.from(host.querySelectorAll("canvas")).filter((canvas) => !canvas.hidden) };
+    return {
+      host,
+      painter,
+      canvases: () => Array.from(host.querySelectorAll("canvas")).filter((canvas) => !canvas.hidden),
+    };
   };
 
   it("fills a bar to the rate's share of the limit, and touches only what differs", async () => {
@@ -114,7 +136,11 @@ describe("the painter of live columns", () => {
 
   it("tells of one measurement in one message", async () => {
     const orders: Order[] = [];
-    const { painter } = make({ take: (order) => void orders.push(order), handOver: (canvas) => canvas, listen: () => () => undefined });
+    const { painter } = make({
+      take: (order) => void orders.push(order),
+      handOver: (canvas) => canvas,
+      listen: () => () => undefined,
+    });
     painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
     for (let index = 0; index < 40; index++) painter.draw(index, [rate("1M", 0.1), plain("0")]);
     await drawn();
@@ -122,7 +148,9 @@ describe("the painter of live columns", () => {
     for (let index = 0; index < 40; index++) painter.draw(index, [rate("2M", 0.1), plain("0")]);
     await drawn();
     expect(orders).toHaveLength(1);
-    expect(orders[0]!.lines.map(([, row, ...cells]) => [row, cells.length])).toEqual(Array.from({ length: 40 }, (_, index) => [index % 16, 1]));
+    expect(orders[0]!.lines.map(([, row, ...cells]) => [row, cells.length])).toEqual(
+      Array.from({ length: 40 }, (_, index) => [index % 16, 1]),
+    );
   });
 });
 
@@ -134,13 +162,27 @@ describe("a row's live cells", () => {
     const painter = new LivePainter();
     render(
       <div role="row">
-        <LiveCells index={0} queueId={queue.id} limitBps={queue.max_limit_bps} columns={[{ rate: "download" }, { text: dropsOf }]} painter={painter} />
+        <LiveCells
+          index={0}
+          queueId={queue.id}
+          limitBps={queue.max_limit_bps}
+          columns={[{ rate: "download" }, { text: dropsOf }]}
+          painter={painter}
+        />
       </div>,
     );
     live.start();
     await waitFor(() => expect(FakeEventSource.last?.url).toContain(queue.id));
-    const stats = { ...statsOf(queue, 0), live: true, rate_bps: { upload: 0, download: 4_560_000 }, drops_ps: { upload: 1, download: 2 } };
-    const send = (item: QueueStats) => act(() => FakeEventSource.last?.send("queues", { at: 1, stale_since: null, stale_reason: null, items: [item] }));
+    const stats = {
+      ...statsOf(queue, 0),
+      live: true,
+      rate_bps: { upload: 0, download: 4_560_000 },
+      drops_ps: { upload: 1, download: 2 },
+    };
+    const send = (item: QueueStats) =>
+      act(() =>
+        FakeEventSource.last?.send("queues", { at: 1, stale_since: null, stale_reason: null, items: [item] }),
+      );
     const names = () => screen.getAllByRole("gridcell").map((cell) => cell.ariaLabel);
     send(stats);
     expect(names()).toEqual(["4.56M", "3.0"]);

@@ -17,25 +17,63 @@ import { fieldWords, tellingFields, valueText } from "@/ui/fieldText";
 import { mockQueue, NO_TOTAL } from "./mock/state";
 
 describe("the past of a queue", () => {
-  const way = { rate_bps: [8_000, null], drops_ps: [10, null], early_drops_ps: [4, null], ancestor_drops_ps: [1, null], marks_ps: [2, null], worst_delay_us: [15_000, null] };
-  const history: QueueHistory = { id: "q", window: "1h", start: 60, step_s: 60, upload: way, download: way, delay_reason: null, limit_bps: { upload: 0, download: 0 } };
-  it("tells how many packets were dropped and why", () => expect(dropsOf(history)).toMatchObject({ packets: 1_200, early: 0.4, ancestor: 0.1, limit: 0.5 }));
+  const way = {
+    rate_bps: [8_000, null],
+    drops_ps: [10, null],
+    early_drops_ps: [4, null],
+    ancestor_drops_ps: [1, null],
+    marks_ps: [2, null],
+    worst_delay_us: [15_000, null],
+  };
+  const history: QueueHistory = {
+    id: "q",
+    window: "1h",
+    start: 60,
+    step_s: 60,
+    upload: way,
+    download: way,
+    delay_reason: null,
+    limit_bps: { upload: 0, download: 0 },
+  };
+  it("tells how many packets were dropped and why", () =>
+    expect(dropsOf(history)).toMatchObject({ packets: 1_200, early: 0.4, ancestor: 0.1, limit: 0.5 }));
   it("has nothing where nothing was measured, and both directions' drops and marks as one", () => {
-    expect(fromHistory(history)).toMatchObject({ at: [60, 120], drops: [20, null], marks: [4, null], uploadWait: [15_000, null] });
+    expect(fromHistory(history)).toMatchObject({
+      at: [60, 120],
+      drops: [20, null],
+      marks: [4, null],
+      uploadWait: [15_000, null],
+    });
   });
 });
 
 describe("bursts (vectors of the public manual)", () => {
-  it.each([[16_000, 6], [8_000, 3]])("threshold 1500k, burst 4M, time %d ms lasts %d s", (timeMs, seconds) => {
+  it.each([
+    [16_000, 6],
+    [8_000, 3],
+  ])("threshold 1500k, burst 4M, time %d ms lasts %d s", (timeMs, seconds) => {
     expect(longestBurstS(4_000_000, 1_500_000, timeMs)).toBe(seconds);
   });
   it("never lasts without a threshold", () => expect(longestBurstS(4_000_000, 0, 8_000)).toBe(0));
 });
 
 describe("the queue form's values", () => {
-  const queue = mockQueue("q1", { name: "acme", target: ["10.0.0.1/32"], max_limit_bps: { upload: 1_500_000, download: 10_000_000 }, time: { start: "08:00", end: "18:00", days: ["mon"] } });
+  const queue = mockQueue("q1", {
+    name: "acme",
+    target: ["10.0.0.1/32"],
+    max_limit_bps: { upload: 1_500_000, download: 10_000_000 },
+    time: { start: "08:00", end: "18:00", days: ["mon"] },
+  });
   it("go round unchanged", () => {
-    const { etag: _etag, id: _id, path: _path, child_count: _count, enforcement: _enforcement, warnings: _warnings, ...input } = queue;
+    const {
+      etag: _etag,
+      id: _id,
+      path: _path,
+      child_count: _count,
+      enforcement: _enforcement,
+      warnings: _warnings,
+      ...input
+    } = queue;
     expect(readQueue(valuesOf(queue), input)).toEqual({ input, messages: {} });
   });
   it("name the field that is wrong", () => {
@@ -51,18 +89,44 @@ describe("one edit for many", () => {
     expect(scaledRate(0, 2)).toBe(0);
   });
   it("touches only what was asked for", () => {
-    const [change] = bulkChanges([mockQueue("q1", { comment: "keep me", max_limit_bps: { upload: 1_000_000, download: 0 } })], { ...NO_EDIT, factor: 1.5, disabled: true });
-    expect(change).toMatchObject({ kind: "queue", id: "q1", new: { comment: "keep me", disabled: true, max_limit_bps: { upload: 1_500_000, download: 0 } } });
+    const [change] = bulkChanges(
+      [mockQueue("q1", { comment: "keep me", max_limit_bps: { upload: 1_000_000, download: 0 } })],
+      { ...NO_EDIT, factor: 1.5, disabled: true },
+    );
+    expect(change).toMatchObject({
+      kind: "queue",
+      id: "q1",
+      new: { comment: "keep me", disabled: true, max_limit_bps: { upload: 1_500_000, download: 0 } },
+    });
     expect(change?.new).not.toHaveProperty("etag");
   });
-  it.each([["1.2", 1.2], ["x1.2", 1.2], ["120%", 1.2], ["0", null], ["-1", null], ["fast", null]])("reads %s as %s", (text, factor) => expect(parseFactor(text)).toBe(factor));
+  it.each([
+    ["1.2", 1.2],
+    ["x1.2", 1.2],
+    ["120%", 1.2],
+    ["0", null],
+    ["-1", null],
+    ["fast", null],
+  ])("reads %s as %s", (text, factor) => expect(parseFactor(text)).toBe(factor));
 });
 
 describe("an interface's graph", () => {
   const side = (rates: (number | null)[]) => ({ rate_bps: rates, drops_ps: rates.map(() => 0) });
-  const past = { id: "lan0", window: "2m", start: 100, step_s: 1, rx: side([1, null, 3]), tx: side([4, 5, 6]) } as InterfaceHistory;
+  const past = {
+    id: "lan0",
+    window: "2m",
+    start: 100,
+    step_s: 1,
+    rx: side([1, null, 3]),
+    tx: side([4, 5, 6]),
+  } as InterfaceHistory;
   it("begins with what the router remembers, up to the first measurement that came here", () => {
-    expect(withPast(past, { at: [102, 103], upload: [30, 40], download: [60, 70], drops: [0, 1] })).toEqual({ at: [100, 101, 102, 103], upload: [1, null, 30, 40], download: [4, 5, 60, 70], drops: [0, 0, 0, 1] });
+    expect(withPast(past, { at: [102, 103], upload: [30, 40], download: [60, 70], drops: [0, 1] })).toEqual({
+      at: [100, 101, 102, 103],
+      upload: [1, null, 30, 40],
+      download: [4, 5, 60, 70],
+      drops: [0, 0, 0, 1],
+    });
   });
   it("is what came here where nothing is remembered", () => {
     const here = { at: [1], upload: [2], download: [3], drops: [0] };
@@ -72,12 +136,24 @@ describe("an interface's graph", () => {
 
 describe("small pieces", () => {
   it("read a pair of limits, upload first", () => {
-    expect(parseRatePair("10M/50M")).toEqual({ ok: true, value: { upload: 10_000_000, download: 50_000_000 } });
-    expect(parseRatePair("10 Mbit/s")).toEqual({ ok: true, value: { upload: 10_000_000, download: 10_000_000 } });
+    expect(parseRatePair("10M/50M")).toEqual({
+      ok: true,
+      value: { upload: 10_000_000, download: 50_000_000 },
+    });
+    expect(parseRatePair("10 Mbit/s")).toEqual({
+      ok: true,
+      value: { upload: 10_000_000, download: 10_000_000 },
+    });
     expect(parseRatePair("1/2/3").ok).toBe(false);
   });
   it("keep the hue of the direction, and turn amber from 90 % of the limit", () => {
-    expect([0, 0.5, 0.89, 0.9, 1].map((ratio) => levelOf(ratio, "upload"))).toEqual(["none", "upload", "upload", "warn", "warn"]);
+    expect([0, 0.5, 0.89, 0.9, 1].map((ratio) => levelOf(ratio, "upload"))).toEqual([
+      "none",
+      "upload",
+      "upload",
+      "warn",
+      "warn",
+    ]);
   });
   it("sort falling, rising, not", () => {
     expect(nextSort("rate_download", undefined)).toBe("-rate_download");
@@ -85,39 +161,115 @@ describe("small pieces", () => {
     expect(nextSort("name", "-name")).toBeUndefined();
   });
   it("print numbers for people", () => {
-    expect([bytesText(999), bytesText(1_240_000_000), delayText(450), delayText(4_200), spanText(90_000)]).toEqual(["999 B", "1.24 GB", "450 µs", "4.2 ms", "1 d 1 h"]);
+    expect([
+      bytesText(999),
+      bytesText(1_240_000_000),
+      delayText(450),
+      delayText(4_200),
+      spanText(90_000),
+    ]).toEqual(["999 B", "1.24 GB", "450 µs", "4.2 ms", "1 d 1 h"]);
     expect(agoText("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:05:00Z"))).toBe("2 h ago");
   });
   it("say of a field what its zero means, and leave out what nobody asked for", () => {
-    expect(valueText("max_limit_bps", { upload: 0, download: 10_000_000 })).toBe("upload unlimited, download 10 Mbit/s");
-    expect(valueText("limit_at_bps", { upload: 0, download: 1_000_000 })).toBe("upload none, download 1 Mbit/s");
+    expect(valueText("max_limit_bps", { upload: 0, download: 10_000_000 })).toBe(
+      "upload unlimited, download 10 Mbit/s",
+    );
+    expect(valueText("limit_at_bps", { upload: 0, download: 1_000_000 })).toBe(
+      "upload none, download 1 Mbit/s",
+    );
     expect(valueText("total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("limit 5 Mbit/s");
-    expect([fieldWords("vrf_table"), valueText("vrf_table", 0), valueText("vrf_table", 1001)]).toEqual(["VRF table", "by its name", "1001"]);
-    const { etag: _etag, path: _path, child_count: _count, enforcement: _enforcement, warnings: _warnings, ...input } = mockQueue("q1", { name: "acme", target: ["10.0.0.1/32"] });
+    expect([fieldWords("vrf_table"), valueText("vrf_table", 0), valueText("vrf_table", 1001)]).toEqual([
+      "VRF table",
+      "by its name",
+      "1001",
+    ]);
+    const {
+      etag: _etag,
+      path: _path,
+      child_count: _count,
+      enforcement: _enforcement,
+      warnings: _warnings,
+      ...input
+    } = mockQueue("q1", { name: "acme", target: ["10.0.0.1/32"] });
     const fields = Object.entries(input).map(([field, value]) => ({ field, old: null, new: value }));
-    expect(tellingFields("queue", fields as Parameters<typeof tellingFields>[1], "add", "acme").map((field) => field.field)).toEqual(["id", "target"]);
+    expect(
+      tellingFields("queue", fields as Parameters<typeof tellingFields>[1], "add", "acme").map(
+        (field) => field.field,
+      ),
+    ).toEqual(["id", "target"]);
   });
   it("take a field's default from its own kind", () => {
     const added = (kind: string, values: Record<string, unknown>) =>
-      tellingFields(kind, Object.entries(values).map(([field, value]) => ({ field, old: null, new: value })), "add", "x").map((field) => field.field);
-    expect(added("firewall", { masquerade: true, drop_new_from_wan: false, allowed_wan_tcp_ports: [] })).toEqual(["drop_new_from_wan"]);
-    expect(added("static-route", { destination: "0.0.0.0/0", distance: 1, blackhole: false, priority: { upload: 8, download: 8 } })).toEqual(["destination", "priority"]);
-    expect(added("queue", { "max_limit_bps.upload": 0, "max_limit_bps.download": 5, "total.priority": 8 })).toEqual(["max_limit_bps.download"]);
+      tellingFields(
+        kind,
+        Object.entries(values).map(([field, value]) => ({ field, old: null, new: value })),
+        "add",
+        "x",
+      ).map((field) => field.field);
+    expect(
+      added("firewall", { masquerade: true, drop_new_from_wan: false, allowed_wan_tcp_ports: [] }),
+    ).toEqual(["drop_new_from_wan"]);
+    expect(
+      added("static-route", {
+        destination: "0.0.0.0/0",
+        distance: 1,
+        blackhole: false,
+        priority: { upload: 8, download: 8 },
+      }),
+    ).toEqual(["destination", "priority"]);
+    expect(
+      added("queue", { "max_limit_bps.upload": 0, "max_limit_bps.download": 5, "total.priority": 8 }),
+    ).toEqual(["max_limit_bps.download"]);
     expect(added("of another release", { distance: 1 })).toEqual(["distance"]);
   });
   it("end a sentence once, and begin it with a capital unless it begins with a name", () =>
-    expect([sentence("no answer"), sentence("no answer.."), sentence("No. "), sentence("lan0 is down"), sentence("another is there")]).toEqual(["No answer.", "No answer.", "No.", "lan0 is down.", "Another is there."]));
+    expect([
+      sentence("no answer"),
+      sentence("no answer.."),
+      sentence("No. "),
+      sentence("lan0 is down"),
+      sentence("another is there"),
+    ]).toEqual(["No answer.", "No answer.", "No.", "lan0 is down.", "Another is there."]));
   it("put an error at its field", () => {
-    const problem = new ApiProblem({ status: 422, code: "invalid", detail: "no", path: null, findings: [{ severity: "error", code: "x", message: "unknown parent", kind: "queue", id: "q1", field: "parent" }] });
+    const problem = new ApiProblem({
+      status: 422,
+      code: "invalid",
+      detail: "no",
+      path: null,
+      findings: [
+        { severity: "error", code: "x", message: "unknown parent", kind: "queue", id: "q1", field: "parent" },
+      ],
+    });
     expect(messagesByField(problem)).toEqual({ parent: "unknown parent" });
   });
   it("put an error of one of several addresses at the field of all, and one of no field on top", () => {
     const finding = { severity: "error", code: "x", kind: "interface", id: "lan0" } as const;
-    const problem = new ApiProblem({ status: 422, code: "invalid", detail: "no", path: null, findings: [{ ...finding, field: "addresses[1]", message: "interface lan0: addresses[1] 'ten' needs a prefix length" }, { ...finding, field: "oddity", message: "the oddity is odd" }] });
-    expect(messagesByField(problem, ["addresses"])).toEqual({ addresses: "'ten' needs a prefix length", "": "The oddity is odd" });
+    const problem = new ApiProblem({
+      status: 422,
+      code: "invalid",
+      detail: "no",
+      path: null,
+      findings: [
+        {
+          ...finding,
+          field: "addresses[1]",
+          message: "interface lan0: addresses[1] 'ten' needs a prefix length",
+        },
+        { ...finding, field: "oddity", message: "the oddity is odd" },
+      ],
+    });
+    expect(messagesByField(problem, ["addresses"])).toEqual({
+      addresses: "'ten' needs a prefix length",
+      "": "The oddity is odd",
+    });
   });
   it("let the worst of agent, kernel and agreement show", () => {
-    const fine = { health: "ok", revision: 3, drift: [], agent: { connected: true, state: "ok", version: "1", revision: 3, since: 0 } } as unknown as System;
+    const fine = {
+      health: "ok",
+      revision: 3,
+      drift: [],
+      agent: { connected: true, state: "ok", version: "1", revision: 3, since: 0 },
+    } as unknown as System;
     expect(lampOf(fine, false).text).toBe("In force");
     expect(lampOf({ ...fine, agent: { ...fine.agent, connected: false } }, false).severity).toBe("error");
     expect(lampOf({ ...fine, revision: 4 }, false).text).toBe("Applying");

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
-import { durationText, exactRate, limitWords, longRate, parseDuration, parseRate, shortRate } from "@/ui/rates";
+import {
+  durationText,
+  exactRate,
+  limitWords,
+  longRate,
+  parseDuration,
+  parseRate,
+  shortRate,
+} from "@/ui/rates";
 import vectors from "../../tests/vectors/rates.json";
 
 describe("a rate as typed", () => {
@@ -18,7 +26,15 @@ describe("a rate as typed", () => {
 });
 
 describe("rates as shown", () => {
-  it.each([[0, "0"], [950, "950"], [12_400_000, "12.4M"], [9_870_000, "9.87M"], [999_900_000, "1.00G"], [124_000, "124k"], [2.5e9, "2.50G"]])("%d is %s", (bps, text) => {
+  it.each([
+    [0, "0"],
+    [950, "950"],
+    [12_400_000, "12.4M"],
+    [9_870_000, "9.87M"],
+    [999_900_000, "1.00G"],
+    [124_000, "124k"],
+    [2.5e9, "2.50G"],
+  ])("%d is %s", (bps, text) => {
     expect(shortRate(bps)).toBe(text);
   });
   it("spells units out in details", () => {
@@ -29,7 +45,14 @@ describe("rates as shown", () => {
 });
 
 describe("times as typed", () => {
-  it.each([["8", 8_000], ["8s", 8_000], ["1m30s", 90_000], ["500ms", 500], ["0.1", 100], ["1d2h", 93_600_000]])("reads %s as %d ms", (text, ms) => {
+  it.each([
+    ["8", 8_000],
+    ["8s", 8_000],
+    ["1m30s", 90_000],
+    ["500ms", 500],
+    ["0.1", 100],
+    ["1d2h", 93_600_000],
+  ])("reads %s as %d ms", (text, ms) => {
     expect(parseDuration(text)).toEqual({ ok: true, value: ms });
     expect(parseDuration(durationText(ms))).toEqual({ ok: true, value: ms });
   });

@@ -25,7 +25,9 @@ describe("the tuning page", () => {
     await user.clear(value);
     await user.type(value, "600");
     await user.click(within(drawer).getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(staged("tuning", "tuning")).toEqual({ overrides: { "ring-rx": "2048", backlog: "600" } }));
+    await waitFor(() =>
+      expect(staged("tuning", "tuning")).toEqual({ overrides: { "ring-rx": "2048", backlog: "600" } }),
+    );
   });
 
   it("gives a setting back to the product", async () => {
@@ -57,15 +59,40 @@ describe("the backup page", () => {
 });
 
 describe("a queue type's form", () => {
-  const type: QueueType = { id: "pcq-down", type: "pcq", options: { "pcq-classifier": "dst-address", "pcq-rate": "2M", "pcq-dst-address-mask": "24", "pcq-total-limit": "2000KiB" }, comment: "", etag: "r1", enforcement: [], used_by: 0, warnings: [] };
+  const type: QueueType = {
+    id: "pcq-down",
+    type: "pcq",
+    options: {
+      "pcq-classifier": "dst-address",
+      "pcq-rate": "2M",
+      "pcq-dst-address-mask": "24",
+      "pcq-total-limit": "2000KiB",
+    },
+    comment: "",
+    etag: "r1",
+    enforcement: [],
+    used_by: 0,
+    warnings: [],
+  };
   it("goes round unchanged, with options that it does not know", () => {
-    expect(readType(typeValuesOf(type))).toMatchObject({ id: "pcq-down", input: { type: "pcq", options: type.options }, messages: {} });
+    expect(readType(typeValuesOf(type))).toMatchObject({
+      id: "pcq-down",
+      input: { type: "pcq", options: type.options },
+      messages: {},
+    });
   });
   it("says what a pcq does", () => {
     expect(typeWords(type)).toBe("a sub-queue for each destination /24: 2 Mbit/s each, 50KiB wait");
     expect(typeWords({ type: "pcq", options: {} })).toContain("each source address: equal shares");
   });
-  it.each([["pcq-rate", "fast", true], ["pcq-rate", "5M", false], ["pcq-limit", "50 KiB", false], ["pcq-limit", "x", true], ["pcq-src-address-mask", "33", true], ["pcq-burst-time", "10s", false]])("checks %s=%s", (name, text, wrong) => {
+  it.each([
+    ["pcq-rate", "fast", true],
+    ["pcq-rate", "5M", false],
+    ["pcq-limit", "50 KiB", false],
+    ["pcq-limit", "x", true],
+    ["pcq-src-address-mask", "33", true],
+    ["pcq-burst-time", "10s", false],
+  ])("checks %s=%s", (name, text, wrong) => {
     const field = fieldsOf("pcq").find((item) => item.name === name)!;
     expect(optionProblem(field, text) !== undefined).toBe(wrong);
   });
@@ -75,7 +102,13 @@ describe("a queue type's form", () => {
     await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "half");
     await user.type(screen.getByRole("textbox", { name: /^Limit of each sub-queue/ }), "512k");
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(staged("queue-type", "half")).toEqual({ type: "pcq", options: { "pcq-classifier": "dst-address", "pcq-rate": "512k" }, comment: "" }));
+    await waitFor(() =>
+      expect(staged("queue-type", "half")).toEqual({
+        type: "pcq",
+        options: { "pcq-classifier": "dst-address", "pcq-rate": "512k" },
+        comment: "",
+      }),
+    );
   });
 });
 
@@ -87,14 +120,38 @@ describe("the list of queue types", () => {
 });
 
 describe("the total limits of a queue", () => {
-  const queue = mockQueue("q1", { total: { ...NO_TOTAL, max_limit_bps: 5_000_000, burst_limit_bps: 8_000_000, burst_threshold_bps: 4_000_000, burst_time_ms: 8_000, priority: 3 } });
+  const queue = mockQueue("q1", {
+    total: {
+      ...NO_TOTAL,
+      max_limit_bps: 5_000_000,
+      burst_limit_bps: 8_000_000,
+      burst_threshold_bps: 4_000_000,
+      burst_time_ms: 8_000,
+      priority: 3,
+    },
+  });
   it("go round unchanged", () => expect(readQueue(valuesOf(queue), null).input.total).toEqual(queue.total));
   it("name the field that is wrong", () => {
     const values = valuesOf(queue);
-    expect(Object.keys(readQueue({ ...values, total: { ...values.total, priority: "9", max_limit_bps: "10MB" } }, null).messages).sort()).toEqual(["total.max_limit_bps", "total.priority"]);
+    expect(
+      Object.keys(
+        readQueue({ ...values, total: { ...values.total, priority: "9", max_limit_bps: "10MB" } }, null)
+          .messages,
+      ).sort(),
+    ).toEqual(["total.max_limit_bps", "total.priority"]);
   });
 });
 
 describe("a browser's name", () => {
-  it.each([["Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/128.0.0.0 Safari/537.36", "Chrome 128 on Linux"], ["Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Version/17.0 Mobile/15E148 Safari/604.1", "Safari 17 on iOS"], ["curl/8.5", "curl/8.5"]])("%s is %s", (agent, words) => expect(browserWords(agent)).toBe(words));
+  it.each([
+    [
+      "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/128.0.0.0 Safari/537.36",
+      "Chrome 128 on Linux",
+    ],
+    [
+      "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Version/17.0 Mobile/15E148 Safari/604.1",
+      "Safari 17 on iOS",
+    ],
+    ["curl/8.5", "curl/8.5"],
+  ])("%s is %s", (agent, words) => expect(browserWords(agent)).toBe(words));
 });

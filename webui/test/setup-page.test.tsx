@@ -23,7 +23,12 @@ function begin() {
     await type(/^Password(?! again)/, text);
     await type(/^Password again/, again);
   };
-  return { user, type, passwords, finish: () => user.click(screen.getByRole("button", { name: "Set up the router" })) };
+  return {
+    user,
+    type,
+    passwords,
+    finish: () => user.click(screen.getByRole("button", { name: "Set up the router" })),
+  };
 }
 
 describe("the first visit to a new router", () => {
@@ -61,7 +66,9 @@ describe("the first visit to a new router", () => {
     expect(screen.queryByLabelText(/WAN address/)).toBeNull();
     await finish();
     await waitFor(() => expect(router.state.wishes).not.toBeUndefined());
-    expect(router.state.wishes).toMatchObject({ wan: { interface: "enp2s0", addressing: "dhcp", addresses: [], gateways: [] } });
+    expect(router.state.wishes).toMatchObject({
+      wan: { interface: "enp2s0", addressing: "dhcp", addresses: [], gateways: [] },
+    });
   });
 
   it("shows what was refused, and sends nothing while the passwords differ", async () => {
@@ -77,7 +84,31 @@ describe("the first visit to a new router", () => {
 
   it("shows a refused address at its field, and no more once it is typed anew", async () => {
     const { user, type, passwords, finish } = begin();
-    router.server.use(http.post("*/api/v1/setup", () => HttpResponse.json({ type: "x", title: "x", status: 422, code: "bad-prefix", detail: "interface enp2s0: addresses[0] 'ten' needs a prefix length", path: "interface/enp2s0/addresses[0]", findings: [{ severity: "error", code: "bad-prefix", message: "interface enp2s0: addresses[0] 'ten' needs a prefix length", kind: "interface", id: "enp2s0", field: "addresses[0]" }] }, { status: 422 })));
+    router.server.use(
+      http.post("*/api/v1/setup", () =>
+        HttpResponse.json(
+          {
+            type: "x",
+            title: "x",
+            status: 422,
+            code: "bad-prefix",
+            detail: "interface enp2s0: addresses[0] 'ten' needs a prefix length",
+            path: "interface/enp2s0/addresses[0]",
+            findings: [
+              {
+                severity: "error",
+                code: "bad-prefix",
+                message: "interface enp2s0: addresses[0] 'ten' needs a prefix length",
+                kind: "interface",
+                id: "enp2s0",
+                field: "addresses[0]",
+              },
+            ],
+          },
+          { status: 422 },
+        ),
+      ),
+    );
     await passwords(PASSWORD);
     await user.selectOptions(screen.getByLabelText(/WAN port/), "enp2s0");
     await user.selectOptions(screen.getByLabelText(/The provider gives/), "static");
@@ -95,7 +126,9 @@ describe("the first visit to a new router", () => {
     await passwords(PASSWORD);
     await type(/LAN address/, "10.1.0.1/24");
     await finish();
-    expect((await screen.findByRole("link", { name: "https://10.1.0.1/" })).getAttribute("href")).toBe("https://10.1.0.1/");
+    expect((await screen.findByRole("link", { name: "https://10.1.0.1/" })).getAttribute("href")).toBe(
+      "https://10.1.0.1/",
+    );
     expect(screen.queryByRole("button", { name: "Set up the router" })).toBeNull();
   });
 

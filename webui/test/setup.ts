@@ -4,7 +4,10 @@ import { createElement } from "react";
 import { afterEach, vi } from "vitest";
 
 /** Pages are fetched lazily, and the machine may be busy. */
-configure({ asyncUtilTimeout: 15_000, getElementError: (message) => new Error((message ?? "not found").slice(0, 300)) });
+configure({
+  asyncUtilTimeout: 15_000,
+  getElementError: (message) => new Error((message ?? "not found").slice(0, 300)),
+});
 
 afterEach(() => {
   cleanup();
@@ -21,10 +24,17 @@ class NoObserver {
     return [];
   }
 }
-vi.mock("@/ui/Graph", () => ({ Graph: ({ label }: { label: string }) => createElement("div", { role: "img", "aria-label": label }) }));
+vi.mock("@/ui/Graph", () => ({
+  Graph: ({ label }: { label: string }) => createElement("div", { role: "img", "aria-label": label }),
+}));
 vi.stubGlobal("ResizeObserver", NoObserver);
 vi.stubGlobal("IntersectionObserver", NoObserver);
-window.matchMedia = (query: string) => Object.assign(new EventTarget(), { matches: false, media: query, onchange: null }) as unknown as MediaQueryList;
+window.matchMedia = (query: string) =>
+  Object.assign(new EventTarget(), {
+    matches: false,
+    media: query,
+    onchange: null,
+  }) as unknown as MediaQueryList;
 HTMLCanvasElement.prototype.getContext = () => null;
 Object.defineProperty(document, "fonts", { value: new EventTarget() });
 window.scrollTo = () => {};

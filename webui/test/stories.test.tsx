@@ -15,15 +15,30 @@ describe("a queue's page", () => {
     const path = (await screen.findByRole("heading", { name: "Path to the root" })).closest("section")!;
     expect(within(path).getByRole("link", { name: queue.path[0]?.name })).toBeInstanceOf(HTMLElement);
     const subQueues = await screen.findByRole("table", { name: "Sub-queues by address" });
-    expect(within(subQueues).getAllByRole("row").slice(1).map((row) => row.textContent)).toEqual([expect.stringContaining("500 kbit/s")]);
-    const busiest = within(screen.getByRole("table", { name: "Addresses that send most" })).getAllByRole("row").slice(1);
-    expect(busiest.map((row) => row.textContent)).toEqual([expect.stringMatching(/10\.64\.0\.7\/32.*480 kbit\/s/), expect.stringContaining("a pair of addresses")]);
+    expect(
+      within(subQueues)
+        .getAllByRole("row")
+        .slice(1)
+        .map((row) => row.textContent),
+    ).toEqual([expect.stringContaining("500 kbit/s")]);
+    const busiest = within(screen.getByRole("table", { name: "Addresses that send most" }))
+      .getAllByRole("row")
+      .slice(1);
+    expect(busiest.map((row) => row.textContent)).toEqual([
+      expect.stringMatching(/10\.64\.0\.7\/32.*480 kbit\/s/),
+      expect.stringContaining("a pair of addresses"),
+    ]);
     const facts = within(screen.getByTestId("live-facts"));
     expect(facts.getByRole("row", { name: /Round trip –/ }).textContent).toContain("24 ms (from 21 ms)");
-    expect(facts.getByRole("row", { name: /Round trip of 14 below/ }).textContent).toContain("18 ms (from 1.5 ms)");
+    expect(facts.getByRole("row", { name: /Round trip of 14 below/ }).textContent).toContain(
+      "18 ms (from 1.5 ms)",
+    );
     const explain = await screen.findByRole("table", { name: "Asked, compiled, in the kernel" });
     const rows = within(explain).getAllByRole("row").slice(1);
-    expect(rows.map((row) => within(row).getAllByRole("cell").at(-1)?.textContent.trim())).toEqual(["yes", "no"]);
+    expect(rows.map((row) => within(row).getAllByRole("cell").at(-1)?.textContent.trim())).toEqual([
+      "yes",
+      "no",
+    ]);
     expect(screen.getByText("✕ the kernel differs")).toBeInstanceOf(HTMLElement);
     expect(await screen.findByText(/by admin/)).toBeInstanceOf(HTMLElement);
   });
@@ -47,7 +62,9 @@ describe("the history", () => {
     const dialog = await screen.findByRole("dialog");
     await user.clear(within(dialog).getByLabelText("Why"));
     await user.type(within(dialog).getByLabelText("Why"), "it was better before");
-    await waitFor(() => expect(within(dialog).getByRole("button", { name: "Restore" }).hasAttribute("disabled")).toBe(false));
+    await waitFor(() =>
+      expect(within(dialog).getByRole("button", { name: "Restore" }).hasAttribute("disabled")).toBe(false),
+    );
     await user.click(within(dialog).getByRole("button", { name: "Restore" }));
     await waitFor(() => expect(router.state.revisions[0]?.message).toBe("it was better before"));
     expect(router.state.revisions[0]?.restores).toBe(1);
@@ -94,7 +111,9 @@ describe("forms of the network", () => {
     await user.clear(ports);
     await user.type(ports, "22");
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    expect((await screen.findByRole("region", { name: "Pending changes" })).textContent).toContain("1 change: 1 firewall policy");
+    expect((await screen.findByRole("region", { name: "Pending changes" })).textContent).toContain(
+      "1 change: 1 firewall policy",
+    );
   });
 });
 
@@ -108,7 +127,9 @@ describe("the search", () => {
     await user.type(await screen.findByRole("combobox", { name: "Search everything" }), queue.name);
     await screen.findAllByRole("option", { name: new RegExp(queue.name) });
     await user.keyboard("{Enter}");
-    expect(await screen.findByRole("heading", { level: 1, name: new RegExp(queue.name) })).toBeInstanceOf(HTMLElement);
+    expect(await screen.findByRole("heading", { level: 1, name: new RegExp(queue.name) })).toBeInstanceOf(
+      HTMLElement,
+    );
   });
 });
 

@@ -14,7 +14,8 @@ import { mockRouter, renderAt } from "./render";
 const router = mockRouter();
 beforeEach(() => sessionStorage.clear());
 /** Without the line of titles. */
-const rows = async () => Number((await screen.findByRole("grid", { name: "Queues" })).getAttribute("aria-rowcount")) - 1;
+const rows = async () =>
+  Number((await screen.findByRole("grid", { name: "Queues" })).getAttribute("aria-rowcount")) - 1;
 
 describe("the tree that nobody has touched", () => {
   it("is unfolded where there are few queues", async () => {
@@ -36,11 +37,28 @@ describe("the tree that nobody has touched", () => {
 });
 
 describe("where a staged queue will stand", () => {
-  const stage = (id: string, change: object) => router.state.staged.set(`queue/${id}`, { kind: "queue", id, new: { name: id, parent: null, target: [], ...change }, base: null });
+  const stage = (id: string, change: object) =>
+    router.state.staged.set(`queue/${id}`, {
+      kind: "queue",
+      id,
+      new: { name: id, parent: null, target: [], ...change },
+      base: null,
+    });
 
   function Names() {
     const placed = usePlaced(useStagedChanges("queue"));
-    return [...placed.keys()].map((id) => <p key={id}><QueueName row={{ ...withStaged(router.state.queues.get(id) ?? mockQueue(id, placed.get(id)?.new ?? {}), placed), depth: 0, expanded: null }} onToggle={() => undefined} /></p>);
+    return [...placed.keys()].map((id) => (
+      <p key={id}>
+        <QueueName
+          row={{
+            ...withStaged(router.state.queues.get(id) ?? mockQueue(id, placed.get(id)?.new ?? {}), placed),
+            depth: 0,
+            expanded: null,
+          }}
+          onToggle={() => undefined}
+        />
+      </p>
+    ));
   }
 
   it("is said by the parent's name: a stored one, a new one, and one to which it moves", async () => {
@@ -49,12 +67,26 @@ describe("where a staged queue will stand", () => {
     stage("hotel", { name: "Hotel at the harbour", parent: "tower-1" });
     stage("room", { name: "Room 7", parent: "hotel" });
     stage(moved.id, { ...moved, name: "Moved house", parent: "tower-1" });
-    const { container } = render(<QueryClientProvider client={queryClient}><Names /></QueryClientProvider>);
-    await waitFor(() => expect([...container.querySelectorAll("p")].map((line) => line.textContent)).toEqual(["Hotel at the harbourTower South 2", "Room 7Hotel at the harbour", "Moved houseTower South 2"]));
+    const { container } = render(
+      <QueryClientProvider client={queryClient}>
+        <Names />
+      </QueryClientProvider>,
+    );
+    await waitFor(() =>
+      expect([...container.querySelectorAll("p")].map((line) => line.textContent)).toEqual([
+        "Hotel at the harbourTower South 2",
+        "Room 7Hotel at the harbour",
+        "Moved houseTower South 2",
+      ]),
+    );
   });
 });
 
 it("the filter by parent is named as the parent is", async () => {
   renderAt("/queues?parent=tower-0");
-  expect(await screen.findByRole("button", { name: "Show the children of every queue, not only of Tower North 1" })).toBeTruthy();
+  expect(
+    await screen.findByRole("button", {
+      name: "Show the children of every queue, not only of Tower North 1",
+    }),
+  ).toBeTruthy();
 });

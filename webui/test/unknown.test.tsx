@@ -19,13 +19,22 @@ async function systemWith(change: (system: System) => System): Promise<void> {
   router.server.use(http.get(`${API}/system`, () => HttpResponse.json(change(answer))));
 }
 
-const top = (answer: object) => router.server.use(http.get(`${API}/stats/queues`, () => HttpResponse.json({ at: 1_000, stale_since: null, stale_reason: null, items: [], ...answer })));
+const top = (answer: object) =>
+  router.server.use(
+    http.get(`${API}/stats/queues`, () =>
+      HttpResponse.json({ at: 1_000, stale_since: null, stale_reason: null, items: [], ...answer }),
+    ),
+  );
 
 describe("the overview, when nothing is known of the queues", () => {
   it("repeats why, and claims nothing", async () => {
     top({ stale_since: 1_000, stale_reason: "0 of 12 queues were measured so far." });
     renderAt("/");
-    await waitFor(() => expect(screen.getAllByText("No measurements yet. 0 of 12 queues were measured so far.")).toHaveLength(3));
+    await waitFor(() =>
+      expect(screen.getAllByText("No measurements yet. 0 of 12 queues were measured so far.")).toHaveLength(
+        3,
+      ),
+    );
     expect(screen.queryByText(NOTHING_THERE)).toBeNull();
   });
 
@@ -52,14 +61,41 @@ describe("the overview, when nothing is known of the queues", () => {
 });
 
 describe("other pages without an agent", () => {
-  const away = (system: System): System => ({ ...system, agent: { ...system.agent, connected: false }, shapers: [] });
+  const away = (system: System): System => ({
+    ...system,
+    agent: { ...system.agent, connected: false },
+    shapers: [],
+  });
 
   it("do not call interfaces missing of which nobody told anything", async () => {
     await systemWith(away);
-    router.server.use(http.get(`${API}/interfaces`, () => {
-      const item = { id: "lan9", role: "lan", configured: true, disabled: false, addresses: [], addressing: "static", description: "", mtu: null, vlan: null, vrf: null, vrf_table: null, domain: 0, etag: "r1", state: null, warnings: [], shaper: "auto", fast_path: "auto", unknown: "allow", reverse_path: "off", overhead_bytes: 0 };
-      return HttpResponse.json({ items: [item], next_cursor: null, total: 1 });
-    }));
+    router.server.use(
+      http.get(`${API}/interfaces`, () => {
+        const item = {
+          id: "lan9",
+          role: "lan",
+          configured: true,
+          disabled: false,
+          addresses: [],
+          addressing: "static",
+          description: "",
+          mtu: null,
+          vlan: null,
+          vrf: null,
+          vrf_table: null,
+          domain: 0,
+          etag: "r1",
+          state: null,
+          warnings: [],
+          shaper: "auto",
+          fast_path: "auto",
+          unknown: "allow",
+          reverse_path: "off",
+          overhead_bytes: 0,
+        };
+        return HttpResponse.json({ items: [item], next_cursor: null, total: 1 });
+      }),
+    );
     renderAt("/interfaces");
     const row = (await screen.findByText("lan9")).closest("tr")!;
     await waitFor(() => expect(within(row).getByText("unknown")).toBeInstanceOf(HTMLElement));
@@ -82,8 +118,24 @@ describe("other pages without an agent", () => {
 
 describe("what a queue dropped", () => {
   const history = (upload: (number | null)[], download = upload): QueueHistory => {
-    const way = (drops: (number | null)[]) => ({ rate_bps: drops, drops_ps: drops, early_drops_ps: drops.map((value) => value && 0), ancestor_drops_ps: drops.map((value) => value && 0), marks_ps: drops, worst_delay_us: drops });
-    return { id: "q1", window: "1h", start: 600, step_s: 60, upload: way(upload), download: way(download), delay_reason: null, limit_bps: { upload: 0, download: 0 } };
+    const way = (drops: (number | null)[]) => ({
+      rate_bps: drops,
+      drops_ps: drops,
+      early_drops_ps: drops.map((value) => value && 0),
+      ancestor_drops_ps: drops.map((value) => value && 0),
+      marks_ps: drops,
+      worst_delay_us: drops,
+    });
+    return {
+      id: "q1",
+      window: "1h",
+      start: 600,
+      step_s: 60,
+      upload: way(upload),
+      download: way(download),
+      delay_reason: null,
+      limit_bps: { upload: 0, download: 0 },
+    };
   };
   const shown = async (answer: QueueHistory): Promise<string> => {
     router.server.use(http.get(`${API}/stats/queues/:id/history`, () => HttpResponse.json(answer)));
@@ -96,10 +148,17 @@ describe("what a queue dropped", () => {
   });
 
   it("is said of the time that was measured only", async () => {
-    expect(await shown(history([null, 0, 0]))).toMatch(/^Nothing was dropped in the 2 min measured until .*Nothing is known of the other 1 min\.$/);
+    expect(await shown(history([null, 0, 0]))).toMatch(
+      /^Nothing was dropped in the 2 min measured until .*Nothing is known of the other 1 min\.$/,
+    );
   });
 
   it("counts a bucket as measured where one direction was", () => {
-    expect(dropsOf(history([null, null, 1], [null, 0, null]))).toMatchObject({ packets: 60, measuredS: 120, missingS: 60, untilS: 780 });
+    expect(dropsOf(history([null, null, 1], [null, 0, null]))).toMatchObject({
+      packets: 60,
+      measuredS: 120,
+      missingS: 60,
+      untilS: 780,
+    });
   });
 });

@@ -4,7 +4,7 @@ import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import { queryClient, systemQuery } from "@/api/queries";
 import type { System, Updates } from "@/api/types";
-import { problem } from "./mock/handlers";
+import { problem } from "./mock/answers";
 import { UPDATES } from "./mock/network";
 import { mockRouter, renderAt } from "./render";
 
@@ -25,7 +25,10 @@ async function install() {
   fireEvent.click(screen.getByRole("button", { name: "Check and install" }));
 }
 
-const rowOf = (slot: string) => within(screen.getByRole("table", { name: "Slots" })).getByText(slot).closest("tr")!;
+const rowOf = (slot: string) =>
+  within(screen.getByRole("table", { name: "Slots" }))
+    .getByText(slot)
+    .closest("tr")!;
 
 describe("updates", () => {
   it("show both slots, and choose the one for the next start", async () => {
@@ -35,10 +38,16 @@ describe("updates", () => {
   });
 
   it.each([
-    ["bundle-untrusted", "the bundle is not signed by an authority that this router trusts (RAUC: signature verification failed)"],
+    [
+      "bundle-untrusted",
+      "the bundle is not signed by an authority that this router trusts (RAUC: signature verification failed)",
+    ],
     ["bundle-damaged", "the file is no signed update bundle: it was cut short, or it is something else"],
     ["bundle-foreign", "the bundle is made for 'other', this router is 'weir-x86_64'"],
-    ["bundle-too-old", "version 0.0.1 is older than 0.1.0, the oldest that can read this router's configuration"],
+    [
+      "bundle-too-old",
+      "version 0.0.1 is older than 0.1.0, the oldest that can read this router's configuration",
+    ],
   ])("say why a bundle is refused: %s", async (code, words) => {
     router.server.use(http.post(UPDATE, () => problem(422, code, words)));
     await pageOf();
@@ -52,21 +61,34 @@ describe("updates", () => {
     let arrive: (answer: Response) => void = () => undefined;
     const arrived = new Promise<Response>((resolve) => (arrive = resolve));
     let size = 0;
-    router.server.use(http.post(UPDATE, async ({ request }) => {
-      size = (await request.arrayBuffer()).byteLength;
-      return arrived;
-    }));
+    router.server.use(
+      http.post(UPDATE, async ({ request }) => {
+        size = (await request.arrayBuffer()).byteLength;
+        return arrived;
+      }),
+    );
     await pageOf();
     await install();
-    expect(await screen.findByRole("progressbar", { name: "Sending weir-0.3.0.raucb" })).toBeInstanceOf(HTMLElement);
+    expect(await screen.findByRole("progressbar", { name: "Sending weir-0.3.0.raucb" })).toBeInstanceOf(
+      HTMLElement,
+    );
     expect(screen.queryByRole("button", { name: "Check and install" })).toBeNull();
-    arrive(HttpResponse.json({ ...UPDATES, job: { ...UPDATES.job, state: "installing", percent: 3, what: "Checking", version: "0.3.0" } }));
-    expect(await screen.findByRole("progressbar", { name: "Version 0.3.0 is being installed" })).toBeInstanceOf(HTMLElement);
+    arrive(
+      HttpResponse.json({
+        ...UPDATES,
+        job: { ...UPDATES.job, state: "installing", percent: 3, what: "Checking", version: "0.3.0" },
+      }),
+    );
+    expect(
+      await screen.findByRole("progressbar", { name: "Version 0.3.0 is being installed" }),
+    ).toBeInstanceOf(HTMLElement);
     expect(size).toBe(bundle.size);
   });
 
   it("show how far an installation is, and take no other bundle meanwhile", async () => {
-    await pageOf({ job: { state: "installing", percent: 34, what: "Copying image to rootfs.1", version: "0.3.0" } });
+    await pageOf({
+      job: { state: "installing", percent: 34, what: "Copying image to rootfs.1", version: "0.3.0" },
+    });
     expect(screen.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("34");
     expect(screen.queryByLabelText("Bundle to install")).toBeNull();
   });
@@ -81,14 +103,21 @@ describe("updates", () => {
 
   it("tell an empty slot from one that the router went back from", async () => {
     const [running] = UPDATES.slots;
-    await pageOf({ slots: [running!, { name: "B", booted: false, good: false, version: null, installed_at: null }] });
+    await pageOf({
+      slots: [running!, { name: "B", booted: false, good: false, version: null, installed_at: null }],
+    });
     expect(rowOf("B").textContent).toContain("empty");
     expect(screen.queryByText(/is not started/)).toBeNull();
   });
 
   it("say that the router went back by itself", async () => {
     const [running] = UPDATES.slots;
-    await pageOf({ slots: [running!, { name: "B", booted: false, good: false, version: "0.3.0", installed_at: "2026-11-01T00:00:00Z" }] });
+    await pageOf({
+      slots: [
+        running!,
+        { name: "B", booted: false, good: false, version: "0.3.0", installed_at: "2026-11-01T00:00:00Z" },
+      ],
+    });
     expect(screen.getByText(/Version 0.3.0 in slot B is not started/)).toBeInstanceOf(HTMLElement);
     expect(rowOf("B").textContent).toContain("not to be started");
   });

@@ -10,7 +10,13 @@ const queue = () => [...router.state.queues.values()][1]!;
 const limit = (mbit: number) => ({ upload: mbit * 1e6, download: mbit * 1e6 });
 
 /** As another window of this account does. */
-const otherWindow = () => router.state.staged.set(`queue/${queue().id}`, { kind: "queue", id: queue().id, new: { ...queueInput(queue()), max_limit_bps: limit(7) }, etag: "s77" });
+const otherWindow = () =>
+  router.state.staged.set(`queue/${queue().id}`, {
+    kind: "queue",
+    id: queue().id,
+    new: { ...queueInput(queue()), max_limit_bps: limit(7) },
+    etag: "s77",
+  });
 const stagedLimit = () => router.state.staged.get(`queue/${queue().id}`)?.new?.["max_limit_bps"];
 
 beforeEach(() => sessionStorage.clear());

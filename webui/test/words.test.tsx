@@ -23,7 +23,13 @@ describe("one of a kind", () => {
     router.server.use(http.get("*/api/v1/import/reports/rep1", () => HttpResponse.json(one)));
     renderAt("/import?report=rep1");
     const fates = within(await screen.findByRole("group", { name: "Filter by fate" }));
-    expect(fates.getAllByRole("button").map((button) => button.textContent)).toEqual(["1 statement", "0 imported", "0 changed", "0 warnings", "1 left out"]);
+    expect(fates.getAllByRole("button").map((button) => button.textContent)).toEqual([
+      "1 statement",
+      "0 imported",
+      "0 changed",
+      "0 warnings",
+      "1 left out",
+    ]);
     screen.getByRole("button", { name: "Commit this import" }).click();
     expect((await screen.findByRole("dialog")).textContent).toContain("1 statement is left out.");
   });
@@ -41,15 +47,30 @@ describe("a remark and its reason", () => {
     const { server } = router;
     const answer = await fetch(new URL("/api/v1/system", "http://localhost"));
     const system = (await answer.json()) as System;
-    const message = "The agent does not answer: the agent does not answer on /run/weir/agent.sock: connection refused. Forwarding and shaping go on.";
-    server.use(http.get("*/api/v1/system", () => HttpResponse.json({ ...system, health: "failed", checks: [{ id: "agent", state: "failed", message }] })));
+    const message =
+      "The agent does not answer: the agent does not answer on /run/weir/agent.sock: connection refused. Forwarding and shaping go on.";
+    server.use(
+      http.get("*/api/v1/system", () =>
+        HttpResponse.json({
+          ...system,
+          health: "failed",
+          checks: [{ id: "agent", state: "failed", message }],
+        }),
+      ),
+    );
     renderAt("/");
-    await waitFor(() => expect(screen.getByRole("main").textContent).toContain("The agent does not answer on /run/weir/agent.sock: connection refused."));
+    await waitFor(() =>
+      expect(screen.getByRole("main").textContent).toContain(
+        "The agent does not answer on /run/weir/agent.sock: connection refused.",
+      ),
+    );
     expect(screen.getByRole("main").textContent).not.toMatch(/does not answer: /i);
   });
 
   it("stay as they are where the reason says more", () => {
-    expect(saidOnce("lan0: no pacing, because fq is not available: no fq")).toBe("lan0: no pacing, because fq is not available: no fq");
+    expect(saidOnce("lan0: no pacing, because fq is not available: no fq")).toBe(
+      "lan0: no pacing, because fq is not available: no fq",
+    );
   });
 });
 

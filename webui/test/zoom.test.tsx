@@ -30,10 +30,21 @@ vi.mock("uplot", () => ({
     scales = { x: { min: 1000, max: 1120 } };
     select = { left: 25, top: 0, width: 50, height: 100 };
     constructor(readonly options: uPlot.Options) {
-      plots.push({ options, range: () => (options.scales!["x"]!.range as uPlot.Range.Function)(this as unknown as uPlot, 1000, 1120, "x") as [number, number] });
+      plots.push({
+        options,
+        range: () =>
+          (options.scales!["x"]!.range as uPlot.Range.Function)(
+            this as unknown as uPlot,
+            1000,
+            1120,
+            "x",
+          ) as [number, number],
+      });
     }
     posToVal = (at: number) => 1000 + at;
-    setSelect = () => { this.select.width = 0; };
+    setSelect = () => {
+      this.select.width = 0;
+    };
     setData = () => undefined;
     setSize = () => undefined;
     destroy = () => undefined;
@@ -44,7 +55,8 @@ const router = mockRouter();
 const nowS = () => Math.floor(Date.now() / 1000);
 const RATE = /^Upload and download rate of/;
 const graph = (label: RegExp): GraphProps => [...shown].find(([name]) => label.test(name))![1];
-const zoomShown = (label: RegExp) => waitFor(() => expect(graph(label).zoom).toBeTruthy()).then(() => graph(label).zoom as Zoom);
+const zoomShown = (label: RegExp) =>
+  waitFor(() => expect(graph(label).zoom).toBeTruthy()).then(() => graph(label).zoom as Zoom);
 
 beforeEach(() => shown.clear());
 
@@ -52,11 +64,26 @@ describe("a drag in a graph", () => {
   it("asks for the time that was dragged over, and the graph then shows only that", async () => {
     const { Graph } = await vi.importActual<{ Graph: typeof RealGraph }>("@/ui/Graph");
     const onZoom = vi.fn();
-    const draw = (zoom: Zoom | null) => <MantineProvider env="test"><Graph label="g" data={{ at: [1000, 1120], upload: [1, 1], download: [1, 1] }} spanS={120} zoom={zoom} onZoom={onZoom} /></MantineProvider>;
+    const draw = (zoom: Zoom | null) => (
+      <MantineProvider env="test">
+        <Graph
+          label="g"
+          data={{ at: [1000, 1120], upload: [1, 1], download: [1, 1] }}
+          spanS={120}
+          zoom={zoom}
+          onZoom={onZoom}
+        />
+      </MantineProvider>
+    );
     const { rerender } = render(draw(null));
     const { options, range } = plots.at(-1)!;
     expect(range()).toEqual([1000, 1120]);
-    const plot = { scales: { x: { min: 1000, max: 1120 } }, select: { left: 25, top: 0, width: 50, height: 9 }, posToVal: (at: number) => 1000 + at, setSelect: vi.fn() };
+    const plot = {
+      scales: { x: { min: 1000, max: 1120 } },
+      select: { left: 25, top: 0, width: 50, height: 9 },
+      posToVal: (at: number) => 1000 + at,
+      setSelect: vi.fn(),
+    };
     for (const selected of options.hooks!.setSelect as ((plot: unknown) => void)[]) selected(plot);
     expect(onZoom).toHaveBeenCalledWith({ fromS: 1025, toS: 1075 });
     expect(plot.setSelect).toHaveBeenCalledWith({ left: 0, top: 0, width: 0, height: 0 }, false);
@@ -66,7 +93,11 @@ describe("a drag in a graph", () => {
 
   it("draws no rectangle where there is nothing to zoom", async () => {
     const { Graph } = await vi.importActual<{ Graph: typeof RealGraph }>("@/ui/Graph");
-    render(<MantineProvider env="test"><Graph label="g" data={{ at: [1], upload: [1], download: [1] }} /></MantineProvider>);
+    render(
+      <MantineProvider env="test">
+        <Graph label="g" data={{ at: [1], upload: [1], download: [1] }} />
+      </MantineProvider>,
+    );
     expect(plots.at(-1)!.options.cursor?.drag?.x).toBe(false);
   });
 });
@@ -97,12 +128,30 @@ describe("the zoom of a queue's graphs", () => {
 
   it("that began before the two minutes is shown from what the router keeps longer", async () => {
     const start = nowS() - 3_600;
-    router.server.use(http.get("*/api/v1/stats/queues/:id/history", ({ request }) => {
-      const isHour = new URL(request.url).searchParams.get("window") === "1h";
-      const list = (value: number) => Array<number>(isHour ? 360 : 120).fill(value);
-      const side = { rate_bps: list(5), drops_ps: list(0), early_drops_ps: list(0), ancestor_drops_ps: list(0), marks_ps: list(0), worst_delay_us: list(0) };
-      return HttpResponse.json({ id: "q1", window: "1h", start: isHour ? start : nowS() - 120, step_s: isHour ? 10 : 1, upload: side, download: side, delay_reason: null, limit_bps: { upload: 0, download: 0 } });
-    }));
+    router.server.use(
+      http.get("*/api/v1/stats/queues/:id/history", ({ request }) => {
+        const isHour = new URL(request.url).searchParams.get("window") === "1h";
+        const list = (value: number) => Array<number>(isHour ? 360 : 120).fill(value);
+        const side = {
+          rate_bps: list(5),
+          drops_ps: list(0),
+          early_drops_ps: list(0),
+          ancestor_drops_ps: list(0),
+          marks_ps: list(0),
+          worst_delay_us: list(0),
+        };
+        return HttpResponse.json({
+          id: "q1",
+          window: "1h",
+          start: isHour ? start : nowS() - 120,
+          step_s: isHour ? 10 : 1,
+          upload: side,
+          download: side,
+          delay_reason: null,
+          limit_bps: { upload: 0, download: 0 },
+        });
+      }),
+    );
     renderAt(`/queues/q1?zoom=${start + 600}-${start + 700}`);
     await zoomShown(RATE);
     await waitFor(() => expect(graph(RATE).data.at[0]).toBe(start));
@@ -114,10 +163,17 @@ it("the overview has one zoom for all interfaces, and back returns to all of the
   const { history } = renderAt("/");
   await waitFor(() => expect(FakeEventSource.last).not.toBeNull());
   await screen.findAllByText("Waiting for the first measurement.");
-  FakeEventSource.last!.send("interfaces", { at: nowS(), stale_since: null, stale_reason: null, items: interfaceStats(nowS()) });
+  FakeEventSource.last!.send("interfaces", {
+    at: nowS(),
+    stale_since: null,
+    stale_reason: null,
+    items: interfaceStats(nowS()),
+  });
   await waitFor(() => expect(shown.size).toBeGreaterThan(1));
   graph(/^Traffic of/).onZoom!(zoom);
-  await waitFor(() => expect([...shown.values()].map((props) => props.zoom)).toEqual([...shown].map(() => zoom)));
+  await waitFor(() =>
+    expect([...shown.values()].map((props) => props.zoom)).toEqual([...shown].map(() => zoom)),
+  );
   expect(history.location.search).toBe(`?zoom=${zoom.fromS}-${zoom.toS}`);
   history.back();
   await waitFor(() => expect(graph(/^Traffic of/).zoom).toBeNull());

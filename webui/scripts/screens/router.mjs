@@ -15,7 +15,11 @@ export class Router {
   }
 
   async call(method, address, body, headers = {}) {
-    const answer = await this.context.request.fetch(`${this.url}/api/v1${address}`, { method, data: body, headers: { ...headers, ...(this.#csrf ? { "X-CSRF-Token": this.#csrf } : {}) } });
+    const answer = await this.context.request.fetch(`${this.url}/api/v1${address}`, {
+      method,
+      data: body,
+      headers: { ...headers, ...(this.#csrf ? { "X-CSRF-Token": this.#csrf } : {}) },
+    });
     if (!answer.ok()) throw new Error(`${method} ${address}: ${answer.status()} ${await answer.text()}`);
     return answer.status() === 204 ? {} : answer.json();
   }
@@ -58,14 +62,46 @@ export class Router {
 
   /** A changed limit, a new queue, a removed one and a route, as somebody might have them pending. */
   async stageSome() {
-    const list = (await this.call("GET", "/queues?limit=50&sort=name")).items.filter((queue) => queue.parent !== null);
+    const list = (await this.call("GET", "/queues?limit=50&sort=name")).items.filter(
+      (queue) => queue.parent !== null,
+    );
     const [first, second] = list;
-    const { id, etag: _etag, path: _path, child_count: _count, enforcement: _enforcement, warnings: _warnings, backends: _backends, ...rest } = first;
+    const {
+      id,
+      etag: _etag,
+      path: _path,
+      child_count: _count,
+      enforcement: _enforcement,
+      warnings: _warnings,
+      backends: _backends,
+      ...rest
+    } = first;
     await this.stage([
-      { kind: "queue", id, new: { ...rest, max_limit_bps: { upload: 5_000_000, download: 20_000_000 }, comment: "new plan from today" } },
+      {
+        kind: "queue",
+        id,
+        new: {
+          ...rest,
+          max_limit_bps: { upload: 5_000_000, download: 20_000_000 },
+          comment: "new plan from today",
+        },
+      },
       { kind: "queue", id: second.id, new: null },
-      { kind: "queue", id: "new-hotel", new: { name: "Hotel at the harbour", target: ["10.64.99.1/32"], parent: first.parent, max_limit_bps: { upload: 8_000_000, download: 30_000_000 } } },
-      { kind: "static-route", id: "branch-office", new: { destination: "10.200.0.0/16", gateway: "10.64.0.2", comment: "branch office" } },
+      {
+        kind: "queue",
+        id: "new-hotel",
+        new: {
+          name: "Hotel at the harbour",
+          target: ["10.64.99.1/32"],
+          parent: first.parent,
+          max_limit_bps: { upload: 8_000_000, download: 30_000_000 },
+        },
+      },
+      {
+        kind: "static-route",
+        id: "branch-office",
+        new: { destination: "10.200.0.0/16", gateway: "10.64.0.2", comment: "branch office" },
+      },
     ]);
   }
 
@@ -91,7 +127,10 @@ export class Router {
 
   /** Reads a RouterOS export and answers with the report's id; nothing is written. */
   async importReport(text) {
-    const answer = await this.context.request.post(`${this.url}/api/v1/import/routeros`, { multipart: { "export.rsc": { name: "export.rsc", mimeType: "text/plain", buffer: Buffer.from(text) } }, headers: { "X-CSRF-Token": this.#csrf } });
+    const answer = await this.context.request.post(`${this.url}/api/v1/import/routeros`, {
+      multipart: { "export.rsc": { name: "export.rsc", mimeType: "text/plain", buffer: Buffer.from(text) } },
+      headers: { "X-CSRF-Token": this.#csrf },
+    });
     if (!answer.ok()) throw new Error(`import: ${answer.status()} ${await answer.text()}`);
     return (await answer.json()).id;
   }

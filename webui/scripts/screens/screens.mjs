@@ -6,7 +6,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 
-const EXPORT = path.resolve(import.meta.dirname, "../../../tests/formats/fixtures/routeros/facts_fixture/export.rsc");
+const EXPORT = path.resolve(
+  import.meta.dirname,
+  "../../../tests/formats/fixtures/routeros/facts_fixture/export.rsc",
+);
 
 const pages = {
   queues: { at: "/queues" },
@@ -74,49 +77,130 @@ const states = {
     },
     after: (page) => page.evaluate(() => sessionStorage.clear()),
   },
-  "queues-selected": { at: "/queues?sort=name", show: async (page) => { await select(page, 3); await page.getByRole("button", { name: "Edit all" }).click(); await page.getByLabel("Limits times").fill("x1.2"); }, after: (page) => page.evaluate(() => sessionStorage.clear()) },
+  "queues-selected": {
+    at: "/queues?sort=name",
+    show: async (page) => {
+      await select(page, 3);
+      await page.getByRole("button", { name: "Edit all" }).click();
+      await page.getByLabel("Limits times").fill("x1.2");
+    },
+    after: (page) => page.evaluate(() => sessionStorage.clear()),
+  },
   "queues-columns": { at: "/queues", show: (page) => page.getByRole("button", { name: "Columns" }).click() },
-  "queues-inline": { at: "/queues?sort=name", show: async (page) => { await page.getByRole("grid", { name: "Queues" }).focus(); await page.keyboard.press("j"); await page.keyboard.press("j"); await page.keyboard.press("Enter"); } },
+  "queues-inline": {
+    at: "/queues?sort=name",
+    show: async (page) => {
+      await page.getByRole("grid", { name: "Queues" }).focus();
+      await page.keyboard.press("j");
+      await page.keyboard.press("j");
+      await page.keyboard.press("Enter");
+    },
+  },
   "queues-none-match": { at: "/queues?q=nothing-like-this" },
   "queue-missing": { at: "/queues/no-such-queue" },
   "no-page": { at: "/nowhere" },
   "queue-type-form": { at: "/queue-types?edit=new" },
-  "queue-type-pcq": { at: "/queue-types?edit=pcq-download-default", show: async (page) => { for (const fold of await page.getByRole("dialog").locator("summary").all()) await fold.click(); } },
+  "queue-type-pcq": {
+    at: "/queue-types?edit=pcq-download-default",
+    show: async (page) => {
+      for (const fold of await page.getByRole("dialog").locator("summary").all()) await fold.click();
+    },
+  },
   "queue-form-folds": {
     at: async (router) => `/queues?edit=${(await router.busyQueue()).id}`,
-    show: async (page) => { for (const fold of ["Queue type and bucket", "Both directions together", "Destination and order"]) await page.getByRole("dialog").getByText(fold).click(); },
+    show: async (page) => {
+      for (const fold of ["Queue type and bucket", "Both directions together", "Destination and order"])
+        await page.getByRole("dialog").getByText(fold).click();
+    },
   },
   "tuning-setting": { at: "/tuning?edit=neighbours-v4-first" },
   "backup-review": {
     at: "/backup",
     show: async (page, router) => {
-      await page.getByLabel("Backup to restore").setInputFiles({ name: "core.weir", mimeType: "application/octet-stream", buffer: await router.backup() });
+      await page.getByLabel("Backup to restore").setInputFiles({
+        name: "core.weir",
+        mimeType: "application/octet-stream",
+        buffer: await router.backup(),
+      });
       await page.getByRole("form", { name: "Restore" }).waitFor();
     },
   },
   "interface-form": { at: "/interfaces?edit=lan0" },
   "route-form": { at: "/routes?edit=new" },
-  search: { at: "/", show: async (page) => { await page.keyboard.press("Control+k"); await page.getByRole("dialog").getByRole("combobox").fill("10.64"); await page.waitForTimeout(600); } },
+  search: {
+    at: "/",
+    show: async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("dialog").getByRole("combobox").fill("10.64");
+      await page.waitForTimeout(600);
+    },
+  },
   help: { at: "/queues", show: (page) => page.keyboard.press("?") },
   lamp: { at: "/queues", show: (page) => page.getByRole("button", { name: /^Router state/ }).click() },
   menu: { at: "/queues", show: (page) => page.getByRole("button", { name: /^Account:/ }).click() },
-  "import-report": { at: async (router) => `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}` },
-  "import-warnings": { at: async (router) => `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}&fate=warning`, show: (page) => page.getByRole("row").nth(1).click() },
-  "import-commit": { at: async (router) => `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}`, show: (page) => page.getByRole("button", { name: "Commit this import" }).click() },
-  pending: { at: async (router) => { await router.stageSome(); return "/queues?sort=name"; } },
+  "import-report": {
+    at: async (router) => `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}`,
+  },
+  "import-warnings": {
+    at: async (router) =>
+      `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}&fate=warning`,
+    show: (page) => page.getByRole("row").nth(1).click(),
+  },
+  "import-commit": {
+    at: async (router) => `/import?report=${await router.importReport(readFileSync(EXPORT, "utf8"))}`,
+    show: (page) => page.getByRole("button", { name: "Commit this import" }).click(),
+  },
+  pending: {
+    at: async (router) => {
+      await router.stageSome();
+      return "/queues?sort=name";
+    },
+  },
   diff: { at: "/queues?sort=name", show: (page) => page.getByRole("button", { name: "Diff" }).click() },
   discard: { at: "/queues?sort=name", show: (page) => page.getByRole("button", { name: "Discard" }).click() },
-  confirm: { at: async (router) => { await router.call("POST", "/candidate/commit", { message: "new plan for customer 1, hotel added", confirm_within_s: 300 }); return "/queues?sort=name"; } },
-  "history-compare": { at: async (router) => { await router.call("POST", "/config/revert").catch(() => undefined); await router.discard(); return "/history?from=1&to=3"; } },
+  confirm: {
+    at: async (router) => {
+      await router.call("POST", "/candidate/commit", {
+        message: "new plan for customer 1, hotel added",
+        confirm_within_s: 300,
+      });
+      return "/queues?sort=name";
+    },
+  },
+  "history-compare": {
+    at: async (router) => {
+      await router.call("POST", "/config/revert").catch(() => undefined);
+      await router.discard();
+      return "/history?from=1&to=3";
+    },
+  },
   "history-restore": { at: "/history?restore=1" },
   "token-secret": {
     at: "/users?tab=tokens",
-    show: async (page) => { await page.getByRole("textbox", { name: "What for" }).fill("billing"); await page.getByRole("button", { name: "Create" }).click(); await page.getByTestId("secret").waitFor(); },
+    show: async (page) => {
+      await page.getByRole("textbox", { name: "What for" }).fill("billing");
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByTestId("secret").waitFor();
+    },
   },
   "session-lost": {
     at: "/queues?edit=new",
     show: async (page) => {
-      await page.route("**/api/v1/**", (route) => route.fulfill({ status: 401, contentType: "application/problem+json", body: JSON.stringify({ type: "about:blank", title: "Sign in", status: 401, code: "unauthenticated", detail: "Your session has ended.", path: null, findings: [] }) }));
+      await page.route("**/api/v1/**", (route) =>
+        route.fulfill({
+          status: 401,
+          contentType: "application/problem+json",
+          body: JSON.stringify({
+            type: "about:blank",
+            title: "Sign in",
+            status: 401,
+            code: "unauthenticated",
+            detail: "Your session has ended.",
+            path: null,
+            findings: [],
+          }),
+        }),
+      );
       await page.getByRole("textbox", { name: "Name", exact: true }).fill("half typed");
       await page.getByText("Your session has ended").waitFor({ timeout: 20_000 });
     },
@@ -134,11 +218,18 @@ const heard = (_page, router) => router.wake();
 const silent = {
   "api-away-queues": { at: "/queues?sort=-rate_download", show: silenced, after: heard },
   "api-away-overview": { at: "/", show: silenced, after: heard },
-  "api-away-queue": { at: async (router) => `/queues/${(await router.busyQueue()).id}`, show: silenced, after: heard },
+  "api-away-queue": {
+    at: async (router) => `/queues/${(await router.busyQueue()).id}`,
+    show: silenced,
+    after: heard,
+  },
 };
 
 const commitRefused = {
-  at: async (router) => { await router.stageSome(); return "/queues?sort=name"; },
+  at: async (router) => {
+    await router.stageSome();
+    return "/queues?sort=name";
+  },
   show: async (page) => {
     await page.getByRole("button", { name: "Commit", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Commit", exact: true }).click();
@@ -152,7 +243,14 @@ const some = (...names) => names.map((name) => [name, pages[name]]);
 /** The screens of a router in a state, in the order in which they have to be taken. */
 export function screensFor(size) {
   if (size === "none") return some("queues", "tree", "queue-types", "import", "history", "overview");
-  if (size === "agent-away") return [...some("queues", "queue", "diagnostics", "overview"), ["commit-refused", commitRefused]];
-  if (size === "few") return [...Object.entries(first), ...Object.entries(pages), ...Object.entries(states), ...(process.env.WEIR_API_PID ? Object.entries(silent) : [])];
+  if (size === "agent-away")
+    return [...some("queues", "queue", "diagnostics", "overview"), ["commit-refused", commitRefused]];
+  if (size === "few")
+    return [
+      ...Object.entries(first),
+      ...Object.entries(pages),
+      ...Object.entries(states),
+      ...(process.env.WEIR_API_PID ? Object.entries(silent) : []),
+    ];
   return Object.entries(pages);
 }

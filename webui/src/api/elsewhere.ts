@@ -33,7 +33,13 @@ export const disputes = {
 
 const ask = (dispute: Dispute): Promise<Whose> =>
   new Promise((resolve) => {
-    set({ ...dispute, answer: (whose) => { set(null); resolve(whose); } });
+    set({
+      ...dispute,
+      answer: (whose) => {
+        set(null);
+        resolve(whose);
+      },
+    });
   });
 
 const OTHERS = 500;
@@ -52,7 +58,10 @@ function refusedOf(changes: readonly ChangeInput[], error: unknown): ChangeInput
 }
 
 /** Stages changes, asking about each that another window was quicker with. What is left of them was staged. */
-export async function putAgreed(changes: readonly ChangeInput[], put: (changes: ChangeInput[]) => Promise<unknown>): Promise<readonly ChangeInput[]> {
+export async function putAgreed(
+  changes: readonly ChangeInput[],
+  put: (changes: ChangeInput[]) => Promise<unknown>,
+): Promise<readonly ChangeInput[]> {
   let left = changes;
   while (left.length > 0) {
     try {
@@ -63,7 +72,12 @@ export async function putAgreed(changes: readonly ChangeInput[], put: (changes: 
       if (!refused) throw error;
       const theirs = await stagedOf(refused);
       const whose = await ask({ mine: refused, theirs });
-      left = whose === "theirs" ? left.filter((change) => change !== refused) : left.map((change) => (change === refused ? { ...change, base: theirs?.new ? theirs.etag : null } : change));
+      left =
+        whose === "theirs"
+          ? left.filter((change) => change !== refused)
+          : left.map((change) =>
+              change === refused ? { ...change, base: theirs?.new ? theirs.etag : null } : change,
+            );
     }
   }
   return left;

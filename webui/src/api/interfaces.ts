@@ -6,14 +6,28 @@ import { useStagedChanges } from "./writes";
 
 /** Stored interfaces with what is staged of them, and staged new ones. */
 function withStaged(items: readonly Interface[], staged: ReadonlyMap<string, Change>): Interface[] {
-  const known = items.map((item) => ({ ...item, ...(staged.get(item.id)?.new as Partial<Interface> | null) }));
+  const known = items.map((item) => ({
+    ...item,
+    ...(staged.get(item.id)?.new as Partial<Interface> | null),
+  }));
   const ids = new Set(items.map((item) => item.id));
   const added = [...staged.values()].filter((change) => change.action === "add" && !ids.has(change.id));
-  return [...known, ...added.map((change) => ({ ...(change.new as unknown as Interface), id: change.id, configured: false, etag: null, state: null, warnings: [] }))];
+  return [
+    ...known,
+    ...added.map((change) => ({
+      ...(change.new as unknown as Interface),
+      id: change.id,
+      configured: false,
+      etag: null,
+      state: null,
+      warnings: [],
+    })),
+  ];
 }
 
 /** As the customers see it, on every page: what comes in from a LAN, and what goes out elsewhere, is upload. */
-export const asCustomersSee = <T>(role: string, received: T, sent: T): Pair<T> => (role === "lan" ? { upload: received, download: sent } : { upload: sent, download: received });
+export const asCustomersSee = <T>(role: string, received: T, sent: T): Pair<T> =>
+  role === "lan" ? { upload: received, download: sent } : { upload: sent, download: received };
 
 /** Every interface as it will be, and what others may name: those that are configured, or will be. */
 export function useInterfaces() {

@@ -9,7 +9,10 @@ import type { InterfaceStatsAnswer, Pending, QueueStats, QueueStatsAnswer, Syste
  */
 
 /** `silent`: the router itself says nothing, not even that its measurements are old. */
-export type Freshness = { state: "connecting" } | { state: "live" } | { state: "stale"; since: number | null; reason: string; silent: boolean };
+export type Freshness =
+  | { state: "connecting" }
+  | { state: "live" }
+  | { state: "stale"; since: number | null; reason: string; silent: boolean };
 
 interface ConfigEvent {
   revision: number;
@@ -115,7 +118,9 @@ export class LiveFeed {
 
   private address(): string {
     const ids = [...this.watchers.keys()].sort().slice(0, MAX_WATCHED);
-    const query = new URLSearchParams({ topics: ids.length > 0 ? "queues,interfaces,system,config" : "interfaces,system,config" });
+    const query = new URLSearchParams({
+      topics: ids.length > 0 ? "queues,interfaces,system,config" : "interfaces,system,config",
+    });
     if (ids.length > 0) query.set("ids", ids.join(","));
     return `/api/v1/stats/stream?${query.toString()}`;
   }
@@ -140,7 +145,9 @@ export class LiveFeed {
     });
     on("system", (data: SystemStats) => this.system.set(data));
     on("config", (data: ConfigEvent) => this.config.set(data));
-    on("stale", (data: { at: number; since: number; reason: string }) => this.fresh(data.at, data.since, data.reason));
+    on("stale", (data: { at: number; since: number; reason: string }) =>
+      this.fresh(data.at, data.since, data.reason),
+    );
     source.onerror = () => {
       previous?.close();
       if (this.source === source) this.lost(source);
@@ -160,14 +167,23 @@ export class LiveFeed {
 
   private fresh(at: number, staleSince: number | null, reason: string | null): void {
     this.lastAt = staleSince ?? at;
-    if (staleSince !== null) this.freshness.set({ state: "stale", since: staleSince, reason: reason ?? "no new measurements", silent: false });
+    if (staleSince !== null)
+      this.freshness.set({
+        state: "stale",
+        since: staleSince,
+        reason: reason ?? "no new measurements",
+        silent: false,
+      });
     else if (this.freshness.value?.state !== "live") this.freshness.set({ state: "live" });
     this.armWatchdog();
   }
 
   private armWatchdog(): void {
     window.clearTimeout(this.watchdog);
-    this.watchdog = window.setTimeout(() => this.freshness.set({ state: "stale", since: this.lastAt, reason: "reconnecting", silent: true }), STALE_AFTER_MS);
+    this.watchdog = window.setTimeout(
+      () => this.freshness.set({ state: "stale", since: this.lastAt, reason: "reconnecting", silent: true }),
+      STALE_AFTER_MS,
+    );
   }
 
   /** The browser retries a broken stream by itself, but gives up on an answer other than 200. */
@@ -179,13 +195,17 @@ export class LiveFeed {
 
 export const live = new LiveFeed();
 
-export const useFreshness = (): Freshness => useSyncExternalStore(live.freshness.subscribe, () => live.freshness.value) ?? { state: "connecting" };
+export const useFreshness = (): Freshness =>
+  useSyncExternalStore(live.freshness.subscribe, () => live.freshness.value) ?? { state: "connecting" };
 /** Whether what is shown may be long untrue, because nobody answers. */
 export const useSilence = (): boolean => {
   const freshness = useFreshness();
   return freshness.state === "stale" && freshness.silent;
 };
-export const useLiveInterfaces = (): InterfaceStatsAnswer | null => useSyncExternalStore(live.interfaces.subscribe, () => live.interfaces.value);
-export const useLiveSystem = (): SystemStats | null => useSyncExternalStore(live.system.subscribe, () => live.system.value);
+export const useLiveInterfaces = (): InterfaceStatsAnswer | null =>
+  useSyncExternalStore(live.interfaces.subscribe, () => live.interfaces.value);
+export const useLiveSystem = (): SystemStats | null =>
+  useSyncExternalStore(live.system.subscribe, () => live.system.value);
 /** Changes with every batch of queue measurements; for the few places that show them through React. */
-export const useQueuesAt = (): number | null => useSyncExternalStore(live.queuesAt.subscribe, () => live.queuesAt.value);
+export const useQueuesAt = (): number | null =>
+  useSyncExternalStore(live.queuesAt.subscribe, () => live.queuesAt.value);

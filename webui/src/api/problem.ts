@@ -10,7 +10,10 @@ export class ApiProblem extends Error {
   readonly findings: readonly Finding[];
   readonly retryAfterS: number | null;
 
-  constructor(document: Pick<ProblemDocument, "status" | "code" | "detail" | "path" | "findings">, retryAfterS: number | null = null) {
+  constructor(
+    document: Pick<ProblemDocument, "status" | "code" | "detail" | "path" | "findings">,
+    retryAfterS: number | null = null,
+  ) {
     super(sentence(document.detail));
     this.name = "ApiProblem";
     this.status = document.status;
@@ -21,30 +24,59 @@ export class ApiProblem extends Error {
   }
 }
 
-const isDocument = (body: unknown): body is ProblemDocument => typeof body === "object" && body !== null && "detail" in body && "code" in body;
+const isDocument = (body: unknown): body is ProblemDocument =>
+  typeof body === "object" && body !== null && "detail" in body && "code" in body;
 
 export function problemOf(body: unknown, response: Response): ApiProblem {
   const retry = Number(response.headers.get("Retry-After"));
   const retryAfterS = Number.isFinite(retry) && retry > 0 ? retry : null;
-  if (isDocument(body)) return new ApiProblem({ ...body, findings: Array.isArray(body.findings) ? body.findings : [] }, retryAfterS);
-  const detail = response.status >= 500 ? "The router's API is not running or is restarting. Nothing was changed; forwarding and shaping go on." : `The router answered ${response.status} ${response.statusText}.`;
-  return new ApiProblem({ status: response.status, code: `http-${response.status}`, detail, path: null, findings: [] }, retryAfterS);
+  if (isDocument(body))
+    return new ApiProblem(
+      { ...body, findings: Array.isArray(body.findings) ? body.findings : [] },
+      retryAfterS,
+    );
+  const detail =
+    response.status >= 500
+      ? "The router's API is not running or is restarting. Nothing was changed; forwarding and shaping go on."
+      : `The router answered ${response.status} ${response.statusText}.`;
+  return new ApiProblem(
+    { status: response.status, code: `http-${response.status}`, detail, path: null, findings: [] },
+    retryAfterS,
+  );
 }
 
-export const unreachable = (): ApiProblem => new ApiProblem({ status: 0, code: "unreachable", detail: "The router does not answer. Check the connection; forwarding and shaping do not depend on it.", path: null, findings: [] });
+export const unreachable = (): ApiProblem =>
+  new ApiProblem({
+    status: 0,
+    code: "unreachable",
+    detail: "The router does not answer. Check the connection; forwarding and shaping do not depend on it.",
+    path: null,
+    findings: [],
+  });
 
 export function asProblem(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error;
-  return new ApiProblem({ status: 0, code: "unexpected", detail: error instanceof Error ? error.message : String(error), path: null, findings: [] });
+  return new ApiProblem({
+    status: 0,
+    code: "unexpected",
+    detail: error instanceof Error ? error.message : String(error),
+    path: null,
+    findings: [],
+  });
 }
 
 /** `changes.0.new.addresses[1]` is the field `addresses` of the form. */
-export const formField = (field: string): string => field.replace(/^changes\.\d+\.new\./, "").replace(/(\[\d+\]|\.\d+)+$/, "");
+export const formField = (field: string): string =>
+  field.replace(/^changes\.\d+\.new\./, "").replace(/(\[\d+\]|\.\d+)+$/, "");
 
 /** What is said at a field need not name the object and the field again. */
 function atField(finding: Finding): string {
-  const own = finding.message.startsWith(`${finding.kind} ${finding.id}: `) ? finding.message.slice(finding.kind.length + finding.id.length + 3) : finding.message;
-  return capital(finding.field && own.startsWith(`${finding.field} `) ? own.slice(finding.field.length + 1) : own);
+  const own = finding.message.startsWith(`${finding.kind} ${finding.id}: `)
+    ? finding.message.slice(finding.kind.length + finding.id.length + 3)
+    : finding.message;
+  return capital(
+    finding.field && own.startsWith(`${finding.field} `) ? own.slice(finding.field.length + 1) : own,
+  );
 }
 
 /** Messages by field of the object being edited; what belongs to no field, or to none of `fields`, is under "". */
@@ -57,7 +89,8 @@ export function messagesByField(problem: ApiProblem, fields?: readonly string[])
     if (said === undefined) messages[at] = message;
     else if (!said.includes(message)) messages[at] = `${said} ${message}`;
   };
-  for (const finding of problem.findings) if (finding.severity === "error") put(formField(finding.field ?? ""), atField(finding));
+  for (const finding of problem.findings)
+    if (finding.severity === "error") put(formField(finding.field ?? ""), atField(finding));
   if (Object.keys(messages).length === 0) put(formField(problem.path?.split("/")[2] ?? ""), problem.message);
   return messages;
 }

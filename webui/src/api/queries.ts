@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import {
+  keepPreviousData,
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  queryOptions,
+} from "@tanstack/react-query";
 import { saidOnce } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
@@ -24,7 +30,8 @@ export const queryClient = new QueryClient({
     queries: {
       staleTime: 10_000,
       refetchOnWindowFocus: true,
-      retry: (failures, error) => failures < 2 && !(error instanceof ApiProblem && error.status >= 400 && error.status < 500),
+      retry: (failures, error) =>
+        failures < 2 && !(error instanceof ApiProblem && error.status >= 400 && error.status < 500),
     },
     mutations: { retry: false },
   },
@@ -32,7 +39,15 @@ export const queryClient = new QueryClient({
 
 export const refreshConfig = (): Promise<void> => queryClient.invalidateQueries({ queryKey: CONFIG });
 
-export type QueueSort = "position" | "name" | "id" | "max_limit_upload" | "max_limit_download" | "rate_upload" | "rate_download" | "drops";
+export type QueueSort =
+  | "position"
+  | "name"
+  | "id"
+  | "max_limit_upload"
+  | "max_limit_download"
+  | "rate_upload"
+  | "rate_download"
+  | "drops";
 
 export interface QueueFilter {
   q?: string;
@@ -42,27 +57,57 @@ export interface QueueFilter {
   warnings?: boolean;
 }
 
-const filterQuery = (filter: QueueFilter) => ({ q: filter.q ?? undefined, sort: filter.sort, parent: filter.parent, disabled: filter.disabled, warnings: filter.warnings });
+const filterQuery = (filter: QueueFilter) => ({
+  q: filter.q ?? undefined,
+  sort: filter.sort,
+  parent: filter.parent,
+  disabled: filter.disabled,
+  warnings: filter.warnings,
+});
 
 export const QUEUE_PAGE = 200;
 
-export const meQuery = queryOptions({ queryKey: ["me"], queryFn: () => need(api.GET("/api/v1/auth/me")), staleTime: Infinity, retry: false });
+export const meQuery = queryOptions({
+  queryKey: ["me"],
+  queryFn: () => need(api.GET("/api/v1/auth/me")),
+  staleTime: Infinity,
+  retry: false,
+});
 
 /** Whether the router is new; asked on the sign-in page only. */
-export const setupQuery = queryOptions({ queryKey: ["setup"], queryFn: () => need(api.GET("/api/v1/setup")), staleTime: Infinity, retry: false });
+export const setupQuery = queryOptions({
+  queryKey: ["setup"],
+  queryFn: () => need(api.GET("/api/v1/setup")),
+  staleTime: Infinity,
+  retry: false,
+});
 
 async function fetchSystem(): Promise<System> {
   const system = await need(api.GET("/api/v1/system"));
-  return { ...system, checks: system.checks.map((check) => ({ ...check, message: saidOnce(check.message) })) };
+  return {
+    ...system,
+    checks: system.checks.map((check) => ({ ...check, message: saidOnce(check.message) })),
+  };
 }
 
-export const systemQuery = queryOptions({ queryKey: ["system"], queryFn: fetchSystem, refetchInterval: 5_000, staleTime: 2_000 });
+export const systemQuery = queryOptions({
+  queryKey: ["system"],
+  queryFn: fetchSystem,
+  refetchInterval: 5_000,
+  staleTime: 2_000,
+});
 
 /** One window of the queue list, by offset, so that a scroll bar can jump. */
 export const queueWindowQuery = (filter: QueueFilter, window: number) =>
   queryOptions({
     queryKey: [...CONFIG, "queues", "window", filter, window],
-    queryFn: ({ signal }) => need(api.GET("/api/v1/queues", { params: { query: { ...filterQuery(filter), offset: window * QUEUE_PAGE, limit: QUEUE_PAGE } }, signal })),
+    queryFn: ({ signal }) =>
+      need(
+        api.GET("/api/v1/queues", {
+          params: { query: { ...filterQuery(filter), offset: window * QUEUE_PAGE, limit: QUEUE_PAGE } },
+          signal,
+        }),
+      ),
     staleTime: 30_000,
   });
 
@@ -72,8 +117,13 @@ export const childrenQuery = (parent: string, most = 5_000) =>
     queryKey: [...CONFIG, "queues", "children", parent],
     queryFn: async ({ signal }) => {
       const items = [];
-      for (let offset = 0; offset < most; ) {
-        const page = await need(api.GET("/api/v1/queues", { params: { query: { parent, sort: "position", offset, limit: 1000 } }, signal }));
+      for (let offset = 0; offset < most;) {
+        const page = await need(
+          api.GET("/api/v1/queues", {
+            params: { query: { parent, sort: "position", offset, limit: 1000 } },
+            signal,
+          }),
+        );
         items.push(...page.items);
         offset += page.items.length;
         if (page.items.length === 0 || offset >= page.total) break;
@@ -91,45 +141,115 @@ export const queueSearchQuery = (q: string, limit = 12) =>
   });
 
 export const queueQuery = (id: string) =>
-  queryOptions({ queryKey: [...CONFIG, "queue", id], queryFn: () => need(api.GET("/api/v1/queues/{queue_id}", { params: { path: { queue_id: id } } })) });
+  queryOptions({
+    queryKey: [...CONFIG, "queue", id],
+    queryFn: () => need(api.GET("/api/v1/queues/{queue_id}", { params: { path: { queue_id: id } } })),
+  });
 
 export const explainQuery = (id: string) =>
-  queryOptions({ queryKey: [...CONFIG, "explain", id], queryFn: () => need(api.GET("/api/v1/queues/{queue_id}/explain", { params: { path: { queue_id: id } } })), refetchInterval: 15_000 });
+  queryOptions({
+    queryKey: [...CONFIG, "explain", id],
+    queryFn: () => need(api.GET("/api/v1/queues/{queue_id}/explain", { params: { path: { queue_id: id } } })),
+    refetchInterval: 15_000,
+  });
 
 export const objectHistoryQuery = (id: string) =>
-  queryOptions({ queryKey: [...CONFIG, "history", id], queryFn: () => need(api.GET("/api/v1/queues/{queue_id}/history", { params: { path: { queue_id: id }, query: { limit: 50 } } })) });
+  queryOptions({
+    queryKey: [...CONFIG, "history", id],
+    queryFn: () =>
+      need(
+        api.GET("/api/v1/queues/{queue_id}/history", {
+          params: { path: { queue_id: id }, query: { limit: 50 } },
+        }),
+      ),
+  });
 
 export const queueStatsHistoryQuery = (id: string, window: "2m" | "1h" | "24h") =>
   queryOptions({
     queryKey: ["stats", "history", id, window],
-    queryFn: () => need(api.GET("/api/v1/stats/queues/{queue_id}/history", { params: { path: { queue_id: id }, query: { window } } })),
+    queryFn: () =>
+      need(
+        api.GET("/api/v1/stats/queues/{queue_id}/history", {
+          params: { path: { queue_id: id }, query: { window } },
+        }),
+      ),
     refetchInterval: window === "2m" ? 30_000 : window === "1h" ? 10_000 : 60_000,
   });
 
 export const queueDetailsQuery = (id: string) =>
-  queryOptions({ queryKey: ["stats", "details", id], queryFn: () => need(api.GET("/api/v1/stats/queues/{queue_id}/details", { params: { path: { queue_id: id } } })), refetchInterval: 5_000 });
+  queryOptions({
+    queryKey: ["stats", "details", id],
+    queryFn: () =>
+      need(api.GET("/api/v1/stats/queues/{queue_id}/details", { params: { path: { queue_id: id } } })),
+    refetchInterval: 5_000,
+  });
 
 export const interfaceHistoryQuery = (id: string, window: "2m" | "1h") =>
-  queryOptions({ queryKey: ["stats", "interface", id, window], queryFn: () => need(api.GET("/api/v1/stats/interfaces/{name}/history", { params: { path: { name: id }, query: { window } } })), staleTime: Infinity, retry: false });
+  queryOptions({
+    queryKey: ["stats", "interface", id, window],
+    queryFn: () =>
+      need(
+        api.GET("/api/v1/stats/interfaces/{name}/history", {
+          params: { path: { name: id }, query: { window } },
+        }),
+      ),
+    staleTime: Infinity,
+    retry: false,
+  });
 
 export type TopBy = "load" | "rate_download" | "rate_upload" | "rate_total" | "drops";
 export const topQueuesQuery = (by: TopBy, top = 10) =>
-  queryOptions({ queryKey: ["stats", "top", by, top], queryFn: () => need(api.GET("/api/v1/stats/queues", { params: { query: { by, top } } })), refetchInterval: 2_000, placeholderData: keepPreviousData });
+  queryOptions({
+    queryKey: ["stats", "top", by, top],
+    queryFn: () => need(api.GET("/api/v1/stats/queues", { params: { query: { by, top } } })),
+    refetchInterval: 2_000,
+    placeholderData: keepPreviousData,
+  });
 
 export const queuesByIdQuery = (ids: readonly string[]) =>
   queryOptions({
     queryKey: [...CONFIG, "queues", "ids", ids],
-    queryFn: async () => (ids.length === 0 ? [] : (await need(api.GET("/api/v1/queues", { params: { query: { ids: ids.join(","), limit: Math.min(1000, ids.length) } } }))).items),
+    queryFn: async () =>
+      ids.length === 0
+        ? []
+        : (
+            await need(
+              api.GET("/api/v1/queues", {
+                params: { query: { ids: ids.join(","), limit: Math.min(1000, ids.length) } },
+              }),
+            )
+          ).items,
     placeholderData: keepPreviousData,
   });
 
-export const queueTypesQuery = queryOptions({ queryKey: [...CONFIG, "queue-types"], queryFn: () => need(api.GET("/api/v1/queue-types", { params: { query: { limit: 1000 } } })) });
-export const interfacesQuery = queryOptions({ queryKey: [...CONFIG, "interfaces"], queryFn: () => need(api.GET("/api/v1/interfaces", { params: { query: { limit: 1000 } } })), refetchInterval: 10_000 });
-export const routesQuery = queryOptions({ queryKey: [...CONFIG, "routes"], queryFn: () => need(api.GET("/api/v1/static-routes", { params: { query: { limit: 1000 } } })) });
-export const tuningQuery = queryOptions({ queryKey: [...CONFIG, "tuning"], queryFn: () => need(api.GET("/api/v1/tuning")), refetchInterval: 15_000 });
-export const firewallQuery = queryOptions({ queryKey: [...CONFIG, "firewall"], queryFn: () => need(api.GET("/api/v1/firewall")) });
+export const queueTypesQuery = queryOptions({
+  queryKey: [...CONFIG, "queue-types"],
+  queryFn: () => need(api.GET("/api/v1/queue-types", { params: { query: { limit: 1000 } } })),
+});
+export const interfacesQuery = queryOptions({
+  queryKey: [...CONFIG, "interfaces"],
+  queryFn: () => need(api.GET("/api/v1/interfaces", { params: { query: { limit: 1000 } } })),
+  refetchInterval: 10_000,
+});
+export const routesQuery = queryOptions({
+  queryKey: [...CONFIG, "routes"],
+  queryFn: () => need(api.GET("/api/v1/static-routes", { params: { query: { limit: 1000 } } })),
+});
+export const tuningQuery = queryOptions({
+  queryKey: [...CONFIG, "tuning"],
+  queryFn: () => need(api.GET("/api/v1/tuning")),
+  refetchInterval: 15_000,
+});
+export const firewallQuery = queryOptions({
+  queryKey: [...CONFIG, "firewall"],
+  queryFn: () => need(api.GET("/api/v1/firewall")),
+});
 
-export const candidateQuery = queryOptions({ queryKey: CANDIDATE, queryFn: async () => (await need(api.GET("/api/v1/candidate"))).candidate, refetchInterval: 30_000 });
+export const candidateQuery = queryOptions({
+  queryKey: CANDIDATE,
+  queryFn: async () => (await need(api.GET("/api/v1/candidate"))).candidate,
+  refetchInterval: 30_000,
+});
 /** The first rows come at once; the effect of thousands of changes is asked for until it is worked out. */
 export const candidateDiffQuery = (limit: number) =>
   queryOptions({
@@ -142,23 +262,62 @@ export type PendingHere = Pending & { deadlineMs: number };
 /** The router says how many seconds are left; the countdown runs on this browser's clock. */
 async function fetchPending(): Promise<{ revision: number; pending: PendingHere | null }> {
   const answer = await need(api.GET("/api/v1/config/pending"));
-  return { revision: answer.revision, pending: answer.pending && { ...answer.pending, deadlineMs: Date.now() + answer.pending.seconds_left * 1000 } };
+  return {
+    revision: answer.revision,
+    pending: answer.pending && {
+      ...answer.pending,
+      deadlineMs: Date.now() + answer.pending.seconds_left * 1000,
+    },
+  };
 }
 
-export const pendingQuery = queryOptions({ queryKey: [...CONFIG, "pending"], queryFn: fetchPending, refetchInterval: 5_000 });
+export const pendingQuery = queryOptions({
+  queryKey: [...CONFIG, "pending"],
+  queryFn: fetchPending,
+  refetchInterval: 5_000,
+});
 
 export const revisionDiffQuery = (from: number, to: number) =>
-  queryOptions({ queryKey: [...CONFIG, "revisions", "diff", from, to], queryFn: () => need(api.GET("/api/v1/revisions/{from_number}/diff/{to_number}", { params: { path: { from_number: from, to_number: to }, query: { limit: 200 } } })), staleTime: Infinity });
+  queryOptions({
+    queryKey: [...CONFIG, "revisions", "diff", from, to],
+    queryFn: () =>
+      need(
+        api.GET("/api/v1/revisions/{from_number}/diff/{to_number}", {
+          params: { path: { from_number: from, to_number: to }, query: { limit: 200 } },
+        }),
+      ),
+    staleTime: Infinity,
+  });
 
 /** Asked each second while a bundle is being installed. */
-export const updatesQuery = queryOptions({ queryKey: ["updates"], queryFn: () => need(api.GET("/api/v1/system/update")), refetchInterval: (query) => (query.state.data?.job.state === "installing" ? 1_000 : 15_000) });
+export const updatesQuery = queryOptions({
+  queryKey: ["updates"],
+  queryFn: () => need(api.GET("/api/v1/system/update")),
+  refetchInterval: (query) => (query.state.data?.job.state === "installing" ? 1_000 : 15_000),
+});
 
-export const timeZoneQuery = queryOptions({ queryKey: ["time-zone"], queryFn: () => need(api.GET("/api/v1/system/time-zone")) });
+export const timeZoneQuery = queryOptions({
+  queryKey: ["time-zone"],
+  queryFn: () => need(api.GET("/api/v1/system/time-zone")),
+});
 
-export const usersQuery = queryOptions({ queryKey: ["accounts", "users"], queryFn: () => need(api.GET("/api/v1/users", { params: { query: { limit: 1000 } } })) });
-export const tokensQuery = queryOptions({ queryKey: ["accounts", "tokens"], queryFn: () => need(api.GET("/api/v1/tokens", { params: { query: { limit: 1000 } } })) });
+export const usersQuery = queryOptions({
+  queryKey: ["accounts", "users"],
+  queryFn: () => need(api.GET("/api/v1/users", { params: { query: { limit: 1000 } } })),
+});
+export const tokensQuery = queryOptions({
+  queryKey: ["accounts", "tokens"],
+  queryFn: () => need(api.GET("/api/v1/tokens", { params: { query: { limit: 1000 } } })),
+});
 
-export const importReportQuery = (id: string) => queryOptions({ queryKey: ["import", id], queryFn: () => need(api.GET("/api/v1/import/reports/{report_id}", { params: { path: { report_id: id } } })), staleTime: Infinity, retry: false });
+export const importReportQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["import", id],
+    queryFn: () =>
+      need(api.GET("/api/v1/import/reports/{report_id}", { params: { path: { report_id: id } } })),
+    staleTime: Infinity,
+    retry: false,
+  });
 
 export const KIND_WORD: Record<Kind, readonly [string, string]> = {
   queue: ["queue", "queues"],
@@ -168,7 +327,10 @@ export const KIND_WORD: Record<Kind, readonly [string, string]> = {
   firewall: ["firewall policy", "firewall policies"],
   tuning: ["tuning", "tunings"],
 };
-export const sessionsQuery = queryOptions({ queryKey: ["accounts", "sessions"], queryFn: () => need(api.GET("/api/v1/auth/sessions")) });
+export const sessionsQuery = queryOptions({
+  queryKey: ["accounts", "sessions"],
+  queryFn: () => need(api.GET("/api/v1/auth/sessions")),
+});
 
 /** What differs in the kernel now; what the agent found and put right is only told. */
 export const unrepaired = (system: System): System["drift"] => system.drift.filter((item) => !item.repaired);

@@ -11,8 +11,18 @@ export const OVERLAY_LIMIT = 500;
 /** Whose change is staged now: another window's may have been kept. */
 export type Staged = "mine" | "theirs";
 
-export const put = (changes: ChangeInput[]) => need(api.PUT("/api/v1/candidate/changes", { body: { changes: changes.map((change) => ({ ...change, base: change.base || null })) } }));
-export const drop = (change: Pick<Change, "kind" | "id">) => need(api.DELETE("/api/v1/candidate/changes/{kind}/{object_id}", { params: { path: { kind: change.kind, object_id: change.id } } }));
+export const put = (changes: ChangeInput[]) =>
+  need(
+    api.PUT("/api/v1/candidate/changes", {
+      body: { changes: changes.map((change) => ({ ...change, base: change.base || null })) },
+    }),
+  );
+export const drop = (change: Pick<Change, "kind" | "id">) =>
+  need(
+    api.DELETE("/api/v1/candidate/changes/{kind}/{object_id}", {
+      params: { path: { kind: change.kind, object_id: change.id } },
+    }),
+  );
 export const keyOf = (change: { kind: string; id: string }): string => `${change.kind}/${change.id}`;
 
 export async function stagedNow(): Promise<CandidateDiff | null> {
@@ -41,8 +51,12 @@ export async function stageChecked(wanted: readonly ChangeInput[]): Promise<Stag
   const changes = await putAgreed(wanted, put);
   if (changes.length === 0) return "theirs";
   const after = await stagedNow();
-  const asked = new Set(changes.flatMap((change) => (change.id === null ? [] : [`${change.kind}/${change.id}`])));
-  const mine = (after?.changes ?? []).filter((change) => asked.has(keyOf(change)) || !before.has(keyOf(change)));
+  const asked = new Set(
+    changes.flatMap((change) => (change.id === null ? [] : [`${change.kind}/${change.id}`])),
+  );
+  const mine = (after?.changes ?? []).filter(
+    (change) => asked.has(keyOf(change)) || !before.has(keyOf(change)),
+  );
   const keys = new Set(mine.map(keyOf));
   const findings = (after?.findings ?? []).filter((finding) => keys.has(keyOf(finding)));
   const first = findings.find((finding) => finding.severity === "error");
@@ -50,7 +64,8 @@ export async function stageChecked(wanted: readonly ChangeInput[]): Promise<Stag
     remember(mine, before);
     return "mine";
   }
-  for (const change of mine) await takeBack({ kind: change.kind, id: change.id, previous: before.get(keyOf(change))?.new });
+  for (const change of mine)
+    await takeBack({ kind: change.kind, id: change.id, previous: before.get(keyOf(change))?.new });
   await renewSteps(mine);
   throw new ApiProblem({ status: 422, code: "invalid", detail: first.message, path: keyOf(first), findings });
 }

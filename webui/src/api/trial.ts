@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import { ApiProblem, asProblem, formField } from "./problem";
-import { keyOf, OVERLAY_LIMIT, put, stageChecked, stagedNow, takeBack, type Staged, type Undo } from "./staging";
+import {
+  keyOf,
+  OVERLAY_LIMIT,
+  put,
+  stageChecked,
+  stagedNow,
+  takeBack,
+  type Staged,
+  type Undo,
+} from "./staging";
 import { renewSteps } from "./undo";
 import type { ChangeInput, Finding } from "./types";
 
@@ -22,7 +31,8 @@ type Body = Record<string, unknown>;
 const MOST_ROUNDS = 5;
 const KEPT = "weir.trial";
 
-const isBody = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value);
+const isBody = (value: unknown): value is Body =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 const topOf = (field: string): string => field.split(".", 1)[0] ?? "";
 const fieldOf = (finding: Finding): string => formField(finding.field ?? "");
 const isError = (finding: Finding): boolean => finding.severity === "error";
@@ -31,7 +41,8 @@ const isError = (finding: Finding): boolean => finding.severity === "error";
 export function withField(object: Body, field: string, other: Body): Body {
   const [top = "", ...below] = field.split(".");
   const [mine, theirs] = [object[top], other[top]];
-  if (below.length > 0 && isBody(mine) && isBody(theirs)) return { ...object, [top]: withField(mine, below.join("."), theirs) };
+  if (below.length > 0 && isBody(mine) && isBody(theirs))
+    return { ...object, [top]: withField(mine, below.join("."), theirs) };
   const { [top]: _wrong, ...rest } = object;
   return theirs === undefined ? rest : { ...rest, [top]: theirs };
 }
@@ -54,7 +65,14 @@ export async function endTrial(): Promise<void> {
 async function judged(change: ChangeInput & { id: string }): Promise<readonly Finding[]> {
   const before = await stagedNow();
   if (before && before.total > OVERLAY_LIMIT) return [];
-  localStorage.setItem(KEPT, JSON.stringify({ kind: change.kind, id: change.id, previous: before?.changes.find((item) => keyOf(item) === keyOf(change))?.new } satisfies Undo));
+  localStorage.setItem(
+    KEPT,
+    JSON.stringify({
+      kind: change.kind,
+      id: change.id,
+      previous: before?.changes.find((item) => keyOf(item) === keyOf(change))?.new,
+    } satisfies Undo),
+  );
   try {
     await put([change]);
   } catch (error) {
@@ -71,17 +89,30 @@ async function judged(change: ChangeInput & { id: string }): Promise<readonly Fi
 }
 
 /** The router's errors in what is not wrong already. */
-async function othersThan(wrong: readonly string[], { change, instead }: FormEdit): Promise<readonly Finding[]> {
+async function othersThan(
+  wrong: readonly string[],
+  { change, instead }: FormEdit,
+): Promise<readonly Finding[]> {
   const found: Finding[] = [];
   const replaced = new Set<string>();
   let object = change.new ?? {};
   let next = wrong;
   for (let round = 0; round < MOST_ROUNDS && next.length > 0; round++) {
-    for (const field of next) object = withField(object, replaced.has(field) ? topOf(field) : field, replaced.has(field) ? {} : instead);
+    for (const field of next)
+      object = withField(
+        object,
+        replaced.has(field) ? topOf(field) : field,
+        replaced.has(field) ? {} : instead,
+      );
     for (const field of next) replaced.add(field);
-    const id = change.id === null || wrong.includes("id") ? `trial-${Math.random().toString(36).slice(2, 8)}` : change.id;
+    const id =
+      change.id === null || wrong.includes("id")
+        ? `trial-${Math.random().toString(36).slice(2, 8)}`
+        : change.id;
     try {
-      found.push(...(await judged({ ...change, id, new: object, base: id === change.id ? change.base : null })));
+      found.push(
+        ...(await judged({ ...change, id, new: object, base: id === change.id ? change.base : null })),
+      );
       break;
     } catch (error) {
       const problem = asProblem(error);
@@ -91,14 +122,29 @@ async function othersThan(wrong: readonly string[], { change, instead }: FormEdi
       found.push(...problem.findings.filter((finding) => !replaced.has(fieldOf(finding))));
     }
   }
-  return found.filter((finding) => !wrong.some((field) => fieldOf(finding) === field || topOf(field) === fieldOf(finding)));
+  return found.filter(
+    (finding) => !wrong.some((field) => fieldOf(finding) === field || topOf(field) === fieldOf(finding)),
+  );
 }
 
-const asFinding = ({ kind, id }: ChangeInput, field: string, message: string): Finding => ({ severity: "error", code: "form", message, kind, id: id ?? "", field });
+const asFinding = ({ kind, id }: ChangeInput, field: string, message: string): Finding => ({
+  severity: "error",
+  code: "form",
+  message,
+  kind,
+  id: id ?? "",
+  field,
+});
 
 function refused({ change }: FormEdit, findings: readonly Finding[]): ApiProblem {
   const first = findings[0];
-  return new ApiProblem({ status: 422, code: "invalid", detail: first?.message ?? "This cannot be staged.", path: `${change.kind}/${change.id ?? ""}`, findings: [...findings] });
+  return new ApiProblem({
+    status: 422,
+    code: "invalid",
+    detail: first?.message ?? "This cannot be staged.",
+    path: `${change.kind}/${change.id ?? ""}`,
+    findings: [...findings],
+  });
 }
 
 /** Stages what a form holds. Raises `ApiProblem` with the findings of all sides where something is wrong with it. */
@@ -112,7 +158,13 @@ export async function stageEdited(edit: FormEdit): Promise<Staged> {
     const problem = asProblem(error);
     const unread = problem.findings.filter(isError);
     // Validation names everything that it finds; a body that cannot be read is not validated.
-    if (problem.status !== 422 || unread.length === 0 || edit.change.new === null || problem.path === keyOf({ kind: edit.change.kind, id: unread[0]?.id ?? "" })) throw error;
+    if (
+      problem.status !== 422 ||
+      unread.length === 0 ||
+      edit.change.new === null ||
+      problem.path === keyOf({ kind: edit.change.kind, id: unread[0]?.id ?? "" })
+    )
+      throw error;
     throw refused(edit, [...unread, ...(await othersThan(unread.map(fieldOf).filter(Boolean), edit))]);
   }
 }

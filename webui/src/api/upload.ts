@@ -21,13 +21,17 @@ export function sendFile<T>(path: string, file: File, onSent: (share: number) =>
     request.setRequestHeader("Content-Type", "application/octet-stream");
     const token = csrf();
     if (token) request.setRequestHeader("X-CSRF-Token", token);
-    request.upload.onprogress = (event) => onSent(event.lengthComputable && event.total > 0 ? event.loaded / event.total : 0);
+    request.upload.onprogress = (event) =>
+      onSent(event.lengthComputable && event.total > 0 ? event.loaded / event.total : 0);
     request.onerror = () => reject(unreachable());
     request.onload = () => {
       const body = parsed(request.responseText);
       if (request.status === 401) sessionRefused();
       if (request.status >= 200 && request.status < 300) resolve(body as T);
-      else reject(problemOf(body, new Response(null, { status: request.status, statusText: request.statusText })));
+      else
+        reject(
+          problemOf(body, new Response(null, { status: request.status, statusText: request.statusText })),
+        );
     };
     request.send(file);
   });

@@ -27,7 +27,8 @@ export async function stageChanges(given: readonly ChangeInput[]): Promise<Stage
   try {
     if (changes.length <= CHECKED_AT_ONCE) return await stageChecked(changes);
     forgetSteps();
-    for (let at = 0; at < changes.length; at += STAGE_BATCH) await putAgreed(changes.slice(at, at + STAGE_BATCH), put);
+    for (let at = 0; at < changes.length; at += STAGE_BATCH)
+      await putAgreed(changes.slice(at, at + STAGE_BATCH), put);
     return "mine";
   } finally {
     await queryClient.invalidateQueries({ queryKey: CANDIDATE });
@@ -98,11 +99,18 @@ export interface CommitOptions {
 const TOKEN_KEY = "weir.confirm";
 
 export function rememberConfirmation(answer: CommitAnswer): void {
-  if (answer.pending?.token) sessionStorage.setItem(TOKEN_KEY, JSON.stringify({ revision: answer.revision, token: answer.pending.token }));
+  if (answer.pending?.token)
+    sessionStorage.setItem(
+      TOKEN_KEY,
+      JSON.stringify({ revision: answer.revision, token: answer.pending.token }),
+    );
 }
 
 function confirmationToken(revision: number): string | null {
-  const kept = JSON.parse(sessionStorage.getItem(TOKEN_KEY) ?? "null") as { revision: number; token: string } | null;
+  const kept = JSON.parse(sessionStorage.getItem(TOKEN_KEY) ?? "null") as {
+    revision: number;
+    token: string;
+  } | null;
   return kept?.revision === revision ? kept.token : null;
 }
 
@@ -120,7 +128,8 @@ export const committedText = (answer: CommitAnswer): string => {
 
 export const useCommit = () =>
   useMutation({
-    mutationFn: async (options: CommitOptions) => committed(await need(api.POST("/api/v1/candidate/commit", { body: options }))),
+    mutationFn: async (options: CommitOptions) =>
+      committed(await need(api.POST("/api/v1/candidate/commit", { body: options }))),
     onSuccess: (answer) => {
       if (!answer.pending) say("ok", committedText(answer));
     },
@@ -129,7 +138,12 @@ export const useCommit = () =>
 
 export const useRestore = () =>
   useMutation({
-    mutationFn: async ({ revision, ...body }: CommitOptions & { revision: number }) => committed(await need(api.POST("/api/v1/revisions/{number}/restore", { params: { path: { number: revision } }, body }))),
+    mutationFn: async ({ revision, ...body }: CommitOptions & { revision: number }) =>
+      committed(
+        await need(
+          api.POST("/api/v1/revisions/{number}/restore", { params: { path: { number: revision } }, body }),
+        ),
+      ),
     onSuccess: (answer) => say("ok", committedText(answer)),
     meta: { inline: true },
   });
@@ -137,7 +151,9 @@ export const useRestore = () =>
 export const useConfirm = () =>
   useMutation({
     mutationFn: async (revision: number) => {
-      await need(api.POST("/api/v1/config/confirm", { body: { revision, token: confirmationToken(revision) } }));
+      await need(
+        api.POST("/api/v1/config/confirm", { body: { revision, token: confirmationToken(revision) } }),
+      );
       await refreshConfig();
     },
     onSuccess: () => say("ok", "Kept. The change is permanent now."),
@@ -153,11 +169,20 @@ export const useRevert = () =>
   });
 
 /** The version that a change is made on: what is staged of the object, or else what runs; "" where its removal is staged. */
-export const baseOf = (change: Change | undefined, etag: string | null | undefined): string => (change?.action === "remove" ? "" : (change?.etag ?? (etag || "none")));
+export const baseOf = (change: Change | undefined, etag: string | null | undefined): string =>
+  change?.action === "remove" ? "" : (change?.etag ?? (etag || "none"));
 
 /** What may be sent back of a queue that was read. */
 export function queueInput(queue: Queue): QueueInput {
-  const { id: _id, etag: _etag, path: _path, child_count: _children, enforcement: _enforcement, warnings: _warnings, ...input } = queue;
+  const {
+    id: _id,
+    etag: _etag,
+    path: _path,
+    child_count: _children,
+    enforcement: _enforcement,
+    warnings: _warnings,
+    ...input
+  } = queue;
   return input;
 }
 
@@ -166,5 +191,13 @@ export function useStagedChanges(kind: Kind): ReadonlyMap<string, Change> {
   const candidate = useQuery(candidateQuery).data;
   const some = (candidate?.change_count ?? 0) > 0;
   const diff = useQuery({ ...candidateDiffQuery(OVERLAY_LIMIT), enabled: some }).data;
-  return useMemo(() => new Map((some ? (diff?.changes ?? []) : []).filter((change) => change.kind === kind).map((change) => [change.id, change])), [some, diff, kind]);
+  return useMemo(
+    () =>
+      new Map(
+        (some ? (diff?.changes ?? []) : [])
+          .filter((change) => change.kind === kind)
+          .map((change) => [change.id, change]),
+      ),
+    [some, diff, kind],
+  );
 }

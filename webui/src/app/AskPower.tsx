@@ -5,8 +5,20 @@ import { say } from "@/ui/toast";
 import { AskOnce } from "./AskOnce";
 
 const POWER = {
-  restart: { title: "Restart the router?", action: "Restart", path: "/api/v1/system/restart", what: "Nothing is forwarded until it is up again. The configuration stays as it is.", said: "The router restarts. This page comes back by itself." },
-  off: { title: "Switch the router off?", action: "Switch off", path: "/api/v1/system/power-off", what: "Nothing is forwarded, and nothing here brings it back: somebody has to press its button.", said: "The router switches itself off." },
+  restart: {
+    title: "Restart the router?",
+    action: "Restart",
+    path: "/api/v1/system/restart",
+    what: "Nothing is forwarded until it is up again. The configuration stays as it is.",
+    said: "The router restarts. This page comes back by itself.",
+  },
+  off: {
+    title: "Switch the router off?",
+    action: "Switch off",
+    path: "/api/v1/system/power-off",
+    what: "Nothing is forwarded, and nothing here brings it back: somebody has to press its button.",
+    said: "The router switches itself off.",
+  },
 } as const;
 
 export type PowerAction = keyof typeof POWER;
@@ -16,7 +28,12 @@ export function AskPower({ action, onClose }: { action: PowerAction; onClose: ()
   const { path, said, what, ...words } = POWER[action];
   const run = useMutation({ mutationFn: () => need(api.POST(path)), onSuccess: () => say("notice", said) });
   return (
-    <AskOnce {...words} busy={run.isPending} onClose={onClose} onDo={() => run.mutate(undefined, { onSettled: onClose })}>
+    <AskOnce
+      {...words}
+      busy={run.isPending}
+      onClose={onClose}
+      onDo={() => run.mutate(undefined, { onSettled: onClose })}
+    >
       {what}
     </AskOnce>
   );

@@ -30,11 +30,24 @@ function PendingDiff({ refused }: { refused?: readonly Finding[] | undefined }) 
       Undo<span className="hidden-text"> the change of {change.name}</span>
     </Button>
   );
-  return <DiffView changes={changes} total={total} kernel={kernel} complete={complete} findings={refused?.length ? refused : findings} action={undo} />;
+  return (
+    <DiffView
+      changes={changes}
+      total={total}
+      kernel={kernel}
+      complete={complete}
+      findings={refused?.length ? refused : findings}
+      action={undo}
+    />
+  );
 }
 
 /** The difference and nothing to fill in. `onCommit`: goes on to the commit; null while none may be made. */
-export function DiffDialog({ candidate, onCommit, onClose }: PendingProps & { onCommit: (() => void) | null }) {
+export function DiffDialog({
+  candidate,
+  onCommit,
+  onClose,
+}: PendingProps & { onCommit: (() => void) | null }) {
   return (
     <Modal opened onClose={onClose} title={candidateText(candidate)} size="xl">
       <div className="stack">
@@ -76,15 +89,38 @@ export function CommitDialog({ candidate, timed, onClose }: PendingProps & { tim
             run();
           }}
         >
-          <Textarea label="Why" description="Kept in the history beside your name." autosize={false} rows={2} maxLength={1000} value={message} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
-          {timed ? <RollbackWindow seconds={seconds} onSeconds={setSeconds} /> : <p className="dim">Without a timer: the change stays also if you lose the connection to the router.</p>}
+          <Textarea
+            label="Why"
+            description="Kept in the history beside your name."
+            autosize={false}
+            rows={2}
+            maxLength={1000}
+            value={message}
+            onChange={(event) => setMessage(event.currentTarget.value)}
+            data-autofocus
+          />
+          {timed ? (
+            <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
+          ) : (
+            <p className="dim">
+              Without a timer: the change stays also if you lose the connection to the router.
+            </p>
+          )}
           {problem ? (
             <Note severity="error" live>
-              {problem.findings.length > 0 ? "Not committed, for the reasons below." : sentence(problem.message)} Nothing was changed.
+              {problem.findings.length > 0
+                ? "Not committed, for the reasons below."
+                : sentence(problem.message)}{" "}
+              Nothing was changed.
             </Note>
           ) : null}
           <div className="row">
-            <Button type="submit" variant="filled" loading={commit.isPending} disabled={candidate.conflict_count > 0}>
+            <Button
+              type="submit"
+              variant="filled"
+              loading={commit.isPending}
+              disabled={candidate.conflict_count > 0}
+            >
               {seconds === 0 ? "Commit" : "Commit with timer"}
             </Button>
             <Button onClick={onClose}>Close</Button>
@@ -101,7 +137,13 @@ function Conflicts({ candidate }: { candidate: Candidate }) {
   return (
     <Note severity="warning" live>
       <p>
-        Somebody else changed {plural(candidate.conflict_count, "of these objects", "of these objects")} since you began: {candidate.conflicts.map((item) => item.id).slice(0, 5).join(", ")}. Whose version holds?
+        Somebody else changed {plural(candidate.conflict_count, "of these objects", "of these objects")} since
+        you began:{" "}
+        {candidate.conflicts
+          .map((item) => item.id)
+          .slice(0, 5)
+          .join(", ")}
+        . Whose version holds?
       </p>
       <div className="row">
         <Button loading={resolve.isPending} onClick={() => resolve.mutate("mine")}>

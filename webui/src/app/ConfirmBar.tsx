@@ -23,14 +23,19 @@ function useCountdown(pending: PendingHere | null): number {
   return pending ? Math.max(0, (pending.deadlineMs - now) / 1000) : 0;
 }
 
-const clock = (seconds: number): string => `${Math.floor(Math.ceil(seconds) / 60)}:${String(Math.ceil(seconds) % 60).padStart(2, "0")}`;
+const clock = (seconds: number): string =>
+  `${Math.floor(Math.ceil(seconds) / 60)}:${String(Math.ceil(seconds) % 60).padStart(2, "0")}`;
 
 /** Says what became of a confirmation that went away without this tab having asked for it. */
 function useOutcome(pending: PendingHere | null, left: number, decided: boolean): void {
   const last = useRef<{ pending: PendingHere; left: number } | null>(null);
   useEffect(() => {
     const before = last.current;
-    if (before && !pending && !decided && before.left < 3) say("warning", `Revision ${before.pending.revision} was not kept in time: the router rolled back to revision ${before.pending.base_revision}.`);
+    if (before && !pending && !decided && before.left < 3)
+      say(
+        "warning",
+        `Revision ${before.pending.revision} was not kept in time: the router rolled back to revision ${before.pending.base_revision}.`,
+      );
     last.current = pending ? { pending, left } : null;
   }, [pending, left, decided]);
 }
@@ -39,7 +44,11 @@ function useOutcome(pending: PendingHere | null, left: number, decided: boolean)
 function Held({ pending }: { pending: PendingHere }) {
   const counts = useQuery(revisionDiffQuery(pending.base_revision, pending.revision)).data?.counts;
   return (
-    <Link className="inline-link" to="/history" search={{ from: pending.base_revision, to: pending.revision }}>
+    <Link
+      className="inline-link"
+      to="/history"
+      search={{ from: pending.base_revision, to: pending.revision }}
+    >
       {counts ? countsText(counts) : "what it holds"}
     </Link>
   );
@@ -80,18 +89,28 @@ export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
         {clock(left)}
       </span>
       <span className={classes.text}>
-        <strong>Revision {pending.revision}</strong> {expired ? "is being rolled back" : "rolls back by itself unless it is kept"}{" "}
+        <strong>Revision {pending.revision}</strong>{" "}
+        {expired ? "is being rolled back" : "rolls back by itself unless it is kept"}{" "}
         <span className="dim">
           <Held pending={pending} />, begun by {pending.author} at {clockText(pending.started_at)}
           {pending.message ? `: ${pending.message}` : ""}
         </span>
       </span>
-      {may ? <><Button variant="filled" loading={keep.isPending} disabled={expired} onClick={() => keep.mutate(pending.revision)}>
-        Keep
-      </Button>
-      <Button loading={revert.isPending} disabled={expired} onClick={() => revert.mutate()}>
-        Revert now
-      </Button></> : null}
+      {may ? (
+        <>
+          <Button
+            variant="filled"
+            loading={keep.isPending}
+            disabled={expired}
+            onClick={() => keep.mutate(pending.revision)}
+          >
+            Keep
+          </Button>
+          <Button loading={revert.isPending} disabled={expired} onClick={() => revert.mutate()}>
+            Revert now
+          </Button>
+        </>
+      ) : null}
     </section>
   );
 }

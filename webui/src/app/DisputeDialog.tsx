@@ -18,8 +18,14 @@ interface Row {
 export function differences({ mine, theirs }: Dispute): Row[] {
   if (mine.new === null || theirs === null || theirs.new === null) return [];
   const [own, other] = [mine.new, theirs.new];
-  const fields = Object.keys(own).filter((field) => field in other && JSON.stringify(own[field]) !== JSON.stringify(other[field]));
-  return fields.map((field) => ({ field, mine: valueText(field, own[field]), theirs: valueText(field, other[field]) }));
+  const fields = Object.keys(own).filter(
+    (field) => field in other && JSON.stringify(own[field]) !== JSON.stringify(other[field]),
+  );
+  return fields.map((field) => ({
+    field,
+    mine: valueText(field, own[field]),
+    theirs: valueText(field, other[field]),
+  }));
 }
 
 function whatHappened({ theirs }: Dispute, user: string): string {
@@ -47,10 +53,14 @@ export function DisputeDialog() {
       <div className="stack">
         <p>{whatHappened(dispute, user)}</p>
         {mine.new === null ? <p>Your change removes it.</p> : null}
-        {rows.length > 0 ? <SimpleTable caption="Both changes" columns={COLUMNS} rows={rows} rowKey={(row) => row.field} /> : null}
+        {rows.length > 0 ? (
+          <SimpleTable caption="Both changes" columns={COLUMNS} rows={rows} rowKey={(row) => row.field} />
+        ) : null}
         <div className="row">
           <Button onClick={() => answer("mine")}>Keep mine</Button>
-          <Button data-autofocus onClick={() => answer("theirs")}>Keep theirs</Button>
+          <Button data-autofocus onClick={() => answer("theirs")}>
+            Keep theirs
+          </Button>
         </div>
       </div>
     </Modal>

@@ -57,7 +57,8 @@ function StaleLine() {
     <div className={classes.stale} role="status">
       <IconAlertTriangle size={16} className="warn" aria-hidden="true" />
       <span>
-        {freshness.since === null ? "No live data yet" : `No live data since ${clockText(freshness.since)}`}, {freshness.reason}. The numbers shown are the last ones.
+        {freshness.since === null ? "No live data yet" : `No live data since ${clockText(freshness.since)}`},{" "}
+        {freshness.reason}. The numbers shown are the last ones.
       </span>
     </div>
   );
@@ -84,8 +85,12 @@ function ReleaseLine() {
   return (
     <div className={classes.stale} role="status">
       <IconRefresh size={16} aria-hidden="true" />
-      <span className="grow">The router runs release {version} now; this page is of {own}.</span>
-      <Button size="compact-xs" onClick={() => window.location.reload()}>Load the new page</Button>
+      <span className="grow">
+        The router runs release {version} now; this page is of {own}.
+      </span>
+      <Button size="compact-xs" onClick={() => window.location.reload()}>
+        Load the new page
+      </Button>
     </div>
   );
 }
@@ -104,14 +109,23 @@ function SignedInFrame() {
     { keys: "ctrl+k", label: "Search everything", run: () => setSearch(true) },
     { keys: "/", label: "Search", run: () => setSearch(true) },
     { keys: "?", label: "Show the keys", run: () => setHelp(true) },
-    ...ALL_NAV.map((item) => ({ keys: item.keys, label: `Go to ${item.label}`, run: () => void navigate({ to: item.to }) })),
+    ...ALL_NAV.map((item) => ({
+      keys: item.keys,
+      label: `Go to ${item.label}`,
+      run: () => void navigate({ to: item.to }),
+    })),
   ]);
   return (
     <div className={classes.frame}>
       <button type="button" className={classes.skip} onClick={() => main.current?.focus()}>
         Skip to the page
       </button>
-      <TopBar onSearch={() => setSearch(true)} onMenu={() => setNavOpen(!navOpen)} onHelp={() => setHelp(true)} menuOpen={navOpen} />
+      <TopBar
+        onSearch={() => setSearch(true)}
+        onMenu={() => setNavOpen(!navOpen)}
+        onHelp={() => setHelp(true)}
+        menuOpen={navOpen}
+      />
       <NavBar open={navOpen} onClose={() => setNavOpen(false)} />
       <main ref={main} className={classes.main} tabIndex={-1} data-stale={freshness.state === "stale"}>
         <WritingLine />

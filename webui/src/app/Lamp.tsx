@@ -21,10 +21,13 @@ export function lampOf(system: System | undefined, failed: boolean): LampState {
   if (failed) return { severity: "error", text: "No answer" };
   if (!system) return { severity: "notice", text: "Asking" };
   if (!system.agent.connected) return { severity: "error", text: "Agent down" };
-  if (system.agent.state === "failed" || system.health === "failed") return { severity: "error", text: "Failed" };
-  if (system.agent.state === "drift" || unrepaired(system).length > 0) return { severity: "warning", text: "Drift" };
+  if (system.agent.state === "failed" || system.health === "failed")
+    return { severity: "error", text: "Failed" };
+  if (system.agent.state === "drift" || unrepaired(system).length > 0)
+    return { severity: "warning", text: "Drift" };
   if (system.agent.state === "starting") return { severity: "notice", text: "Starting" };
-  if (system.agent.revision !== null && system.agent.revision !== system.revision) return { severity: "notice", text: "Applying" };
+  if (system.agent.revision !== null && system.agent.revision !== system.revision)
+    return { severity: "notice", text: "Applying" };
   if (system.health === "warning") return { severity: "warning", text: "Attention" };
   return { severity: "ok", text: "In force" };
 }
@@ -43,9 +46,20 @@ export function Lamp() {
   const silent = useSilence();
   const lamp = lampOf(system, query.isError || silent);
   return (
-    <Popover opened={open} onChange={setOpen} position="bottom-end" width="min(330px, calc(100vw - 16px))" trapFocus={false}>
+    <Popover
+      opened={open}
+      onChange={setOpen}
+      position="bottom-end"
+      width="min(330px, calc(100vw - 16px))"
+      trapFocus={false}
+    >
       <Popover.Target>
-        <button type="button" className={classes.lamp} onClick={() => setOpen(!open)} aria-label={`Router state: ${lamp.text}`}>
+        <button
+          type="button"
+          className={classes.lamp}
+          onClick={() => setOpen(!open)}
+          aria-label={`Router state: ${lamp.text}`}
+        >
           <SeverityIcon severity={lamp.severity} />
           <span className={classes.lampText}>{lamp.text}</span>
         </button>
@@ -57,19 +71,24 @@ export function Lamp() {
             <Facts
               items={[
                 ["Agent", system.agent.connected ? system.agent.state : "not connected"],
-                ["Kernel holds", system.agent.revision === null ? "unknown" : `revision ${system.agent.revision}`],
+                [
+                  "Kernel holds",
+                  system.agent.revision === null ? "unknown" : `revision ${system.agent.revision}`,
+                ],
                 ["Running", system.revision === null ? "unknown" : `revision ${system.revision}`],
                 ["Agreement", agreementText(system)],
                 ["Live data", freshness.state === "live" ? "every second" : freshness.state],
               ]}
             />
           ) : null}
-          {system?.checks.filter((check) => check.state !== "ok").map((check) => (
-            <div key={check.id} className="row nowrap">
-              <SeverityIcon severity={check.state === "failed" ? "error" : "warning"} />
-              <span className={`grow ${classes.said ?? ""}`}>{check.message}</span>
-            </div>
-          ))}
+          {system?.checks
+            .filter((check) => check.state !== "ok")
+            .map((check) => (
+              <div key={check.id} className="row nowrap">
+                <SeverityIcon severity={check.state === "failed" ? "error" : "warning"} />
+                <span className={`grow ${classes.said ?? ""}`}>{check.message}</span>
+              </div>
+            ))}
           <Link to="/diagnostics" onClick={() => setOpen(false)}>
             Diagnostics
           </Link>

@@ -16,7 +16,9 @@ export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }
   };
   return (
     <>
-      {open ? <button type="button" className={classes.scrim} aria-label="Close the menu" onClick={onClose} /> : null}
+      {open ? (
+        <button type="button" className={classes.scrim} aria-label="Close the menu" onClick={onClose} />
+      ) : null}
       <nav className={classes.nav} data-open={open} data-folded={folded} aria-label="Main">
         {NAV.map((group) => (
           <div key={group.title ?? ""}>
@@ -24,7 +26,14 @@ export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }
             <ul aria-label={group.title ?? undefined}>
               {group.items.map((item) => (
                 <li key={item.to}>
-                  <Link to={item.to} className={classes.link} activeOptions={{ exact: item.to === "/", includeSearch: false }} aria-label={item.label} title={folded ? item.label : undefined} onClick={onClose}>
+                  <Link
+                    to={item.to}
+                    className={classes.link}
+                    activeOptions={{ exact: item.to === "/", includeSearch: false }}
+                    aria-label={item.label}
+                    title={folded ? item.label : undefined}
+                    onClick={onClose}
+                  >
                     <item.icon size={17} stroke={1.6} aria-hidden="true" />
                     <span>{item.label}</span>
                   </Link>
@@ -33,7 +42,13 @@ export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }
             </ul>
           </div>
         ))}
-        <ActionIcon className={classes.fold} variant="subtle" color="gray" aria-label={folded ? "Unfold the menu" : "Fold the menu"} onClick={fold}>
+        <ActionIcon
+          className={classes.fold}
+          variant="subtle"
+          color="gray"
+          aria-label={folded ? "Unfold the menu" : "Fold the menu"}
+          onClick={fold}
+        >
           {folded ? <IconChevronsRight size={16} /> : <IconChevronsLeft size={16} />}
         </ActionIcon>
       </nav>

@@ -54,9 +54,36 @@ function PasswordFields({ first }: { first: boolean }) {
   };
   return (
     <form onSubmit={submit} className="stack">
-      <PasswordInput size="sm" label={first ? "One-time password" : "Present password"} autoComplete="current-password" required value={old} error={messages["old_password"]} onChange={(event) => setOld(event.currentTarget.value)} autoFocus={first} />
-      <PasswordInput size="sm" label="New password" description="At least 10 characters; a few words are good." autoComplete="new-password" required minLength={10} value={fresh} error={messages["new_password"]} onChange={(event) => setFresh(event.currentTarget.value)} />
-      <PasswordInput size="sm" label="New password again" autoComplete="new-password" required value={again} error={differs ? "The two are not the same." : undefined} onChange={(event) => setAgain(event.currentTarget.value)} />
+      <PasswordInput
+        size="sm"
+        label={first ? "One-time password" : "Present password"}
+        autoComplete="current-password"
+        required
+        value={old}
+        error={messages["old_password"]}
+        onChange={(event) => setOld(event.currentTarget.value)}
+        autoFocus={first}
+      />
+      <PasswordInput
+        size="sm"
+        label="New password"
+        description="At least 10 characters; a few words are good."
+        autoComplete="new-password"
+        required
+        minLength={10}
+        value={fresh}
+        error={messages["new_password"]}
+        onChange={(event) => setFresh(event.currentTarget.value)}
+      />
+      <PasswordInput
+        size="sm"
+        label="New password again"
+        autoComplete="new-password"
+        required
+        value={again}
+        error={differs ? "The two are not the same." : undefined}
+        onChange={(event) => setAgain(event.currentTarget.value)}
+      />
       {problem && !messages["old_password"] && !messages["new_password"] ? (
         <Note severity="error" live>
           {problem.message}

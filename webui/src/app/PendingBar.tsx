@@ -29,20 +29,50 @@ export function PendingBar() {
   const undo = useUndo();
   const may = useMay("write");
   useKeys([
-    ...(count > 0 && !pending ? [{ keys: "c", label: "Commit the pending changes, with a timer", run: () => setDialog("timer") }] : []),
-    ...(may ? [{ keys: "ctrl+z", label: "Undo what was staged last", run: () => { if (!undo.isPending) undo.mutate(); } }] : []),
+    ...(count > 0 && !pending
+      ? [{ keys: "c", label: "Commit the pending changes, with a timer", run: () => setDialog("timer") }]
+      : []),
+    ...(may
+      ? [
+          {
+            keys: "ctrl+z",
+            label: "Undo what was staged last",
+            run: () => {
+              if (!undo.isPending) undo.mutate();
+            },
+          },
+        ]
+      : []),
   ]);
   return (
     <>
       <ConfirmBar pending={pending} />
-      {candidate && count > 0 ? <StagedBar candidate={candidate} blocked={pending !== null} onDialog={setDialog} /> : null}
-      {dialog === "diff" && candidate && count > 0 ? <DiffDialog candidate={candidate} onCommit={pending ? null : () => setDialog("timer")} onClose={() => setDialog(null)} /> : null}
-      {dialog && dialog !== "diff" && candidate && count > 0 ? <CommitDialog candidate={candidate} timed={dialog === "timer"} onClose={() => setDialog(null)} /> : null}
+      {candidate && count > 0 ? (
+        <StagedBar candidate={candidate} blocked={pending !== null} onDialog={setDialog} />
+      ) : null}
+      {dialog === "diff" && candidate && count > 0 ? (
+        <DiffDialog
+          candidate={candidate}
+          onCommit={pending ? null : () => setDialog("timer")}
+          onClose={() => setDialog(null)}
+        />
+      ) : null}
+      {dialog && dialog !== "diff" && candidate && count > 0 ? (
+        <CommitDialog candidate={candidate} timed={dialog === "timer"} onClose={() => setDialog(null)} />
+      ) : null}
     </>
   );
 }
 
-function StagedBar({ candidate, blocked, onDialog }: { candidate: Candidate; blocked: boolean; onDialog: (dialog: Dialog) => void }) {
+function StagedBar({
+  candidate,
+  blocked,
+  onDialog,
+}: {
+  candidate: Candidate;
+  blocked: boolean;
+  onDialog: (dialog: Dialog) => void;
+}) {
   const discard = useDiscard();
   useFocusBack();
   const [asking, setAsking] = useState(false);
@@ -51,7 +81,14 @@ function StagedBar({ candidate, blocked, onDialog }: { candidate: Candidate; blo
     <section className={classes.bar} aria-label="Pending changes">
       <IconPencil size={16} className={classes.icon} aria-hidden="true" />
       <span className={classes.text}>
-        <strong>{candidateText(candidate)}</strong> <span className="dim">{candidate.conflict_count > 0 ? `${candidate.conflict_count} in conflict` : blocked ? "wait until the confirmation is decided" : "not in force yet"}</span>
+        <strong>{candidateText(candidate)}</strong>{" "}
+        <span className="dim">
+          {candidate.conflict_count > 0
+            ? `${candidate.conflict_count} in conflict`
+            : blocked
+              ? "wait until the confirmation is decided"
+              : "not in force yet"}
+        </span>
       </span>
       <Button onClick={() => onDialog("diff")}>Diff</Button>
       <Button onClick={() => setAsking(true)}>Discard</Button>

@@ -20,5 +20,12 @@ interface RollbackWindowProps {
 
 /** How long a commit waits for somebody to say that it is to stay. */
 export function RollbackWindow({ seconds, onSeconds }: RollbackWindowProps) {
-  return <NativeSelect label="Roll back by itself unless kept" data={WINDOWS} value={String(seconds)} onChange={(event) => onSeconds(Number(event.currentTarget.value))} />;
+  return (
+    <NativeSelect
+      label="Roll back by itself unless kept"
+      data={WINDOWS}
+      value={String(seconds)}
+      onChange={(event) => onSeconds(Number(event.currentTarget.value))}
+    />
+  );
 }

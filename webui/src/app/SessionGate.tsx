@@ -29,13 +29,26 @@ export function SessionGate({ children }: { children: ReactNode }) {
   }, [session, navigate]);
 
   if (session === "out") return null;
-  if (!me.data) return me.isError ? <Unreachable error={me.error} /> : <Page title="Weir"><Skeleton /></Page>;
+  if (!me.data)
+    return me.isError ? (
+      <Unreachable error={me.error} />
+    ) : (
+      <Page title="Weir">
+        <Skeleton />
+      </Page>
+    );
   if (me.data.must_change_password) return <PasswordForm first />;
   if (session === "unknown") return null;
   return (
     <>
       {children}
-      <Modal opened={session === "lost"} onClose={() => undefined} withCloseButton={false} title="Your session has ended" size="sm">
+      <Modal
+        opened={session === "lost"}
+        onClose={() => undefined}
+        withCloseButton={false}
+        title="Your session has ended"
+        size="sm"
+      >
         <div className="stack">
           <p className="dim">Sign in again to go on. What you typed is still here.</p>
           <SignInForm username={me.data.username} onDone={() => void queryClient.invalidateQueries()} />
@@ -59,7 +72,10 @@ function Unreachable({ error }: { error: unknown }) {
 
 function Retry() {
   useEffect(() => {
-    const timer = window.setInterval(() => void queryClient.refetchQueries({ queryKey: meQuery.queryKey }), 3_000);
+    const timer = window.setInterval(
+      () => void queryClient.refetchQueries({ queryKey: meQuery.queryKey }),
+      3_000,
+    );
     return () => window.clearInterval(timer);
   }, []);
   return null;

@@ -27,12 +27,34 @@ export function SignInForm({ username, onDone }: { username?: string; onDone: ()
   };
   return (
     <form onSubmit={submit} className="stack">
-      <TextInput size="sm" label="User name" autoComplete="username" autoCapitalize="none" spellCheck={false} required value={name} disabled={username !== undefined} onChange={(event) => setName(event.currentTarget.value)} data-autofocus={username === undefined || undefined} autoFocus={username === undefined} />
-      <PasswordInput size="sm" label="Password" autoComplete="current-password" required value={password} onChange={(event) => setPassword(event.currentTarget.value)} data-autofocus={username !== undefined || undefined} />
+      <TextInput
+        size="sm"
+        label="User name"
+        autoComplete="username"
+        autoCapitalize="none"
+        spellCheck={false}
+        required
+        value={name}
+        disabled={username !== undefined}
+        onChange={(event) => setName(event.currentTarget.value)}
+        data-autofocus={username === undefined || undefined}
+        autoFocus={username === undefined}
+      />
+      <PasswordInput
+        size="sm"
+        label="Password"
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.currentTarget.value)}
+        data-autofocus={username !== undefined || undefined}
+      />
       {problem ? (
         <Note severity="error" live>
           {problem.message}
-          {problem.retryAfterS !== null && problem.status === 429 ? ` Try again in ${problem.retryAfterS} s.` : null}
+          {problem.retryAfterS !== null && problem.status === 429
+            ? ` Try again in ${problem.retryAfterS} s.`
+            : null}
         </Note>
       ) : null}
       <Button type="submit" size="sm" variant="filled" loading={signIn.isPending}>

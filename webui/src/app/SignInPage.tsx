@@ -8,7 +8,8 @@ import classes from "./SignIn.module.css";
 import { SignInForm } from "./SignInForm";
 
 /** Only addresses of this UI are followed after sign-in. */
-const within = (next: string | undefined): string => (next?.startsWith("/") && !next.startsWith("//") ? next : "/");
+const within = (next: string | undefined): string =>
+  next?.startsWith("/") && !next.startsWith("//") ? next : "/";
 
 const SetupPage = lazy(() => import("./SetupPage"));
 
@@ -38,7 +39,9 @@ export function SignInPage() {
         ) : (
           <>
             <SignInForm onDone={() => setDone(true)} />
-            <p className="dim">Nobody knows the password? The console of the router makes a new one, for one sign-in.</p>
+            <p className="dim">
+              Nobody knows the password? The console of the router makes a new one, for one sign-in.
+            </p>
           </>
         )}
       </div>

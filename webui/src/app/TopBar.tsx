@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import { ActionIcon, Menu, useMantineColorScheme } from "@mantine/core";
-import { IconDeviceDesktop, IconKeyboard, IconLogout, IconMenu2, IconMoon, IconSearch, IconSun, IconUser } from "@tabler/icons-react";
+import {
+  IconDeviceDesktop,
+  IconKeyboard,
+  IconLogout,
+  IconMenu2,
+  IconMoon,
+  IconSearch,
+  IconSun,
+  IconUser,
+} from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
@@ -21,10 +30,21 @@ export function TopBar({ onSearch, onMenu, onHelp, menuOpen }: TopBarProps) {
   const system = useQuery(systemQuery).data;
   return (
     <header className={classes.top}>
-      <ActionIcon className={classes.burger} variant="subtle" color="gray" aria-label="Menu" aria-expanded={menuOpen} onClick={onMenu}>
+      <ActionIcon
+        className={classes.burger}
+        variant="subtle"
+        color="gray"
+        aria-label="Menu"
+        aria-expanded={menuOpen}
+        onClick={onMenu}
+      >
         <IconMenu2 size={18} />
       </ActionIcon>
-      <Link to="/" className={classes.brand} aria-label={`Weir on ${system?.hostname ?? "this router"}, overview`}>
+      <Link
+        to="/"
+        className={classes.brand}
+        aria-label={`Weir on ${system?.hostname ?? "this router"}, overview`}
+      >
         <img src="/weir.svg" alt="" />
         <span className={classes.host}>{system?.hostname ?? "Weir"}</span>
       </Link>
@@ -52,36 +72,49 @@ function UserMenu({ onHelp }: { onHelp: () => void }) {
   };
   return (
     <>
-    {me?.scope === "read" ? <Tag title="Your account may look at everything and change nothing">read only</Tag> : null}
-    <Menu position="bottom-end" width={210}>
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={`Account: ${me?.username ?? ""}`}>
-          <IconUser size={18} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          {me?.username} ({me?.scope})
-        </Menu.Label>
-        <Menu.Item leftSection={<IconUser size={15} />} onClick={() => void navigate({ to: "/account" })}>
-          Account and password
-        </Menu.Item>
-        <Menu.Item leftSection={<IconKeyboard size={15} />} onClick={onHelp}>
-          Keyboard
-        </Menu.Item>
-        <Menu.Divider />
-        <Menu.Label>Colours</Menu.Label>
-        {([["light", "Light", IconSun], ["dark", "Dark", IconMoon], ["auto", "As the system", IconDeviceDesktop]] as const).map(([value, label, Icon]) => (
-          <Menu.Item key={value} leftSection={<Icon size={15} />} rightSection={colorScheme === value ? "✓" : null} onClick={() => setColorScheme(value)}>
-            {label}
+      {me?.scope === "read" ? (
+        <Tag title="Your account may look at everything and change nothing">read only</Tag>
+      ) : null}
+      <Menu position="bottom-end" width={210}>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={`Account: ${me?.username ?? ""}`}>
+            <IconUser size={18} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>
+            {me?.username} ({me?.scope})
+          </Menu.Label>
+          <Menu.Item leftSection={<IconUser size={15} />} onClick={() => void navigate({ to: "/account" })}>
+            Account and password
           </Menu.Item>
-        ))}
-        <Menu.Divider />
-        <Menu.Item leftSection={<IconLogout size={15} />} onClick={() => void signOut()}>
-          Sign out
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+          <Menu.Item leftSection={<IconKeyboard size={15} />} onClick={onHelp}>
+            Keyboard
+          </Menu.Item>
+          <Menu.Divider />
+          <Menu.Label>Colours</Menu.Label>
+          {(
+            [
+              ["light", "Light", IconSun],
+              ["dark", "Dark", IconMoon],
+              ["auto", "As the system", IconDeviceDesktop],
+            ] as const
+          ).map(([value, label, Icon]) => (
+            <Menu.Item
+              key={value}
+              leftSection={<Icon size={15} />}
+              rightSection={colorScheme === value ? "✓" : null}
+              onClick={() => setColorScheme(value)}
+            >
+              {label}
+            </Menu.Item>
+          ))}
+          <Menu.Divider />
+          <Menu.Item leftSection={<IconLogout size={15} />} onClick={() => void signOut()}>
+            Sign out
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
     </>
   );
 }

@@ -20,11 +20,16 @@ export const activeBindings = (): Binding[] => scopes.flatMap((scope) => [...sco
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button"].includes(target.type);
-  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable;
+  return (
+    target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable
+  );
 }
 
 /** Enter and Space on a button or a link are that button's, not the page's. */
-const presses = (target: EventTarget | null, key: string): boolean => (key === "Enter" || key === " ") && target instanceof Element && target.closest("button, a[href], summary, input, [role^=menuitem], [role=option]") !== null;
+const presses = (target: EventTarget | null, key: string): boolean =>
+  (key === "Enter" || key === " ") &&
+  target instanceof Element &&
+  target.closest("button, a[href], summary, input, [role^=menuitem], [role=option]") !== null;
 
 function nameOf(event: KeyboardEvent): string {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;

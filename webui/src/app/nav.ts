@@ -1,8 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-import { IconActivity, IconAdjustments, IconDeviceFloppy, IconFileImport, IconFlame, IconGauge, IconHistory, IconInfoCircle, IconPlugConnected, IconPower, IconRoute, IconRefresh, IconStack2, IconTool, IconUsers, type Icon } from "@tabler/icons-react";
+import {
+  IconActivity,
+  IconAdjustments,
+  IconDeviceFloppy,
+  IconFileImport,
+  IconFlame,
+  IconGauge,
+  IconHistory,
+  IconInfoCircle,
+  IconPlugConnected,
+  IconPower,
+  IconRoute,
+  IconRefresh,
+  IconStack2,
+  IconTool,
+  IconUsers,
+  type Icon,
+} from "@tabler/icons-react";
 
 export interface NavItem {
-  to: "/" | "/queues" | "/queue-types" | "/import" | "/interfaces" | "/routes" | "/firewall" | "/history" | "/users" | "/tuning" | "/backup" | "/update" | "/maintenance" | "/diagnostics" | "/about";
+  to:
+    | "/"
+    | "/queues"
+    | "/queue-types"
+    | "/import"
+    | "/interfaces"
+    | "/routes"
+    | "/firewall"
+    | "/history"
+    | "/users"
+    | "/tuning"
+    | "/backup"
+    | "/update"
+    | "/maintenance"
+    | "/diagnostics"
+    | "/about";
   label: string;
   icon: Icon;
   keys: string;

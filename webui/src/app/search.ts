@@ -5,14 +5,32 @@ import { zoomOf } from "@/ui/zoom";
 
 type Raw = Record<string, unknown>;
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined);
-const flag = (value: unknown): boolean | undefined => (value === true || value === 1 || value === "1" || value === "true" ? true : value === false || value === 0 || value === "0" || value === "false" ? false : undefined);
-const whole = (value: unknown): number | undefined => (Number.isInteger(Number(value)) && value !== "" && value !== null && value !== undefined ? Number(value) : undefined);
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
+const flag = (value: unknown): boolean | undefined =>
+  value === true || value === 1 || value === "1" || value === "true"
+    ? true
+    : value === false || value === 0 || value === "0" || value === "false"
+      ? false
+      : undefined;
+const whole = (value: unknown): number | undefined =>
+  Number.isInteger(Number(value)) && value !== "" && value !== null && value !== undefined
+    ? Number(value)
+    : undefined;
 function oneOf<T extends string>(value: unknown, choices: readonly T[]): T | undefined {
   return choices.find((choice) => choice === value);
 }
 
-export const QUEUE_SORTS: readonly QueueSort[] = ["position", "name", "id", "max_limit_upload", "max_limit_download", "rate_upload", "rate_download", "drops"];
+export const QUEUE_SORTS: readonly QueueSort[] = [
+  "position",
+  "name",
+  "id",
+  "max_limit_upload",
+  "max_limit_download",
+  "rate_upload",
+  "rate_download",
+  "drops",
+];
 const SIGNED_SORTS = QUEUE_SORTS.flatMap((sort) => [sort, `-${sort}` as const]);
 
 export interface QueuesSearch {
@@ -45,14 +63,29 @@ export const queues = (raw: Raw): QueuesSearch => ({
 const zoom = (value: unknown): string | undefined => (zoomOf(text(value)) ? text(value) : undefined);
 
 export const overview = (raw: Raw): { zoom?: string } => ({ zoom: zoom(raw["zoom"]) });
-export const queue = (raw: Raw): { window?: "1h" | "24h"; edit?: boolean; zoom?: string } => ({ window: oneOf(raw["window"], ["1h", "24h"]), edit: flag(raw["edit"]), zoom: zoom(raw["zoom"]) });
+export const queue = (raw: Raw): { window?: "1h" | "24h"; edit?: boolean; zoom?: string } => ({
+  window: oneOf(raw["window"], ["1h", "24h"]),
+  edit: flag(raw["edit"]),
+  zoom: zoom(raw["zoom"]),
+});
 export const edit = (raw: Raw): { edit?: string } => ({ edit: text(raw["edit"]) });
-export const tuning = (raw: Raw): { show?: "differs" | "overridden"; edit?: string } => ({ show: oneOf(raw["show"], ["differs", "overridden"]), edit: text(raw["edit"]) });
+export const tuning = (raw: Raw): { show?: "differs" | "overridden"; edit?: string } => ({
+  show: oneOf(raw["show"], ["differs", "overridden"]),
+  edit: text(raw["edit"]),
+});
 export const signIn = (raw: Raw): { next?: string } => ({ next: text(raw["next"]) });
-export const importReport = (raw: Raw): { report?: string; fate?: "imported" | "changed" | "warning" | "left_out"; q?: string } => ({
+export const importReport = (
+  raw: Raw,
+): { report?: string; fate?: "imported" | "changed" | "warning" | "left_out"; q?: string } => ({
   report: text(raw["report"]),
   fate: oneOf(raw["fate"], ["imported", "changed", "warning", "left_out"]),
   q: text(raw["q"]),
 });
-export const history = (raw: Raw): { from?: number; to?: number; restore?: number } => ({ from: whole(raw["from"]), to: whole(raw["to"]), restore: whole(raw["restore"]) });
-export const users = (raw: Raw): { tab?: "tokens" | "audit" } => ({ tab: oneOf(raw["tab"], ["tokens", "audit"]) });
+export const history = (raw: Raw): { from?: number; to?: number; restore?: number } => ({
+  from: whole(raw["from"]),
+  to: whole(raw["to"]),
+  restore: whole(raw["restore"]),
+});
+export const users = (raw: Raw): { tab?: "tokens" | "audit" } => ({
+  tab: oneOf(raw["tab"], ["tokens", "audit"]),
+});

@@ -10,25 +10,69 @@ export interface Found {
   id: string;
 }
 
-export const includes = (text: string, words: string): boolean => text.toLowerCase().includes(words.toLowerCase().trim());
+export const includes = (text: string, words: string): boolean =>
+  text.toLowerCase().includes(words.toLowerCase().trim());
 
 const MOST = 6;
 
 /** Every address that an interface has or learned, and what it is. */
 function addressesOf(item: Interface): [address: string, what: string][] {
   const lease = item.state?.lease;
-  const own = [...new Set([...item.addresses, ...(item.state?.addresses ?? []), ...(lease ? [lease.address] : [])])];
-  const learned: [string | null | undefined, string][] = [[lease?.gateway, "gateway by DHCP on"], [lease?.server, "DHCP server on"], ...(lease?.dns ?? []).map((address): [string, string] => [address, "DNS by DHCP on"])];
-  return [...own.map((address): [string, string] => [address, "address of"]), ...learned.flatMap(([address, what]): [string, string][] => (address ? [[address, what]] : []))];
+  const own = [
+    ...new Set([...item.addresses, ...(item.state?.addresses ?? []), ...(lease ? [lease.address] : [])]),
+  ];
+  const learned: [string | null | undefined, string][] = [
+    [lease?.gateway, "gateway by DHCP on"],
+    [lease?.server, "DHCP server on"],
+    ...(lease?.dns ?? []).map((address): [string, string] => [address, "DNS by DHCP on"]),
+  ];
+  return [
+    ...own.map((address): [string, string] => [address, "address of"]),
+    ...learned.flatMap(([address, what]): [string, string][] => (address ? [[address, what]] : [])),
+  ];
 }
 
 export const interfacesWith = (items: readonly Interface[], words: string): Found[] =>
-  items.filter((item) => includes(`${item.id} ${item.description}`, words)).slice(0, MOST).map((item) => ({ key: `port ${item.id}`, title: item.id, detail: item.description || item.addresses.join(" "), id: item.id }));
+  items
+    .filter((item) => includes(`${item.id} ${item.description}`, words))
+    .slice(0, MOST)
+    .map((item) => ({
+      key: `port ${item.id}`,
+      title: item.id,
+      detail: item.description || item.addresses.join(" "),
+      id: item.id,
+    }));
 
 /** An address may be the router's own and a server's at once: each is told. */
 export const addressesWith = (items: readonly Interface[], words: string): Found[] =>
-  items.flatMap((item) => addressesOf(item).filter(([address]) => includes(address, words)).map(([address, what]) => ({ key: `address ${item.id} ${what} ${address}`, title: address, detail: `${what} ${item.id}`, id: item.id }))).slice(0, MOST);
+  items
+    .flatMap((item) =>
+      addressesOf(item)
+        .filter(([address]) => includes(address, words))
+        .map(([address, what]) => ({
+          key: `address ${item.id} ${what} ${address}`,
+          title: address,
+          detail: `${what} ${item.id}`,
+          id: item.id,
+        })),
+    )
+    .slice(0, MOST);
 
 export const routesWith = (items: readonly StaticRoute[], words: string): Found[] =>
-  items.filter((item) => includes(`${item.destination} ${item.gateway ?? ""} ${item.comment} ${item.vrf ?? ""}`, words)).slice(0, MOST)
-    .map((item) => ({ key: `route ${item.id}`, title: item.destination, detail: [item.blackhole ? "dropped" : [item.gateway, item.interface].filter(Boolean).join(" on "), item.vrf ? `in ${item.vrf}` : "", item.comment].filter(Boolean).join(", "), id: item.id }));
+  items
+    .filter((item) =>
+      includes(`${item.destination} ${item.gateway ?? ""} ${item.comment} ${item.vrf ?? ""}`, words),
+    )
+    .slice(0, MOST)
+    .map((item) => ({
+      key: `route ${item.id}`,
+      title: item.destination,
+      detail: [
+        item.blackhole ? "dropped" : [item.gateway, item.interface].filter(Boolean).join(" on "),
+        item.vrf ? `in ${item.vrf}` : "",
+        item.comment,
+      ]
+        .filter(Boolean)
+        .join(", "),
+      id: item.id,
+    }));

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, createTheme, localStorageColorSchemeManager, Modal, Popover, Menu, Tooltip } from "@mantine/core";
+import {
+  Button,
+  createTheme,
+  localStorageColorSchemeManager,
+  Modal,
+  Popover,
+  Menu,
+  Tooltip,
+} from "@mantine/core";
 
 /**
  * Sizes and defaults; the colours are in ui/tokens.css. Nothing here may need a style element:
@@ -15,7 +23,9 @@ export const theme = createTheme({
   fontFamilyMonospace: "var(--mono)",
   components: {
     Button: Button.extend({ defaultProps: { size: "xs", variant: "default" } }),
-    Modal: Modal.extend({ defaultProps: { ...still, lockScroll: false, size: "lg", closeButtonProps: { "aria-label": "Close" } } }),
+    Modal: Modal.extend({
+      defaultProps: { ...still, lockScroll: false, size: "lg", closeButtonProps: { "aria-label": "Close" } },
+    }),
     Popover: Popover.extend({ defaultProps: still }),
     Menu: Menu.extend({ defaultProps: still }),
     Tooltip: Tooltip.extend({ defaultProps: still }),

@@ -52,16 +52,38 @@ interface FieldsProps {
 }
 
 /** Named after the port that it will be on, or one that there is. */
-const exampleName = (values: InterfaceValues, parents: readonly Interface[]): string => `${values.parent || (parents[0]?.id ?? "port")}.${/^\d+$/.test(values.tag) ? values.tag : "100"}`;
+const exampleName = (values: InterfaceValues, parents: readonly Interface[]): string =>
+  `${values.parent || (parents[0]?.id ?? "port")}.${/^\d+$/.test(values.tag) ? values.tag : "100"}`;
 
 export function InterfaceFields(props: FieldsProps) {
   const { values, set, messages, isNew, parents } = props;
   return (
     <>
-      {isNew ? <TextInput label="Name" required data-autofocus placeholder={`such as ${values.isVrf ? "blue" : exampleName(values, parents)}`} maxLength={15} styles={MONO} value={values.name} error={messages["id"]} onChange={(event) => set({ name: event.currentTarget.value })} /> : null}
+      {isNew ? (
+        <TextInput
+          label="Name"
+          required
+          data-autofocus
+          placeholder={`such as ${values.isVrf ? "blue" : exampleName(values, parents)}`}
+          maxLength={15}
+          styles={MONO}
+          value={values.name}
+          error={messages["id"]}
+          onChange={(event) => set({ name: event.currentTarget.value })}
+        />
+      ) : null}
       {values.isVrf ? <VrfFields {...props} /> : <PortFields {...props} />}
-      <TextInput label="Description" value={values.description} error={messages["description"]} onChange={(event) => set({ description: event.currentTarget.value })} />
-      <Checkbox label="Disabled: taken down" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
+      <TextInput
+        label="Description"
+        value={values.description}
+        error={messages["description"]}
+        onChange={(event) => set({ description: event.currentTarget.value })}
+      />
+      <Checkbox
+        label="Disabled: taken down"
+        checked={values.disabled}
+        onChange={(event) => set({ disabled: event.currentTarget.checked })}
+      />
     </>
   );
 }
@@ -69,8 +91,24 @@ export function InterfaceFields(props: FieldsProps) {
 function VrfFields({ values, set, messages }: FieldsProps) {
   return (
     <>
-      <TextInput label="Routing table" description="1 to 65535. Empty: the router chooses one, which stays." inputMode="numeric" value={values.table} error={messages["vrf_table"]} onChange={(event) => set({ table: event.currentTarget.value })} />
-      <Textarea label="Addresses" description="Of the router itself in this VRF, if it needs one that is on no interface; one per line." rows={2} styles={MONO} spellCheck={false} value={values.addresses} error={messages["addresses"]} onChange={(event) => set({ addresses: event.currentTarget.value })} />
+      <TextInput
+        label="Routing table"
+        description="1 to 65535. Empty: the router chooses one, which stays."
+        inputMode="numeric"
+        value={values.table}
+        error={messages["vrf_table"]}
+        onChange={(event) => set({ table: event.currentTarget.value })}
+      />
+      <Textarea
+        label="Addresses"
+        description="Of the router itself in this VRF, if it needs one that is on no interface; one per line."
+        rows={2}
+        styles={MONO}
+        spellCheck={false}
+        value={values.addresses}
+        error={messages["addresses"]}
+        onChange={(event) => set({ addresses: event.currentTarget.value })}
+      />
     </>
   );
 }
@@ -79,23 +117,100 @@ function PortFields({ values, set, messages, parents, vrfs }: FieldsProps) {
   return (
     <>
       {values.isVlan ? <VlanFields values={values} set={set} messages={messages} parents={parents} /> : null}
-      <NativeSelect label="Role" data={ROLES} value={values.role} error={messages["role"]} onChange={(event) => set({ role: event.currentTarget.value as InterfaceValues["role"] })} />
-      <NativeSelect label="IPv4 address" data={ADDRESSING_MODES} value={values.addressing} error={messages["addressing"]} onChange={(event) => set({ addressing: event.currentTarget.value as InterfaceValues["addressing"] })} />
-      <Textarea label={values.addressing === "dhcp" ? "Further addresses" : "Addresses"} description="With prefix length, one per line: 192.0.2.1/24" rows={3} styles={MONO} spellCheck={false} value={values.addresses} error={messages["addresses"]} onChange={(event) => set({ addresses: event.currentTarget.value })} />
-      <TextInput label="MTU" description={values.isVlan ? "Empty: that of its parent." : "Empty: as the kernel has it."} inputMode="numeric" value={values.mtu} error={messages["mtu"]} onChange={(event) => set({ mtu: event.currentTarget.value })} />
-      <TextInput label="Overhead per packet, bytes" description="Added to each packet's IP length when it is counted against a limit: 0 for IP packets alone, 18 for the Ethernet frame (22 with a tag), 38 for all that it takes on the wire, with preamble and gap. Small packets are mostly overhead." inputMode="numeric" list="overheads" value={values.overhead} error={messages["overhead_bytes"]} onChange={(event) => set({ overhead: event.currentTarget.value })} />
+      <NativeSelect
+        label="Role"
+        data={ROLES}
+        value={values.role}
+        error={messages["role"]}
+        onChange={(event) => set({ role: event.currentTarget.value as InterfaceValues["role"] })}
+      />
+      <NativeSelect
+        label="IPv4 address"
+        data={ADDRESSING_MODES}
+        value={values.addressing}
+        error={messages["addressing"]}
+        onChange={(event) => set({ addressing: event.currentTarget.value as InterfaceValues["addressing"] })}
+      />
+      <Textarea
+        label={values.addressing === "dhcp" ? "Further addresses" : "Addresses"}
+        description="With prefix length, one per line: 192.0.2.1/24"
+        rows={3}
+        styles={MONO}
+        spellCheck={false}
+        value={values.addresses}
+        error={messages["addresses"]}
+        onChange={(event) => set({ addresses: event.currentTarget.value })}
+      />
+      <TextInput
+        label="MTU"
+        description={values.isVlan ? "Empty: that of its parent." : "Empty: as the kernel has it."}
+        inputMode="numeric"
+        value={values.mtu}
+        error={messages["mtu"]}
+        onChange={(event) => set({ mtu: event.currentTarget.value })}
+      />
+      <TextInput
+        label="Overhead per packet, bytes"
+        description="Added to each packet's IP length when it is counted against a limit: 0 for IP packets alone, 18 for the Ethernet frame (22 with a tag), 38 for all that it takes on the wire, with preamble and gap. Small packets are mostly overhead."
+        inputMode="numeric"
+        list="overheads"
+        value={values.overhead}
+        error={messages["overhead_bytes"]}
+        onChange={(event) => set({ overhead: event.currentTarget.value })}
+      />
       <datalist id="overheads">
         <option value="0">IP packets alone</option>
         <option value="18">Ethernet frame</option>
         <option value="22">Ethernet frame with a VLAN tag</option>
         <option value="38">Ethernet with preamble and gap</option>
       </datalist>
-      <NativeSelect label="Shaper" data={SHAPERS} value={values.shaper} error={messages["shaper"]} onChange={(event) => set({ shaper: event.currentTarget.value as InterfaceValues["shaper"] })} />
-      <NativeSelect label="Fast path" data={FAST_PATHS} value={values.fastPath} error={messages["fast_path"]} onChange={(event) => set({ fastPath: event.currentTarget.value as InterfaceValues["fastPath"] })} />
-      <NativeSelect label="Addresses without a queue" description="What becomes of their packets when they would be forwarded." data={UNKNOWN} value={values.unknown} error={messages["unknown"]} onChange={(event) => set({ unknown: event.currentTarget.value as InterfaceValues["unknown"] })} />
-      <NativeSelect label="Forward sources" description="A check against forged addresses. Not strict where several routes are equal." data={REVERSE_PATHS} value={values.reversePath} error={messages["reverse_path"]} onChange={(event) => set({ reversePath: event.currentTarget.value as InterfaceValues["reversePath"] })} />
-      <VrfSelect description="Routes and addresses of their own; traffic stays among the interfaces in it, and the router answers nothing there but ping." value={values.vrf} error={messages["vrf"]} vrfs={vrfs} onChange={(vrf) => set({ vrf })} />
-      <TextInput label="Domain of addresses" description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24." inputMode="numeric" value={values.domain} error={messages["domain"]} onChange={(event) => set({ domain: event.currentTarget.value })} />
+      <NativeSelect
+        label="Shaper"
+        data={SHAPERS}
+        value={values.shaper}
+        error={messages["shaper"]}
+        onChange={(event) => set({ shaper: event.currentTarget.value as InterfaceValues["shaper"] })}
+      />
+      <NativeSelect
+        label="Fast path"
+        data={FAST_PATHS}
+        value={values.fastPath}
+        error={messages["fast_path"]}
+        onChange={(event) => set({ fastPath: event.currentTarget.value as InterfaceValues["fastPath"] })}
+      />
+      <NativeSelect
+        label="Addresses without a queue"
+        description="What becomes of their packets when they would be forwarded."
+        data={UNKNOWN}
+        value={values.unknown}
+        error={messages["unknown"]}
+        onChange={(event) => set({ unknown: event.currentTarget.value as InterfaceValues["unknown"] })}
+      />
+      <NativeSelect
+        label="Forward sources"
+        description="A check against forged addresses. Not strict where several routes are equal."
+        data={REVERSE_PATHS}
+        value={values.reversePath}
+        error={messages["reverse_path"]}
+        onChange={(event) =>
+          set({ reversePath: event.currentTarget.value as InterfaceValues["reversePath"] })
+        }
+      />
+      <VrfSelect
+        description="Routes and addresses of their own; traffic stays among the interfaces in it, and the router answers nothing there but ping."
+        value={values.vrf}
+        error={messages["vrf"]}
+        vrfs={vrfs}
+        onChange={(vrf) => set({ vrf })}
+      />
+      <TextInput
+        label="Domain of addresses"
+        description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24."
+        inputMode="numeric"
+        value={values.domain}
+        error={messages["domain"]}
+        onChange={(event) => set({ domain: event.currentTarget.value })}
+      />
     </>
   );
 }
@@ -105,9 +220,30 @@ function VlanFields({ values, set, messages, parents }: Omit<FieldsProps, "isNew
   const choices = values.parent === "" || names.includes(values.parent) ? names : [...names, values.parent];
   return (
     <>
-      <NativeSelect label="On" description="A configured interface; another VLAN for frames with two tags." data={[{ value: "", label: "choose" }, ...choices]} value={values.parent} error={messages["vlan.parent"]} onChange={(event) => set({ parent: event.currentTarget.value })} />
-      <TextInput label="VLAN id" description="1 to 4094" required inputMode="numeric" value={values.tag} error={messages["vlan.id"]} onChange={(event) => set({ tag: event.currentTarget.value })} />
-      <NativeSelect label="Tag" data={PROTOCOLS} value={values.protocol} error={messages["vlan.protocol"]} onChange={(event) => set({ protocol: event.currentTarget.value as InterfaceValues["protocol"] })} />
+      <NativeSelect
+        label="On"
+        description="A configured interface; another VLAN for frames with two tags."
+        data={[{ value: "", label: "choose" }, ...choices]}
+        value={values.parent}
+        error={messages["vlan.parent"]}
+        onChange={(event) => set({ parent: event.currentTarget.value })}
+      />
+      <TextInput
+        label="VLAN id"
+        description="1 to 4094"
+        required
+        inputMode="numeric"
+        value={values.tag}
+        error={messages["vlan.id"]}
+        onChange={(event) => set({ tag: event.currentTarget.value })}
+      />
+      <NativeSelect
+        label="Tag"
+        data={PROTOCOLS}
+        value={values.protocol}
+        error={messages["vlan.protocol"]}
+        onChange={(event) => set({ protocol: event.currentTarget.value as InterfaceValues["protocol"] })}
+      />
     </>
   );
 }

@@ -29,7 +29,17 @@ interface ObjectDrawerProps<Values> {
 }
 
 /** The drawer of the short forms: types what is typed, stages what is asked, shows errors at their fields. */
-export function ObjectDrawer<Values extends object>({ kind, id, etag, title, initial, read, onClose, removable, children }: ObjectDrawerProps<Values>) {
+export function ObjectDrawer<Values extends object>({
+  kind,
+  id,
+  etag,
+  title,
+  initial,
+  read,
+  onClose,
+  removable,
+  children,
+}: ObjectDrawerProps<Values>) {
   const [values, setValues, forget, touched] = useDraft(`${kind}.${id ?? title}`, initial);
   const staged = useStagedChanges(kind).get(id ?? "");
   const [madeOn, renew] = useMadeOn(`${kind}.${id ?? title}`, baseOf(staged, etag), touched);
@@ -37,44 +47,77 @@ export function ObjectDrawer<Values extends object>({ kind, id, etag, title, ini
   const stage = useStageForm();
   const may = useMay("write");
   const send = (objectId: string | null, input: object | null, said: string, own: Messages = {}) =>
-    stage.mutate({ change: { kind, id: objectId, new: input as Record<string, unknown> | null, base: objectId === null ? null : madeOn }, own, instead: { ...read(initial).input } }, {
-      onSuccess: (whose) => {
-        forget();
-        if (whose === "mine") say("notice", said);
-        onClose();
+    stage.mutate(
+      {
+        change: {
+          kind,
+          id: objectId,
+          new: input as Record<string, unknown> | null,
+          base: objectId === null ? null : madeOn,
+        },
+        own,
+        instead: { ...read(initial).input },
       },
-      onError: (error) => {
-        renew();
-        setMessages(messagesByField(asProblem(error), [...Object.keys(input ?? {}), ...Object.keys(own)].map((field) => field.split(".", 1)[0] ?? "")));
+      {
+        onSuccess: (whose) => {
+          forget();
+          if (whose === "mine") say("notice", said);
+          onClose();
+        },
+        onError: (error) => {
+          renew();
+          setMessages(
+            messagesByField(
+              asProblem(error),
+              [...Object.keys(input ?? {}), ...Object.keys(own)].map((field) => field.split(".", 1)[0] ?? ""),
+            ),
+          );
+        },
       },
-    });
+    );
   const save = () => {
     const result = read(values);
     setMessages(result.messages);
-    if (!stage.isPending) send(id ?? result.id ?? null, result.input, "Pending until it is committed.", result.messages);
+    if (!stage.isPending)
+      send(id ?? result.id ?? null, result.input, "Pending until it is committed.", result.messages);
   };
   return (
     <Panel
       title={title}
       onClose={onClose}
       onSubmit={may ? save : undefined}
-      footer={may ? (
-        <>
-          <Button variant="filled" loading={stage.isPending} onClick={save}>
-            Stage the change
-          </Button>
-          {touched ? <Button onClick={forget}>Undo typing</Button> : <Button onClick={onClose}>Close</Button>}
-          {removable && id !== null ? (
-            <Button color="red" variant="subtle" ml="auto" onClick={() => send(id, null, `The removal of ${id} is pending.`)}>
-              Delete
+      footer={
+        may ? (
+          <>
+            <Button variant="filled" loading={stage.isPending} onClick={save}>
+              Stage the change
             </Button>
-          ) : null}
-        </>
-      ) : null}
+            {touched ? (
+              <Button onClick={forget}>Undo typing</Button>
+            ) : (
+              <Button onClick={onClose}>Close</Button>
+            )}
+            {removable && id !== null ? (
+              <Button
+                color="red"
+                variant="subtle"
+                ml="auto"
+                onClick={() => send(id, null, `The removal of ${id} is pending.`)}
+              >
+                Delete
+              </Button>
+            ) : null}
+          </>
+        ) : null
+      }
     >
       <fieldset className={`${classes.fields ?? ""} stack`} disabled={!may}>
         {may ? null : <Note severity="notice">{ONLY_READS}</Note>}
-        {messages[""] ? <Note severity="error" live>{messages[""]}</Note> : null}
+        {messages[""] ? (
+          <Note severity="error" live>
+            {messages[""]}
+          </Note>
+        ) : null}
         {children(values, (change) => setValues({ ...values, ...change }), messages)}
       </fieldset>
     </Panel>

@@ -30,11 +30,35 @@ export function QueueDrawer({ id, staged, parent, onClose }: QueueDrawerProps) {
   const stored = useQuery({ ...queueQuery(id), enabled: !isNew && change?.action !== "add" });
   if (isNew) return <Editor key="new" base="none" queue={null} parent={parent ?? null} onClose={onClose} />;
   const base = stored.data ?? null;
-  if (change?.new) return <Editor key={`${id} staged`} id={id} base={baseOf(change, null)} queue={{ ...NO_EXTRAS, ...base, ...(change.new as Partial<Queue>), id } as Queue} parent={null} onClose={onClose} />;
-  if (base) return <Editor key={`${id} ${base.etag}`} id={id} base={baseOf(change, base.etag)} queue={base} parent={null} onClose={onClose} />;
+  if (change?.new)
+    return (
+      <Editor
+        key={`${id} staged`}
+        id={id}
+        base={baseOf(change, null)}
+        queue={{ ...NO_EXTRAS, ...base, ...(change.new as Partial<Queue>), id } as Queue}
+        parent={null}
+        onClose={onClose}
+      />
+    );
+  if (base)
+    return (
+      <Editor
+        key={`${id} ${base.etag}`}
+        id={id}
+        base={baseOf(change, base.etag)}
+        queue={base}
+        parent={null}
+        onClose={onClose}
+      />
+    );
   return (
     <Panel title="Queue" onClose={onClose}>
-      {stored.isError ? <Note severity="error">{asProblem(stored.error).message}</Note> : <Skeleton lines={8} />}
+      {stored.isError ? (
+        <Note severity="error">{asProblem(stored.error).message}</Note>
+      ) : (
+        <Skeleton lines={8} />
+      )}
     </Panel>
   );
 }
@@ -65,28 +89,38 @@ function Editor({ id, base, queue, parent, onClose }: EditorProps) {
     setMessages(read.messages);
     if (stage.isPending) return;
     const shown = readQueue(initial.name === "" ? { ...initial, name: UNNAMED } : initial, null);
-    stage.mutate({ change: { kind: "queue", id: id ?? null, new: { ...read.input }, base: id ? madeOn : null }, own: read.messages, instead: { ...shown.input } }, {
-      onSuccess: (whose) => {
-        forget();
-        if (whose === "mine") say("notice", `${values.name}: pending until it is committed.`);
-        onClose();
+    stage.mutate(
+      {
+        change: { kind: "queue", id: id ?? null, new: { ...read.input }, base: id ? madeOn : null },
+        own: read.messages,
+        instead: { ...shown.input },
       },
-      onError: (error) => {
-        renew();
-        setMessages(messagesByField(asProblem(error), [...Object.keys(read.input), "position"]));
+      {
+        onSuccess: (whose) => {
+          forget();
+          if (whose === "mine") say("notice", `${values.name}: pending until it is committed.`);
+          onClose();
+        },
+        onError: (error) => {
+          renew();
+          setMessages(messagesByField(asProblem(error), [...Object.keys(read.input), "position"]));
+        },
       },
-    });
+    );
   };
   const remove = () => {
     if (!id || !queue) return;
-    stage.mutate({ change: { kind: "queue", id, new: null, base: madeOn }, own: {}, instead: {} }, {
-      onSuccess: (whose) => {
-        forget();
-        if (whose === "mine") say("notice", `${queue.name}: its removal is pending.`);
-        onClose();
+    stage.mutate(
+      { change: { kind: "queue", id, new: null, base: madeOn }, own: {}, instead: {} },
+      {
+        onSuccess: (whose) => {
+          forget();
+          if (whose === "mine") say("notice", `${queue.name}: its removal is pending.`);
+          onClose();
+        },
+        onError: (error) => setMessages(messagesByField(asProblem(error), [])),
       },
-      onError: (error) => setMessages(messagesByField(asProblem(error), [])),
-    });
+    );
   };
 
   return (
@@ -94,19 +128,25 @@ function Editor({ id, base, queue, parent, onClose }: EditorProps) {
       title={queue ? queue.name : "New queue"}
       onClose={onClose}
       onSubmit={may ? save : undefined}
-      footer={may ? (
-        <>
-          <Button variant="filled" loading={stage.isPending} onClick={save}>
-            {queue ? "Stage the change" : "Stage the queue"}
-          </Button>
-          {touched ? <Button onClick={forget}>Undo typing</Button> : <Button onClick={onClose}>Close</Button>}
-          {id && queue ? (
-            <Button color="red" variant="subtle" ml="auto" onClick={remove}>
-              Delete
+      footer={
+        may ? (
+          <>
+            <Button variant="filled" loading={stage.isPending} onClick={save}>
+              {queue ? "Stage the change" : "Stage the queue"}
             </Button>
-          ) : null}
-        </>
-      ) : null}
+            {touched ? (
+              <Button onClick={forget}>Undo typing</Button>
+            ) : (
+              <Button onClick={onClose}>Close</Button>
+            )}
+            {id && queue ? (
+              <Button color="red" variant="subtle" ml="auto" onClick={remove}>
+                Delete
+              </Button>
+            ) : null}
+          </>
+        ) : null
+      }
     >
       {may ? null : <Note severity="notice">{ONLY_READS}</Note>}
       {messages[""] ? (

@@ -9,7 +9,14 @@ import { limitWords, parseDuration } from "@/ui/rates";
 import { Fold } from "./Fold";
 import classes from "./forms.module.css";
 import { ParentField } from "./ParentField";
-import { DAYS, longestBurstS, optionalRate, splitTargets, type Messages, type QueueValues } from "./queueValues";
+import {
+  DAYS,
+  longestBurstS,
+  optionalRate,
+  splitTargets,
+  type Messages,
+  type QueueValues,
+} from "./queueValues";
 import { PairField, RatePair } from "./RatePair";
 import { builtInWords, typeWords } from "./queue-type/options";
 import { SoldHint } from "./SoldHint";
@@ -24,8 +31,10 @@ interface QueueFormProps {
   queue: Queue | null;
 }
 
-const pairText = (pair: { upload: string; download: string }, none: string): string => (pair.upload || pair.download ? `${pair.upload || none} / ${pair.download || none}` : none);
-const hasError = (messages: Messages, ...fields: string[]): boolean => Object.keys(messages).some((name) => fields.some((field) => name.startsWith(field)));
+const pairText = (pair: { upload: string; download: string }, none: string): string =>
+  pair.upload || pair.download ? `${pair.upload || none} / ${pair.download || none}` : none;
+const hasError = (messages: Messages, ...fields: string[]): boolean =>
+  Object.keys(messages).some((name) => fields.some((field) => name.startsWith(field)));
 
 function BurstHint({ values }: { values: QueueValues }) {
   const words = (["upload", "download"] as const).map((direction) => {
@@ -34,10 +43,16 @@ function BurstHint({ values }: { values: QueueValues }) {
     const time = parseDuration(values.burst_time_ms[direction] || "0");
     if (!limit.ok || !threshold.ok || !time.ok || limit.value === 0) return null;
     const seconds = longestBurstS(limit.value, threshold.value, time.value);
-    return seconds === 0 ? `${direction} never bursts: threshold and time must not be 0` : `longest ${direction} burst from idle: ${seconds.toFixed(seconds < 10 ? 1 : 0).replace(/\.0$/, "")} s at ${limitWords(limit.value)}`;
+    return seconds === 0
+      ? `${direction} never bursts: threshold and time must not be 0`
+      : `longest ${direction} burst from idle: ${seconds.toFixed(seconds < 10 ? 1 : 0).replace(/\.0$/, "")} s at ${limitWords(limit.value)}`;
   });
   const said = words.filter((word) => word !== null);
-  return said.length > 0 ? <>{said.join("; ")}</> : <>Above the limit for a short time, while the average stays under the threshold.</>;
+  return said.length > 0 ? (
+    <>{said.join("; ")}</>
+  ) : (
+    <>Above the limit for a short time, while the average stays under the threshold.</>
+  );
 }
 
 /** The fields of a queue: name, target and limits first, the rest folded. */
@@ -48,11 +63,25 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
     const type = types.find((item) => item.id === name);
     return type ? (builtInWords(type) ?? typeWords(type)) : undefined;
   };
-  const typeNames = [...new Set([values.queue_type.upload, values.queue_type.download, "default-small", ...types.map((type) => type.id)])];
+  const typeNames = [
+    ...new Set([
+      values.queue_type.upload,
+      values.queue_type.download,
+      "default-small",
+      ...types.map((type) => type.id),
+    ]),
+  ];
   const notes = queue?.enforcement ?? [];
   return (
     <div className="stack">
-      <TextInput label="Name" required data-autofocus value={values.name} error={messages["name"]} onChange={(event) => set({ name: event.currentTarget.value })} />
+      <TextInput
+        label="Name"
+        required
+        data-autofocus
+        value={values.name}
+        error={messages["name"]}
+        onChange={(event) => set({ name: event.currentTarget.value })}
+      />
       <Textarea
         label="Target"
         description="Whose traffic: addresses, prefixes or interfaces, one per line; 10.0.0.0/24@2 is one in domain 2."
@@ -64,54 +93,199 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
         onChange={(event) => set({ target: event.currentTarget.value })}
       />
       <TargetHint targets={splitTargets(values.target)} ownId={queue?.id ?? null} />
-      <RatePair label="Limit" field="max_limit_bps" none="unlimited" placeholder="10M" value={values.max_limit_bps} messages={messages} onChange={(max_limit_bps) => set({ max_limit_bps })} />
-      <ParentField value={values.parent} ownId={queue?.id ?? null} error={messages["parent"]} onChange={(parent) => set({ parent })} />
-      {values.parent ? <SoldHint parent={values.parent} ownId={queue?.id ?? null} limits={values.max_limit_bps} /> : null}
+      <RatePair
+        label="Limit"
+        field="max_limit_bps"
+        none="unlimited"
+        placeholder="10M"
+        value={values.max_limit_bps}
+        messages={messages}
+        onChange={(max_limit_bps) => set({ max_limit_bps })}
+      />
+      <ParentField
+        value={values.parent}
+        ownId={queue?.id ?? null}
+        error={messages["parent"]}
+        onChange={(parent) => set({ parent })}
+      />
+      {values.parent ? (
+        <SoldHint parent={values.parent} ownId={queue?.id ?? null} limits={values.max_limit_bps} />
+      ) : null}
       {notes.map((note) => (
         <Note key={note.field} severity={note.enforced ? "notice" : "warning"}>
-          {fieldWords(note.field)}{note.enforced ? "" : ", kept but not enforced"}: {note.note}
+          {fieldWords(note.field)}
+          {note.enforced ? "" : ", kept but not enforced"}: {note.note}
         </Note>
       ))}
-      <Fold title="Guarantee and priority" summary={`${pairText(values.limit_at_bps, "none")}, priority ${values.priority.upload} / ${values.priority.download}`} open={hasError(messages, "limit_at_bps", "priority")}>
-        <RatePair label="Guaranteed rate" field="limit_at_bps" none="no guarantee" value={values.limit_at_bps} messages={messages} onChange={(limit_at_bps) => set({ limit_at_bps })} />
-        <PairField label="Priority for what is left, 1 (first) to 8" field="priority" value={values.priority} messages={messages} onChange={(priority) => set({ priority })} />
+      <Fold
+        title="Guarantee and priority"
+        summary={`${pairText(values.limit_at_bps, "none")}, priority ${values.priority.upload} / ${values.priority.download}`}
+        open={hasError(messages, "limit_at_bps", "priority")}
+      >
+        <RatePair
+          label="Guaranteed rate"
+          field="limit_at_bps"
+          none="no guarantee"
+          value={values.limit_at_bps}
+          messages={messages}
+          onChange={(limit_at_bps) => set({ limit_at_bps })}
+        />
+        <PairField
+          label="Priority for what is left, 1 (first) to 8"
+          field="priority"
+          value={values.priority}
+          messages={messages}
+          onChange={(priority) => set({ priority })}
+        />
       </Fold>
-      <Fold title="Burst" summary={pairText(values.burst_limit_bps, "none")} open={hasError(messages, "burst")}>
-        <RatePair label="Burst rate" field="burst_limit_bps" none="no burst" value={values.burst_limit_bps} messages={messages} onChange={(burst_limit_bps) => set({ burst_limit_bps })} />
-        <RatePair label="Threshold" field="burst_threshold_bps" none="none" value={values.burst_threshold_bps} messages={messages} onChange={(burst_threshold_bps) => set({ burst_threshold_bps })} />
-        <PairField label="Time over which the average is taken" field="burst_time_ms" placeholder="8s" value={values.burst_time_ms} messages={messages} onChange={(burst_time_ms) => set({ burst_time_ms })}>
+      <Fold
+        title="Burst"
+        summary={pairText(values.burst_limit_bps, "none")}
+        open={hasError(messages, "burst")}
+      >
+        <RatePair
+          label="Burst rate"
+          field="burst_limit_bps"
+          none="no burst"
+          value={values.burst_limit_bps}
+          messages={messages}
+          onChange={(burst_limit_bps) => set({ burst_limit_bps })}
+        />
+        <RatePair
+          label="Threshold"
+          field="burst_threshold_bps"
+          none="none"
+          value={values.burst_threshold_bps}
+          messages={messages}
+          onChange={(burst_threshold_bps) => set({ burst_threshold_bps })}
+        />
+        <PairField
+          label="Time over which the average is taken"
+          field="burst_time_ms"
+          placeholder="8s"
+          value={values.burst_time_ms}
+          messages={messages}
+          onChange={(burst_time_ms) => set({ burst_time_ms })}
+        >
           <BurstHint values={values} />
         </PairField>
       </Fold>
-      <Fold title="Schedule" summary={values.scheduled ? `${values.start} to ${values.end}, ${values.days.join(" ")}` : "always"} open={hasError(messages, "time")}>
-        <Checkbox label="Only at certain hours" checked={values.scheduled} onChange={(event) => set({ scheduled: event.currentTarget.checked })} />
+      <Fold
+        title="Schedule"
+        summary={values.scheduled ? `${values.start} to ${values.end}, ${values.days.join(" ")}` : "always"}
+        open={hasError(messages, "time")}
+      >
+        <Checkbox
+          label="Only at certain hours"
+          checked={values.scheduled}
+          onChange={(event) => set({ scheduled: event.currentTarget.checked })}
+        />
         {values.scheduled ? <ScheduleFields values={values} set={set} messages={messages} /> : null}
       </Fold>
-      <Fold title="Queue type and bucket" summary={`${values.queue_type.upload} / ${values.queue_type.download}`} open={hasError(messages, "queue_type", "bucket")}>
+      <Fold
+        title="Queue type and bucket"
+        summary={`${values.queue_type.upload} / ${values.queue_type.download}`}
+        open={hasError(messages, "queue_type", "bucket")}
+      >
         {(["upload", "download"] as const).map((direction) => (
-          <NativeSelect key={direction} label={`Queue type, ${direction}`} description={wordsOf(values.queue_type[direction])} data={typeNames} value={values.queue_type[direction]} error={messages[`queue_type.${direction}`] ?? messages["queue_type"]} onChange={(event) => set({ queue_type: { ...values.queue_type, [direction]: event.currentTarget.value } })} />
+          <NativeSelect
+            key={direction}
+            label={`Queue type, ${direction}`}
+            description={wordsOf(values.queue_type[direction])}
+            data={typeNames}
+            value={values.queue_type[direction]}
+            error={messages[`queue_type.${direction}`] ?? messages["queue_type"]}
+            onChange={(event) =>
+              set({ queue_type: { ...values.queue_type, [direction]: event.currentTarget.value } })
+            }
+          />
         ))}
-        <PairField label="Bucket size (time at the limit)" field="bucket_size_ms" value={values.bucket_size_ms} messages={messages} onChange={(bucket_size_ms) => set({ bucket_size_ms })} />
+        <PairField
+          label="Bucket size (time at the limit)"
+          field="bucket_size_ms"
+          value={values.bucket_size_ms}
+          messages={messages}
+          onChange={(bucket_size_ms) => set({ bucket_size_ms })}
+        />
       </Fold>
-      <TotalFields values={values.total} onChange={(total) => set({ total })} messages={messages} typeNames={typeNames} />
-      <Fold title="Destination and order" summary={`${values.dst || "anywhere"}${values.position === "" ? "" : `, position ${values.position}`}`} open={hasError(messages, "dst", "position")}>
-        <TextInput label="Destination" description="Only traffic between the target and this prefix or interface. Looked at where a packet leaves, so after port forwarding." styles={{ input: { fontFamily: "var(--mono)" } }} placeholder="such as 198.51.100.0/24 or wan0" value={values.dst} error={messages["dst"]} onChange={(event) => set({ dst: event.currentTarget.value })} />
-        <TextInput label="Position" description="The list is read from low to high; the first match wins." inputMode="numeric" value={values.position} error={messages["position"]} onChange={(event) => set({ position: event.currentTarget.value })} />
+      <TotalFields
+        values={values.total}
+        onChange={(total) => set({ total })}
+        messages={messages}
+        typeNames={typeNames}
+      />
+      <Fold
+        title="Destination and order"
+        summary={`${values.dst || "anywhere"}${values.position === "" ? "" : `, position ${values.position}`}`}
+        open={hasError(messages, "dst", "position")}
+      >
+        <TextInput
+          label="Destination"
+          description="Only traffic between the target and this prefix or interface. Looked at where a packet leaves, so after port forwarding."
+          styles={{ input: { fontFamily: "var(--mono)" } }}
+          placeholder="such as 198.51.100.0/24 or wan0"
+          value={values.dst}
+          error={messages["dst"]}
+          onChange={(event) => set({ dst: event.currentTarget.value })}
+        />
+        <TextInput
+          label="Position"
+          description="The list is read from low to high; the first match wins."
+          inputMode="numeric"
+          value={values.position}
+          error={messages["position"]}
+          onChange={(event) => set({ position: event.currentTarget.value })}
+        />
       </Fold>
-      <Textarea label="Comment" rows={2} value={values.comment} error={messages["comment"]} onChange={(event) => set({ comment: event.currentTarget.value })} />
-      <Checkbox label="Disabled: keeps its place, limits nothing" checked={values.disabled} onChange={(event) => set({ disabled: event.currentTarget.checked })} />
+      <Textarea
+        label="Comment"
+        rows={2}
+        value={values.comment}
+        error={messages["comment"]}
+        onChange={(event) => set({ comment: event.currentTarget.value })}
+      />
+      <Checkbox
+        label="Disabled: keeps its place, limits nothing"
+        checked={values.disabled}
+        onChange={(event) => set({ disabled: event.currentTarget.checked })}
+      />
     </div>
   );
 }
 
-function ScheduleFields({ values, set, messages }: { values: QueueValues; set: (change: Partial<QueueValues>) => void; messages: Messages }) {
+function ScheduleFields({
+  values,
+  set,
+  messages,
+}: {
+  values: QueueValues;
+  set: (change: Partial<QueueValues>) => void;
+  messages: Messages;
+}) {
   return (
     <>
       <div className={classes.pair}>
-        <TextInput type="time" label="From" value={values.start} error={messages["time.start"]} onChange={(event) => set({ start: event.currentTarget.value })} />
-        <TextInput type="time" label="To" value={values.end} error={messages["time.end"] ?? messages["time"]} onChange={(event) => set({ end: event.currentTarget.value })} />
+        <TextInput
+          type="time"
+          label="From"
+          value={values.start}
+          error={messages["time.start"]}
+          onChange={(event) => set({ start: event.currentTarget.value })}
+        />
+        <TextInput
+          type="time"
+          label="To"
+          value={values.end}
+          error={messages["time.end"] ?? messages["time"]}
+          onChange={(event) => set({ end: event.currentTarget.value })}
+        />
       </div>
-      <Checkbox.Group label="Days" value={values.days} error={messages["time.days"]} onChange={(days) => set({ days })}>
+      <Checkbox.Group
+        label="Days"
+        value={values.days}
+        error={messages["time.days"]}
+        onChange={(days) => set({ days })}
+      >
         <div className="row">
           {DAYS.map((day) => (
             <Checkbox key={day} value={day} label={day} />

@@ -21,17 +21,31 @@ interface PairFieldProps {
 }
 
 /** Two fields, upload before download, each with its arrow. */
-export function PairField({ label, field, value, messages, onChange, understood, placeholder, children }: PairFieldProps) {
+export function PairField({
+  label,
+  field,
+  value,
+  messages,
+  onChange,
+  understood,
+  placeholder,
+  children,
+}: PairFieldProps) {
   return (
     <fieldset className={classes.pair}>
       <legend>{label}</legend>
       {(["upload", "download"] as const).map((direction) => {
-        const message = messages[`${field}.${direction}`] ?? (direction === "upload" ? messages[field] : undefined);
+        const message =
+          messages[`${field}.${direction}`] ?? (direction === "upload" ? messages[field] : undefined);
         return (
           <TextInput
             key={direction}
             aria-label={`${label}, ${WORD[direction].toLowerCase()}`}
-            leftSection={<span className={direction === "upload" ? "up" : "down"} aria-hidden="true">{direction === "upload" ? "↑" : "↓"}</span>}
+            leftSection={
+              <span className={direction === "upload" ? "up" : "down"} aria-hidden="true">
+                {direction === "upload" ? "↑" : "↓"}
+              </span>
+            }
             value={value[direction]}
             placeholder={placeholder}
             error={message}

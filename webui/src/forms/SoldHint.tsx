@@ -9,7 +9,15 @@ import { optionalRate } from "./queueValues";
 const COUNTED = 2_000;
 
 /** "Parent is sold 1.3 times": what the children may take together, against the parent's limit. */
-export function SoldHint({ parent, ownId, limits }: { parent: string; ownId: string | null; limits: Pair<string> }) {
+export function SoldHint({
+  parent,
+  ownId,
+  limits,
+}: {
+  parent: string;
+  ownId: string | null;
+  limits: Pair<string>;
+}) {
   const queue = useQuery(queueQuery(parent)).data;
   const children = useQuery(childrenQuery(parent, COUNTED)).data;
   if (!queue || !children || children.length >= COUNTED) return null;
@@ -17,7 +25,9 @@ export function SoldHint({ parent, ownId, limits }: { parent: string; ownId: str
     const own = optionalRate(limits[direction]);
     const limit = queue.max_limit_bps[direction];
     if (!own.ok || limit === 0) return null;
-    const sold = children.filter((child) => child.id !== ownId && !child.disabled).reduce((sum, child) => sum + child.max_limit_bps[direction], own.value);
+    const sold = children
+      .filter((child) => child.id !== ownId && !child.disabled)
+      .reduce((sum, child) => sum + child.max_limit_bps[direction], own.value);
     const above = own.value > limit ? `; this queue alone is above it` : "";
     return `${direction}: ${limitWords(limit)} sold ${(sold / limit).toFixed(1)} times${above}`;
   });

@@ -16,10 +16,21 @@ const MOST_NAMES = 3;
 
 /** Names the other queues that hold one of the typed addresses: in the list, the first match wins. */
 export function TargetHint({ targets, ownId }: { targets: readonly string[]; ownId: string | null }) {
-  const [typed] = useDebouncedValue(targets.map(withoutDomain).filter(isAddress).slice(0, MOST_ADDRESSES).join(" "), 300);
+  const [typed] = useDebouncedValue(
+    targets.map(withoutDomain).filter(isAddress).slice(0, MOST_ADDRESSES).join(" "),
+    300,
+  );
   const addresses = [...new Set(typed.split(" ").filter(Boolean))];
-  const found = useQueries({ queries: addresses.map((address) => ({ ...queueSearchQuery(address, MOST_NAMES + 1), retry: false })) });
-  return addresses.map((address, index) => <Others key={address} address={address} queues={(found[index]?.data?.items ?? []).filter((queue) => queue.id !== ownId)} />);
+  const found = useQueries({
+    queries: addresses.map((address) => ({ ...queueSearchQuery(address, MOST_NAMES + 1), retry: false })),
+  });
+  return addresses.map((address, index) => (
+    <Others
+      key={address}
+      address={address}
+      queues={(found[index]?.data?.items ?? []).filter((queue) => queue.id !== ownId)}
+    />
+  ));
 }
 
 function Others({ address, queues }: { address: string; queues: readonly Queue[] }) {

@@ -32,15 +32,38 @@ export function TotalFields({ values, onChange, messages, typeNames }: TotalFiel
     return messages[`total.${name}`] ?? (parsed.ok ? undefined : parsed.message);
   };
   return (
-    <Fold title="Both directions together" summary={values.max_limit_bps || "no limit"} open={Object.keys(messages).some((name) => name.startsWith("total"))}>
+    <Fold
+      title="Both directions together"
+      summary={values.max_limit_bps || "no limit"}
+      open={Object.keys(messages).some((name) => name.startsWith("total"))}
+    >
       <div className={classes.pair}>
         {RATES.map(([name, label, none]) => (
-          <TextInput key={name} label={label} description={understoodRate(values[name], none)} value={values[name]} error={problemOf(name)} onChange={(event) => onChange({ ...values, [name]: event.currentTarget.value })} />
+          <TextInput
+            key={name}
+            label={label}
+            description={understoodRate(values[name], none)}
+            value={values[name]}
+            error={problemOf(name)}
+            onChange={(event) => onChange({ ...values, [name]: event.currentTarget.value })}
+          />
         ))}
         {TEXTS.map(([name, label]) => (
-          <TextInput key={name} label={label} value={values[name]} error={messages[`total.${name}`]} onChange={(event) => onChange({ ...values, [name]: event.currentTarget.value })} />
+          <TextInput
+            key={name}
+            label={label}
+            value={values[name]}
+            error={messages[`total.${name}`]}
+            onChange={(event) => onChange({ ...values, [name]: event.currentTarget.value })}
+          />
         ))}
-        <NativeSelect label="Total queue type" data={[...new Set([...typeNames, values.queue_type])]} value={values.queue_type} error={messages["total.queue_type"]} onChange={(event) => onChange({ ...values, queue_type: event.currentTarget.value })} />
+        <NativeSelect
+          label="Total queue type"
+          data={[...new Set([...typeNames, values.queue_type])]}
+          value={values.queue_type}
+          error={messages["total.queue_type"]}
+          onChange={(event) => onChange({ ...values, queue_type: event.currentTarget.value })}
+        />
       </div>
     </Fold>
   );

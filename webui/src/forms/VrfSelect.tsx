@@ -14,5 +14,14 @@ interface VrfSelectProps {
 export function VrfSelect({ description, value, error, vrfs, onChange }: VrfSelectProps) {
   const choices = value === "" || vrfs.includes(value) ? vrfs : [...vrfs, value];
   if (choices.length === 0) return null;
-  return <NativeSelect label="VRF" description={description} data={[{ value: "", label: "none" }, ...choices]} value={value} error={error} onChange={(event) => onChange(event.currentTarget.value)} />;
+  return (
+    <NativeSelect
+      label="VRF"
+      description={description}
+      data={[{ value: "", label: "none" }, ...choices]}
+      value={value}
+      error={error}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
 }

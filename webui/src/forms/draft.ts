@@ -5,7 +5,10 @@ import { useCallback, useEffect, useState } from "react";
  * What was typed survives an error, a lost session and a reload: it is kept in this tab's storage
  * until the form says that it has arrived (`forget`).
  */
-export function useDraft<T>(name: string, initial: T): [T, (value: T | ((before: T) => T)) => void, () => void, boolean] {
+export function useDraft<T>(
+  name: string,
+  initial: T,
+): [T, (value: T | ((before: T) => T)) => void, () => void, boolean] {
   const key = `weir.draft.${name}`;
   const [state, setState] = useState<{ key: string; value: T; touched: boolean }>(() => read(key, initial));
   const current = state.key === key ? state : read(key, initial);
@@ -13,7 +16,18 @@ export function useDraft<T>(name: string, initial: T): [T, (value: T | ((before:
   useEffect(() => {
     if (state.touched) sessionStorage.setItem(state.key, JSON.stringify(state.value));
   }, [state]);
-  const set = useCallback((value: T | ((before: T) => T)) => setState((before) => ({ key, touched: true, value: typeof value === "function" ? (value as (before: T) => T)(before.touched ? before.value : initial) : value })), [key, initial]);
+  const set = useCallback(
+    (value: T | ((before: T) => T)) =>
+      setState((before) => ({
+        key,
+        touched: true,
+        value:
+          typeof value === "function"
+            ? (value as (before: T) => T)(before.touched ? before.value : initial)
+            : value,
+      })),
+    [key, initial],
+  );
   const forget = useCallback(() => {
     sessionStorage.removeItem(key);
     setState({ key, value: initial, touched: false });
@@ -27,7 +41,12 @@ function read<T>(key: string, initial: T): { key: string; value: T; touched: boo
   if (kept === null) return { key, value: initial, touched: false };
   try {
     // A draft of an older form lacks fields that this one has.
-    return { key, value: typeof initial === "object" ? { ...initial, ...(JSON.parse(kept) as T) } : (JSON.parse(kept) as T), touched: true };
+    return {
+      key,
+      value:
+        typeof initial === "object" ? { ...initial, ...(JSON.parse(kept) as T) } : (JSON.parse(kept) as T),
+      touched: true,
+    };
   } catch {
     return { key, value: initial, touched: false };
   }

@@ -41,38 +41,93 @@ export interface QueueValues {
 export const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 const both = (text: string): Pair<string> => ({ upload: text, download: text });
 
-const EMPTY_TOTAL: TotalValues = { max_limit_bps: "", limit_at_bps: "", burst_limit_bps: "", burst_threshold_bps: "", burst_time_ms: "", priority: "8", queue_type: "default-small", bucket_size_ms: "100ms" };
+const EMPTY_TOTAL: TotalValues = {
+  max_limit_bps: "",
+  limit_at_bps: "",
+  burst_limit_bps: "",
+  burst_threshold_bps: "",
+  burst_time_ms: "",
+  priority: "8",
+  queue_type: "default-small",
+  bucket_size_ms: "100ms",
+};
 
 export const EMPTY_QUEUE: QueueValues = {
-  name: "", target: "", dst: "", parent: null, position: "", comment: "", disabled: false,
-  max_limit_bps: both(""), limit_at_bps: both(""), priority: both("8"), burst_limit_bps: both(""), burst_threshold_bps: both(""), burst_time_ms: both(""),
-  queue_type: both("default-small"), bucket_size_ms: both("100ms"), scheduled: false, start: "08:00", end: "18:00", days: [...DAYS], total: EMPTY_TOTAL,
+  name: "",
+  target: "",
+  dst: "",
+  parent: null,
+  position: "",
+  comment: "",
+  disabled: false,
+  max_limit_bps: both(""),
+  limit_at_bps: both(""),
+  priority: both("8"),
+  burst_limit_bps: both(""),
+  burst_threshold_bps: both(""),
+  burst_time_ms: both(""),
+  queue_type: both("default-small"),
+  bucket_size_ms: both("100ms"),
+  scheduled: false,
+  start: "08:00",
+  end: "18:00",
+  days: [...DAYS],
+  total: EMPTY_TOTAL,
 };
 
 const rateText = (rateBps: number): string => (rateBps === 0 ? "" : exactRate(rateBps));
-const mapPair = <A, B>(pair: Pair<A>, map: (value: A) => B): Pair<B> => ({ upload: map(pair.upload), download: map(pair.download) });
+const mapPair = <A, B>(pair: Pair<A>, map: (value: A) => B): Pair<B> => ({
+  upload: map(pair.upload),
+  download: map(pair.download),
+});
 
 const timeText = (ms: number): string => (ms === 0 ? "" : durationText(ms));
 
 const totalOf = (total: Queue["total"]): TotalValues => ({
-  max_limit_bps: rateText(total.max_limit_bps), limit_at_bps: rateText(total.limit_at_bps), burst_limit_bps: rateText(total.burst_limit_bps), burst_threshold_bps: rateText(total.burst_threshold_bps),
-  burst_time_ms: timeText(total.burst_time_ms), priority: String(total.priority), queue_type: total.queue_type, bucket_size_ms: durationText(total.bucket_size_ms),
+  max_limit_bps: rateText(total.max_limit_bps),
+  limit_at_bps: rateText(total.limit_at_bps),
+  burst_limit_bps: rateText(total.burst_limit_bps),
+  burst_threshold_bps: rateText(total.burst_threshold_bps),
+  burst_time_ms: timeText(total.burst_time_ms),
+  priority: String(total.priority),
+  queue_type: total.queue_type,
+  bucket_size_ms: durationText(total.bucket_size_ms),
 });
 
 export function valuesOf(queue: Queue): QueueValues {
   return {
-    name: queue.name, target: queue.target.join("\n"), dst: queue.dst ?? "", parent: queue.parent, position: String(queue.position), comment: queue.comment, disabled: queue.disabled,
-    max_limit_bps: mapPair(queue.max_limit_bps, rateText), limit_at_bps: mapPair(queue.limit_at_bps, rateText), priority: mapPair(queue.priority, String),
-    burst_limit_bps: mapPair(queue.burst_limit_bps, rateText), burst_threshold_bps: mapPair(queue.burst_threshold_bps, rateText), burst_time_ms: mapPair(queue.burst_time_ms, timeText),
-    queue_type: { ...queue.queue_type }, bucket_size_ms: mapPair(queue.bucket_size_ms, durationText), scheduled: queue.time !== null,
-    start: queue.time?.start ?? "08:00", end: queue.time?.end ?? "18:00", days: [...(queue.time?.days ?? DAYS)], total: totalOf(queue.total),
+    name: queue.name,
+    target: queue.target.join("\n"),
+    dst: queue.dst ?? "",
+    parent: queue.parent,
+    position: String(queue.position),
+    comment: queue.comment,
+    disabled: queue.disabled,
+    max_limit_bps: mapPair(queue.max_limit_bps, rateText),
+    limit_at_bps: mapPair(queue.limit_at_bps, rateText),
+    priority: mapPair(queue.priority, String),
+    burst_limit_bps: mapPair(queue.burst_limit_bps, rateText),
+    burst_threshold_bps: mapPair(queue.burst_threshold_bps, rateText),
+    burst_time_ms: mapPair(queue.burst_time_ms, timeText),
+    queue_type: { ...queue.queue_type },
+    bucket_size_ms: mapPair(queue.bucket_size_ms, durationText),
+    scheduled: queue.time !== null,
+    start: queue.time?.start ?? "08:00",
+    end: queue.time?.end ?? "18:00",
+    days: [...(queue.time?.days ?? DAYS)],
+    total: totalOf(queue.total),
   };
 }
 
 /** Empty means none: no limit, no guarantee, no burst. */
-export const optionalRate = (text: string): Parsed<number> => (text.trim() === "" ? { ok: true, value: 0 } : parseRate(text));
-const optionalDuration = (text: string): Parsed<number> => (text.trim() === "" ? { ok: true, value: 0 } : parseDuration(text));
-const priorityOf = (text: string): Parsed<number> => (/^[1-8]$/.test(text.trim()) ? { ok: true, value: Number(text) } : { ok: false, message: "1 (first) to 8 (last)." });
+export const optionalRate = (text: string): Parsed<number> =>
+  text.trim() === "" ? { ok: true, value: 0 } : parseRate(text);
+const optionalDuration = (text: string): Parsed<number> =>
+  text.trim() === "" ? { ok: true, value: 0 } : parseDuration(text);
+const priorityOf = (text: string): Parsed<number> =>
+  /^[1-8]$/.test(text.trim())
+    ? { ok: true, value: Number(text) }
+    : { ok: false, message: "1 (first) to 8 (last)." };
 
 export const splitTargets = (text: string): string[] => text.split(/[\s,;]+/).filter(Boolean);
 
@@ -92,14 +147,24 @@ const readTotal = (total: TotalValues, take: Take): NonNullable<QueueInput["tota
 });
 
 /** The queue to send, or what is wrong with which field; the API checks the rest. */
-export function readQueue(values: QueueValues, base: QueueInput | null): { input: QueueInput; messages: Messages } {
+export function readQueue(
+  values: QueueValues,
+  base: QueueInput | null,
+): { input: QueueInput; messages: Messages } {
   const messages: Messages = {};
   const take: Take = (field, parsed) => {
     if (parsed.ok) return parsed.value;
     messages[field] = parsed.message;
     return 0;
   };
-  const pair = (field: string, texts: Pair<string>, parse: (text: string) => Parsed<number>): Pair<number> => ({ upload: take(`${field}.upload`, parse(texts.upload)), download: take(`${field}.download`, parse(texts.download)) });
+  const pair = (
+    field: string,
+    texts: Pair<string>,
+    parse: (text: string) => Parsed<number>,
+  ): Pair<number> => ({
+    upload: take(`${field}.upload`, parse(texts.upload)),
+    download: take(`${field}.download`, parse(texts.download)),
+  });
   if (values.name.trim() === "") messages["name"] = "A queue needs a name.";
   const input: QueueInput = {
     ...base,
@@ -115,7 +180,9 @@ export function readQueue(values: QueueValues, base: QueueInput | null): { input
     burst_time_ms: pair("burst_time_ms", values.burst_time_ms, optionalDuration),
     queue_type: values.queue_type,
     bucket_size_ms: pair("bucket_size_ms", values.bucket_size_ms, optionalDuration),
-    time: values.scheduled ? { start: values.start, end: values.end, days: DAYS.filter((day) => values.days.includes(day)) } : null,
+    time: values.scheduled
+      ? { start: values.start, end: values.end, days: DAYS.filter((day) => values.days.includes(day)) }
+      : null,
     total: readTotal(values.total, take),
     comment: values.comment,
     disabled: values.disabled,

@@ -10,7 +10,11 @@ export default function AboutPage() {
   const system = query.data;
   return (
     <Page title="About">
-      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
+      {query.isError ? (
+        <Note severity="error" live>
+          {asProblem(query.error).message}
+        </Note>
+      ) : null}
       <Section title="This router">
         {system ? (
           <Facts
@@ -31,13 +35,22 @@ export default function AboutPage() {
       <Section title="For programs">
         <ul>
           <li>
-            <a href="/api/v1/docs">REST API, described</a> and its <a href="/api/v1/openapi.json">OpenAPI document</a>
+            <a href="/api/v1/docs">REST API, described</a> and its{" "}
+            <a href="/api/v1/openapi.json">OpenAPI document</a>
           </li>
           <li>
-            Queues as <a href="/api/v1/export/csv" download="queues.csv">CSV</a> and as a <a href="/api/v1/export/routeros" download="queues.rsc">RouterOS script</a>
+            Queues as{" "}
+            <a href="/api/v1/export/csv" download="queues.csv">
+              CSV
+            </a>{" "}
+            and as a{" "}
+            <a href="/api/v1/export/routeros" download="queues.rsc">
+              RouterOS script
+            </a>
           </li>
           <li>
-            the command line: <code className="mono">weir queue list</code>, <code className="mono">weir explain NAME</code>
+            the command line: <code className="mono">weir queue list</code>,{" "}
+            <code className="mono">weir explain NAME</code>
           </li>
         </ul>
       </Section>

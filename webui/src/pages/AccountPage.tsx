@@ -11,7 +11,11 @@ import { Columns, Facts, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks"
 import { agoText } from "@/ui/format";
 import { browserWords } from "@/ui/words";
 
-const MAY = { read: "read: see everything, change nothing", write: "write: change queues and network, commit", admin: "admin: everything, users and tokens too" };
+const MAY = {
+  read: "read: see everything, change nothing",
+  write: "write: change queues and network, commit",
+  admin: "admin: everything, users and tokens too",
+};
 
 export default function AccountPage() {
   const me = useQuery(meQuery).data;
@@ -19,7 +23,17 @@ export default function AccountPage() {
     <Page title="Account">
       <Columns>
         <Section title="You">
-          {me ? <Facts items={[["User", me.username], ["May", MAY[me.scope]], ["Signed in by", me.via]]} /> : <Skeleton />}
+          {me ? (
+            <Facts
+              items={[
+                ["User", me.username],
+                ["May", MAY[me.scope]],
+                ["Signed in by", me.via],
+              ]}
+            />
+          ) : (
+            <Skeleton />
+          )}
         </Section>
         <Section title="Password">
           <PasswordForm />
@@ -39,14 +53,49 @@ function Sessions() {
     },
   });
   const columns: readonly Column<Session>[] = [
-    { id: "from", title: "From", render: (session) => <span className="row"><span className="mono">{session.source}</span>{session.current ? <Tag tone="ok">✓ this one</Tag> : null}</span> },
-    { id: "agent", title: "Browser", render: (session) => <span title={session.user_agent ?? undefined}>{browserWords(session.user_agent)}</span> },
+    {
+      id: "from",
+      title: "From",
+      render: (session) => (
+        <span className="row">
+          <span className="mono">{session.source}</span>
+          {session.current ? <Tag tone="ok">✓ this one</Tag> : null}
+        </span>
+      ),
+    },
+    {
+      id: "agent",
+      title: "Browser",
+      render: (session) => (
+        <span title={session.user_agent ?? undefined}>{browserWords(session.user_agent)}</span>
+      ),
+    },
     { id: "begun", title: "Begun", render: (session) => agoText(session.created_at) },
-    { id: "do", title: "Do", render: (session) => (session.current ? null : <Button size="compact-xs" onClick={() => end.mutate(session.id)}>End</Button>) },
+    {
+      id: "do",
+      title: "Do",
+      render: (session) =>
+        session.current ? null : (
+          <Button size="compact-xs" onClick={() => end.mutate(session.id)}>
+            End
+          </Button>
+        ),
+    },
   ];
   return (
     <Section title="Sessions" flush>
-      {query.isError ? <Note severity="error">{asProblem(query.error).message}</Note> : query.isPending ? <Skeleton /> : <SimpleTable caption="Sessions" columns={columns} rows={query.data.items} rowKey={(session) => session.id} />}
+      {query.isError ? (
+        <Note severity="error">{asProblem(query.error).message}</Note>
+      ) : query.isPending ? (
+        <Skeleton />
+      ) : (
+        <SimpleTable
+          caption="Sessions"
+          columns={columns}
+          rows={query.data.items}
+          rowKey={(session) => session.id}
+        />
+      )}
     </Section>
   );
 }

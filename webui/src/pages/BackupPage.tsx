@@ -16,10 +16,17 @@ import { bytesText, plural, stampText } from "@/ui/format";
 import { say } from "@/ui/toast";
 
 /** The API's document says "string, binary"; the file is sent as it is. */
-const asBody = (file: File) => ({ body: file as unknown as string, bodySerializer: (body: unknown) => body as BodyInit, headers: { "Content-Type": "application/octet-stream" } });
+const asBody = (file: File) => ({
+  body: file as unknown as string,
+  bodySerializer: (body: unknown) => body as BodyInit,
+  headers: { "Content-Type": "application/octet-stream" },
+});
 
 const useCheck = () =>
-  useMutation({ mutationFn: (file: File) => need(api.POST("/api/v1/backup/check", asBody(file))), meta: { inline: true } });
+  useMutation({
+    mutationFn: (file: File) => need(api.POST("/api/v1/backup/check", asBody(file))),
+    meta: { inline: true },
+  });
 
 interface RestoreOptions {
   file: File;
@@ -30,7 +37,12 @@ interface RestoreOptions {
 const useRestoreFile = () =>
   useMutation({
     mutationFn: async ({ file, message, confirmWithinS }: RestoreOptions) => {
-      const answer = await need(api.POST("/api/v1/backup/restore", { params: { query: { message, confirm_within_s: confirmWithinS } }, ...asBody(file) }));
+      const answer = await need(
+        api.POST("/api/v1/backup/restore", {
+          params: { query: { message, confirm_within_s: confirmWithinS } },
+          ...asBody(file),
+        }),
+      );
       rememberConfirmation(answer);
       await refreshConfig();
       return answer;
@@ -46,9 +58,18 @@ export default function BackupPage() {
     <Page title="Backup">
       <Section title="Take one">
         <div className="stack">
-          <p className="dim">All that runs now, as one file with a digest: queues, types, interfaces, routes, firewall, tuning. It holds no accounts, tokens or other secrets, and no history.</p>
+          <p className="dim">
+            All that runs now, as one file with a digest: queues, types, interfaces, routes, firewall, tuning.
+            It holds no accounts, tokens or other secrets, and no history.
+          </p>
           <div className="row">
-            <Button component="a" href="/api/v1/backup" download variant="filled" leftSection={<IconDownload size={15} />}>
+            <Button
+              component="a"
+              href="/api/v1/backup"
+              download
+              variant="filled"
+              leftSection={<IconDownload size={15} />}
+            >
               Download the configuration
             </Button>
           </div>
@@ -71,13 +92,36 @@ function RestoreSection() {
   return (
     <Section title="Restore one">
       <div className="stack">
-        <p className="dim">The file is read and compared first; nothing is changed before you say so. The restore is one revision, so the history takes it back.</p>
-        <input ref={input} type="file" className="hidden-text" aria-label="Backup to restore" tabIndex={-1} onChange={(event) => choose(event.currentTarget.files?.[0] ?? null)} />
+        <p className="dim">
+          The file is read and compared first; nothing is changed before you say so. The restore is one
+          revision, so the history takes it back.
+        </p>
+        <input
+          ref={input}
+          type="file"
+          className="hidden-text"
+          aria-label="Backup to restore"
+          tabIndex={-1}
+          onChange={(event) => choose(event.currentTarget.files?.[0] ?? null)}
+        />
         <div className="row">
-          <Button loading={check.isPending} onClick={() => input.current?.click()}>{file ? `${file.name} (${bytesText(file.size)})` : "Choose a file"}</Button>
+          <Button loading={check.isPending} onClick={() => input.current?.click()}>
+            {file ? `${file.name} (${bytesText(file.size)})` : "Choose a file"}
+          </Button>
         </div>
-        {check.error ? <Note severity="error" live>{asProblem(check.error).message} Nothing was changed.</Note> : null}
-        {file && check.data ? <Review key={`${file.name} ${file.lastModified}`} file={file} report={check.data} onDone={() => choose(null)} /> : null}
+        {check.error ? (
+          <Note severity="error" live>
+            {asProblem(check.error).message} Nothing was changed.
+          </Note>
+        ) : null}
+        {file && check.data ? (
+          <Review
+            key={`${file.name} ${file.lastModified}`}
+            file={file}
+            report={check.data}
+            onDone={() => choose(null)}
+          />
+        ) : null}
       </div>
     </Section>
   );
@@ -89,7 +133,8 @@ function Review({ file, report, onDone }: { file: File; report: BackupReport; on
   const restore = useRestoreFile();
   const problem = restore.error ? asProblem(restore.error) : null;
   const nothing = report.counts.added + report.counts.changed + report.counts.removed === 0;
-  const run = () => restore.mutate({ file, message, confirmWithinS: seconds || undefined }, { onSuccess: onDone });
+  const run = () =>
+    restore.mutate({ file, message, confirmWithinS: seconds || undefined }, { onSuccess: onDone });
   return (
     <form
       className="stack"
@@ -109,13 +154,31 @@ function Review({ file, report, onDone }: { file: File; report: BackupReport; on
       />
       <Findings findings={report.findings} />
       {nothing ? <Note severity="ok">The router runs just this already.</Note> : null}
-      {report.can_restore ? null : <Note severity="error">It cannot be restored as it is, for the reasons above.</Note>}
-      <TextInput label="Why" description="Kept in the history beside your name." value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} />
+      {report.can_restore ? null : (
+        <Note severity="error">It cannot be restored as it is, for the reasons above.</Note>
+      )}
+      <TextInput
+        label="Why"
+        description="Kept in the history beside your name."
+        value={message}
+        maxLength={1000}
+        onChange={(event) => setMessage(event.currentTarget.value)}
+      />
       <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
-      {problem ? <Note severity="error" live>{problem.message} Nothing was changed.</Note> : null}
+      {problem ? (
+        <Note severity="error" live>
+          {problem.message} Nothing was changed.
+        </Note>
+      ) : null}
       {problem ? <Findings findings={problem.findings} /> : null}
       <div className="row">
-        <Button type="submit" variant="filled" color={report.counts.removed > 0 ? "red" : undefined} loading={restore.isPending} disabled={!report.can_restore || nothing}>
+        <Button
+          type="submit"
+          variant="filled"
+          color={report.counts.removed > 0 ? "red" : undefined}
+          loading={restore.isPending}
+          disabled={!report.can_restore || nothing}
+        >
           Restore: {countsText(report.counts)}
         </Button>
         <Button onClick={onDone}>Not this one</Button>

@@ -15,7 +15,10 @@ type Check = System["checks"][number];
 
 /** What each capability is for, and what happens without it (docs/datapath.md). */
 const USE: Record<string, readonly [string, string]> = {
-  "qdisc-fq": ["paces packets to their limit", "limits are policed: what is above the rate is dropped instead of delayed"],
+  "qdisc-fq": [
+    "paces packets to their limit",
+    "limits are policed: what is above the rate is dropped instead of delayed",
+  ],
   "qdisc-fq_codel": ["short queues below HTB", "a plain fifo is used there"],
   "qdisc-cake": ["queue types of kind cake, below HTB", "such a queue uses fq_codel or a plain fifo"],
   "qdisc-codel": ["queue types of kind codel, below HTB", "such a queue uses fq_codel or a plain fifo"],
@@ -28,36 +31,64 @@ const USE: Record<string, readonly [string, string]> = {
   clsact: ["attaching the shaper on older kernels", "nothing, where tcx works"],
   "xdp-native": ["the fast path inside the driver", "generic XDP or the kernel's own path"],
   "xdp-generic": ["the fast path on any driver", "the kernel's own path"],
-  "xdp-flow-lookup": ["the fast path for filtered and translated traffic", "such traffic takes the kernel's own path"],
+  "xdp-flow-lookup": [
+    "the fast path for filtered and translated traffic",
+    "such traffic takes the kernel's own path",
+  ],
   vlan: ["VLAN interfaces", "none can be made"],
   frr: ["static and dynamic routes", "no routes but those of the interfaces"],
 };
 
 const CAPABILITY_COLUMNS: readonly Column<Capability>[] = [
   { id: "id", title: "What", render: (item) => <span className="mono nowrap">{item.id}</span> },
-  { id: "available", title: "Available", render: (item) => (item.available ? <Tag tone="ok">✓ yes</Tag> : <Tag tone="warn">no</Tag>) },
+  {
+    id: "available",
+    title: "Available",
+    render: (item) => (item.available ? <Tag tone="ok">✓ yes</Tag> : <Tag tone="warn">no</Tag>),
+  },
   { id: "use", title: "For", render: (item) => USE[item.id]?.[0] },
   { id: "instead", title: "Without it", render: (item) => (item.available ? null : USE[item.id]?.[1]) },
-  { id: "reason", title: "What the kernel said", render: (item) => (item.reason ? <span className="dim">{item.reason}</span> : null) },
+  {
+    id: "reason",
+    title: "What the kernel said",
+    render: (item) => (item.reason ? <span className="dim">{item.reason}</span> : null),
+  },
 ];
 
 const SHAPER_COLUMNS: readonly Column<Shaper>[] = [
   { id: "interface", title: "Interface", render: (item) => <span className="mono">{item.interface}</span> },
   { id: "mode", title: "Shaper", render: (item) => SHAPER_WORDS[item.mode] ?? item.mode },
   { id: "reason", title: "Why", render: (item) => item.reason },
-  { id: "fast", title: "Fast path", render: (item) => (item.fast_path ? <Tag tone="ok">✓ on</Tag> : <Tag>off</Tag>) },
+  {
+    id: "fast",
+    title: "Fast path",
+    render: (item) => (item.fast_path ? <Tag tone="ok">✓ on</Tag> : <Tag>off</Tag>),
+  },
   { id: "fast-reason", title: "Why it is on or off", render: (item) => item.fast_path_reason },
 ];
 
 /** Reasons of the datapath (docs/datapath.md) in words. */
 const UNSHAPED: Record<string, string> = {
-  "no-class": "IP, but in no queue", "not-ip": "not IP (ARP, LLDP, PPP control)", short: "header cut off", "bad-header": "wrong version or header length", "deep-tags": "more than eight VLAN tags: dropped", "stale-class": "its queue was removed at that moment", unreadable: "came in so that no customer could be told: dropped",
+  "no-class": "IP, but in no queue",
+  "not-ip": "not IP (ARP, LLDP, PPP control)",
+  short: "header cut off",
+  "bad-header": "wrong version or header length",
+  "deep-tags": "more than eight VLAN tags: dropped",
+  "stale-class": "its queue was removed at that moment",
+  unreadable: "came in so that no customer could be told: dropped",
 };
 const REFUSED: Record<string, string> = {
-  "impossible-source": "a source that no host has", "wrong-way": "the way back to its source is not this interface", refused: "in no queue, and this interface forwards only what is",
+  "impossible-source": "a source that no host has",
+  "wrong-way": "the way back to its source is not this interface",
+  refused: "in no queue, and this interface forwards only what is",
 };
 const PASSED_UP: Record<string, string> = {
-  unusual: "not plain unicast IP for this router", route: "for the router itself, no neighbour yet, or larger than the MTU", port: "leaves through a port without fast path", "no-flow": "in no established flow", waits: "its queue is at its limit", order: "behind a packet of its flow that waits",
+  unusual: "not plain unicast IP for this router",
+  route: "for the router itself, no neighbour yet, or larger than the MTU",
+  port: "leaves through a port without fast path",
+  "no-flow": "in no established flow",
+  waits: "its queue is at its limit",
+  order: "behind a packet of its flow that waits",
 };
 
 interface Uncounted {
@@ -70,15 +101,32 @@ interface Uncounted {
 
 function uncounted(ports: readonly InterfaceStats[]): Uncounted[] {
   const rows = (port: string, what: string, words: Record<string, string>, counts: Record<string, number>) =>
-    Object.entries(counts).filter(([, packets]) => packets > 0).map(([reason, packets]) => ({ key: `${port} ${what} ${reason}`, port, what, why: words[reason] ?? reason, packets }));
-  return ports.flatMap((port) => [...rows(port.id, "left unshaped", UNSHAPED, port.unshaped_packets), ...rows(port.id, "left to the stack", PASSED_UP, port.passed_up_packets), ...rows(port.id, "dropped", REFUSED, port.refused_packets)]);
+    Object.entries(counts)
+      .filter(([, packets]) => packets > 0)
+      .map(([reason, packets]) => ({
+        key: `${port} ${what} ${reason}`,
+        port,
+        what,
+        why: words[reason] ?? reason,
+        packets,
+      }));
+  return ports.flatMap((port) => [
+    ...rows(port.id, "left unshaped", UNSHAPED, port.unshaped_packets),
+    ...rows(port.id, "left to the stack", PASSED_UP, port.passed_up_packets),
+    ...rows(port.id, "dropped", REFUSED, port.refused_packets),
+  ]);
 }
 
 const UNCOUNTED_COLUMNS: readonly Column<Uncounted>[] = [
   { id: "port", title: "Interface", render: (row) => <span className="mono">{row.port}</span> },
   { id: "what", title: "What", render: (row) => row.what },
   { id: "why", title: "Why", wide: true, render: (row) => row.why },
-  { id: "packets", title: "Packets", numeric: true, render: (row) => <span data-live>{countText(row.packets)}</span> },
+  {
+    id: "packets",
+    title: "Packets",
+    numeric: true,
+    render: (row) => <span data-live>{countText(row.packets)}</span>,
+  },
 ];
 
 /** Nothing is silently unshaped: every packet that no queue holds is counted with its reason. */
@@ -86,15 +134,36 @@ function Unshaped() {
   const ports = useLiveInterfaces()?.items;
   const rows = uncounted(ports ?? []);
   return (
-    <Section title="Packets outside of the queues and of the fast path" flush aside={<span className="dim">since the port is shaped</span>}>
-      {rows.length > 0 ? <SimpleTable caption="Packets outside of the queues" columns={UNCOUNTED_COLUMNS} rows={rows} rowKey={(row) => row.key} /> : <p className="dim pad">{ports ? "None was counted." : "No measurements yet."}</p>}
+    <Section
+      title="Packets outside of the queues and of the fast path"
+      flush
+      aside={<span className="dim">since the port is shaped</span>}
+    >
+      {rows.length > 0 ? (
+        <SimpleTable
+          caption="Packets outside of the queues"
+          columns={UNCOUNTED_COLUMNS}
+          rows={rows}
+          rowKey={(row) => row.key}
+        />
+      ) : (
+        <p className="dim pad">{ports ? "None was counted." : "No measurements yet."}</p>
+      )}
     </Section>
   );
 }
 
 const CHECK_SEVERITY = { ok: "ok", warning: "warning", failed: "error" } as const;
 const CHECK_COLUMNS: readonly Column<Check>[] = [
-  { id: "id", title: "Check", render: (check) => <span className="row nowrap"><SeverityIcon severity={CHECK_SEVERITY[check.state]} /> {check.id}</span> },
+  {
+    id: "id",
+    title: "Check",
+    render: (check) => (
+      <span className="row nowrap">
+        <SeverityIcon severity={CHECK_SEVERITY[check.state]} /> {check.id}
+      </span>
+    ),
+  },
   { id: "message", title: "What it says", width: "75%", render: (check) => check.message },
 ];
 
@@ -104,7 +173,11 @@ export default function DiagnosticsPage() {
   const system = query.data;
   return (
     <Page title="Diagnostics">
-      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
+      {query.isError ? (
+        <Note severity="error" live>
+          {asProblem(query.error).message}
+        </Note>
+      ) : null}
       {system ? <Report system={system} /> : query.isPending ? <Skeleton lines={10} /> : null}
     </Page>
   );
@@ -114,20 +187,32 @@ function driftText(system: System): string {
   if (!system.agent.connected) return "unknown: the agent does not answer";
   const open = unrepaired(system).length;
   if (open > 0) return plural(open, "difference");
-  return system.drift.length > 0 ? `none now; ${system.drift.length} repaired` : "none: the kernel holds what was committed";
+  return system.drift.length > 0
+    ? `none now; ${system.drift.length} repaired`
+    : "none: the kernel holds what was committed";
 }
 
 function Report({ system }: { system: System }) {
   return (
     <>
       {system.drift.map((item) => (
-        <Note key={`${item.at ?? ""} ${item.part} ${item.what}`} severity={item.repaired ? "notice" : "warning"}>
-          {item.what} ({item.part}{item.repaired ? ", repaired" : ""}{item.at ? `, ${agoText(item.at)}` : ""})
+        <Note
+          key={`${item.at ?? ""} ${item.part} ${item.what}`}
+          severity={item.repaired ? "notice" : "warning"}
+        >
+          {item.what} ({item.part}
+          {item.repaired ? ", repaired" : ""}
+          {item.at ? `, ${agoText(item.at)}` : ""})
         </Note>
       ))}
       <Columns>
         <Section title="Checks" flush>
-          <SimpleTable caption="Checks" columns={CHECK_COLUMNS} rows={system.checks} rowKey={(check) => check.id} />
+          <SimpleTable
+            caption="Checks"
+            columns={CHECK_COLUMNS}
+            rows={system.checks}
+            rowKey={(check) => check.id}
+          />
         </Section>
         <Section title="Agent and kernel">
           <Facts
@@ -143,10 +228,24 @@ function Report({ system }: { system: System }) {
         </Section>
       </Columns>
       <Section title="What this kernel can do" flush>
-        <SimpleTable caption="Capabilities" columns={CAPABILITY_COLUMNS} rows={system.capabilities} rowKey={(item) => item.id} />
+        <SimpleTable
+          caption="Capabilities"
+          columns={CAPABILITY_COLUMNS}
+          rows={system.capabilities}
+          rowKey={(item) => item.id}
+        />
       </Section>
       <Section title="Shaper of each interface" flush>
-        {system.shapers.length > 0 ? <SimpleTable caption="Shapers" columns={SHAPER_COLUMNS} rows={system.shapers} rowKey={(item) => item.interface} /> : <p className="dim pad">None is shaped now: an interface needs a role, LAN or WAN.</p>}
+        {system.shapers.length > 0 ? (
+          <SimpleTable
+            caption="Shapers"
+            columns={SHAPER_COLUMNS}
+            rows={system.shapers}
+            rowKey={(item) => item.interface}
+          />
+        ) : (
+          <p className="dim pad">None is shaped now: an interface needs a role, LAN or WAN.</p>
+        )}
       </Section>
       <Unshaped />
     </>

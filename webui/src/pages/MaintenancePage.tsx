@@ -23,7 +23,9 @@ export default function MaintenancePage() {
   );
 }
 
-const zonesWith = (now: string): string[] => [...new Set([now, "UTC", ...Intl.supportedValuesOf("timeZone")])];
+const zonesWith = (now: string): string[] => [
+  ...new Set([now, "UTC", ...Intl.supportedValuesOf("timeZone")]),
+];
 
 function TimeZone({ may }: { may: boolean }) {
   const query = useQuery(timeZoneQuery);
@@ -41,7 +43,11 @@ function TimeZone({ may }: { may: boolean }) {
   return (
     <Section title="Time zone">
       {query.isError ? <Note severity="error">{asProblem(query.error).message}</Note> : null}
-      {now === undefined ? query.isPending ? <Skeleton lines={2} /> : null : (
+      {now === undefined ? (
+        query.isPending ? (
+          <Skeleton lines={2} />
+        ) : null
+      ) : (
         <form
           className="stack"
           onSubmit={(event) => {
@@ -49,10 +55,26 @@ function TimeZone({ may }: { may: boolean }) {
             if (chosen) choose.mutate(chosen);
           }}
         >
-          <NativeSelect label="Schedules of queues follow it" description="It belongs to the machine: it is in force at once, in no revision and in no backup." data={zonesWith(now)} value={chosen ?? now} disabled={!may} onChange={(event) => setChosen(event.currentTarget.value)} />
-          {choose.error ? <Note severity="error" live>{asProblem(choose.error).message} Nothing was changed.</Note> : null}
+          <NativeSelect
+            label="Schedules of queues follow it"
+            description="It belongs to the machine: it is in force at once, in no revision and in no backup."
+            data={zonesWith(now)}
+            value={chosen ?? now}
+            disabled={!may}
+            onChange={(event) => setChosen(event.currentTarget.value)}
+          />
+          {choose.error ? (
+            <Note severity="error" live>
+              {asProblem(choose.error).message} Nothing was changed.
+            </Note>
+          ) : null}
           <div className="row">
-            <Button type="submit" variant="filled" disabled={!may || chosen === null || chosen === now} loading={choose.isPending}>
+            <Button
+              type="submit"
+              variant="filled"
+              disabled={!may || chosen === null || chosen === now}
+              loading={choose.isPending}
+            >
               Change the time zone
             </Button>
           </div>
@@ -85,7 +107,15 @@ function FactoryReset() {
   const host = useQuery(systemQuery).data?.hostname ?? "weir";
   const [mode, setMode] = useState<Mode>("keep");
   const [typed, setTyped] = useState("");
-  const reset = useMutation({ mutationFn: () => need(api.POST("/api/v1/system/factory-reset", { body: { mode } })), onSuccess: () => say("notice", "The router restarts as a new one. It answers at the address of a new router, not at this one."), meta: { inline: true } });
+  const reset = useMutation({
+    mutationFn: () => need(api.POST("/api/v1/system/factory-reset", { body: { mode } })),
+    onSuccess: () =>
+      say(
+        "notice",
+        "The router restarts as a new one. It answers at the address of a new router, not at this one.",
+      ),
+    meta: { inline: true },
+  });
   return (
     <Section title="Factory reset">
       <form
@@ -95,17 +125,40 @@ function FactoryReset() {
           if (typed === host) reset.mutate();
         }}
       >
-        <p className="dim">The router restarts as a new one: no queues, no accounts, the address of a new router. Take a backup first, if you are not sure.</p>
+        <p className="dim">
+          The router restarts as a new one: no queues, no accounts, the address of a new router. Take a backup
+          first, if you are not sure.
+        </p>
         <Radio.Group label="What happens to what it holds" value={mode} onChange={(value) => setMode(value)}>
           <div className="stack">
-            <Radio size="xs" value="keep" label="Put aside: configuration and accounts stay on its data partition, logs stay" />
+            <Radio
+              size="xs"
+              value="keep"
+              label="Put aside: configuration and accounts stay on its data partition, logs stay"
+            />
             <Radio size="xs" value="wipe" label="Wipe: everything goes, logs and history too" />
           </div>
         </Radio.Group>
-        <TextInput label={`Type the router's name, ${host}, to go on`} value={typed} autoComplete="off" spellCheck={false} onChange={(event) => setTyped(event.currentTarget.value)} />
-        {reset.error ? <Note severity="error" live>{asProblem(reset.error).message} Nothing was changed.</Note> : null}
+        <TextInput
+          label={`Type the router's name, ${host}, to go on`}
+          value={typed}
+          autoComplete="off"
+          spellCheck={false}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+        />
+        {reset.error ? (
+          <Note severity="error" live>
+            {asProblem(reset.error).message} Nothing was changed.
+          </Note>
+        ) : null}
         <div className="row">
-          <Button type="submit" variant="filled" color="red" disabled={typed !== host} loading={reset.isPending}>
+          <Button
+            type="submit"
+            variant="filled"
+            color="red"
+            disabled={typed !== host}
+            loading={reset.isPending}
+          >
             {mode === "wipe" ? "Wipe it and restart as new" : "Restart as new"}
           </Button>
         </div>

@@ -24,10 +24,26 @@ export default function UpdatePage() {
   const may = admin && updates?.available === true;
   return (
     <Page title="Update" actions={may ? <Restart /> : null}>
-      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
-      {updates?.available === false ? <Note severity="notice">Updates are not possible here: {sentence(updates.reason ?? "this router runs from no image")}</Note> : null}
-      {updates?.available === true && !admin ? <Note severity="notice">Only an administrator installs updates.</Note> : null}
-      {updates ? updates.slots.length > 0 ? <Slots updates={updates} may={may} /> : null : query.isPending ? <Skeleton /> : null}
+      {query.isError ? (
+        <Note severity="error" live>
+          {asProblem(query.error).message}
+        </Note>
+      ) : null}
+      {updates?.available === false ? (
+        <Note severity="notice">
+          Updates are not possible here: {sentence(updates.reason ?? "this router runs from no image")}
+        </Note>
+      ) : null}
+      {updates?.available === true && !admin ? (
+        <Note severity="notice">Only an administrator installs updates.</Note>
+      ) : null}
+      {updates ? (
+        updates.slots.length > 0 ? (
+          <Slots updates={updates} may={may} />
+        ) : null
+      ) : query.isPending ? (
+        <Skeleton />
+      ) : null}
       {updates && updates.job.state !== "idle" ? <Job job={updates.job} may={may} /> : null}
       {may && updates.job.state !== "installing" ? <Install /> : null}
     </Page>
@@ -39,28 +55,61 @@ const failed = (slot: Slot): boolean => !slot.good && !slot.booted && slot.versi
 
 function Slots({ updates, may }: { updates: Updates; may: boolean }) {
   const running = useQuery(systemQuery).data?.version;
-  const choose = useMutation({ mutationFn: (slot: Slot["name"]) => need(api.POST("/api/v1/system/update/slot", { body: { slot } })), onSuccess: keep });
+  const choose = useMutation({
+    mutationFn: (slot: Slot["name"]) => need(api.POST("/api/v1/system/update/slot", { body: { slot } })),
+    onSuccess: keep,
+  });
   const columns: readonly Column<Slot>[] = [
     { id: "name", title: "Slot", render: (slot) => slot.name },
     {
-      id: "state", title: "State",
+      id: "state",
+      title: "State",
       render: (slot) => (
         <span className="row">
           {slot.booted ? <Tag tone="ok">✓ runs now</Tag> : null}
           {updates.next === slot.name ? <Tag tone="accent">next start</Tag> : null}
-          {failed(slot) ? <Tag tone="bad">✕ not to be started</Tag> : slot.good || slot.booted ? null : <Tag>empty</Tag>}
+          {failed(slot) ? (
+            <Tag tone="bad">✕ not to be started</Tag>
+          ) : slot.good || slot.booted ? null : (
+            <Tag>empty</Tag>
+          )}
         </span>
       ),
     },
-    { id: "version", title: "Version", render: (slot) => slot.version ?? (slot.booted ? running : null) ?? <span className="dim">unknown</span> },
-    { id: "installed", title: "Installed", render: (slot) => (slot.installed_at ? stampText(slot.installed_at) : <span className="dim">{slot.good || slot.booted ? "with the first image" : "–"}</span>) },
-    { id: "do", title: "", render: (slot) => (may && slot.good && updates.next !== slot.name ? <Button size="compact-xs" loading={choose.isPending} onClick={() => choose.mutate(slot.name)}>Start from {slot.name} next</Button> : null) },
+    {
+      id: "version",
+      title: "Version",
+      render: (slot) =>
+        slot.version ?? (slot.booted ? running : null) ?? <span className="dim">unknown</span>,
+    },
+    {
+      id: "installed",
+      title: "Installed",
+      render: (slot) =>
+        slot.installed_at ? (
+          stampText(slot.installed_at)
+        ) : (
+          <span className="dim">{slot.good || slot.booted ? "with the first image" : "–"}</span>
+        ),
+    },
+    {
+      id: "do",
+      title: "",
+      render: (slot) =>
+        may && slot.good && updates.next !== slot.name ? (
+          <Button size="compact-xs" loading={choose.isPending} onClick={() => choose.mutate(slot.name)}>
+            Start from {slot.name} next
+          </Button>
+        ) : null,
+    },
   ];
   return (
     <>
       {(updates.job.state === "installing" ? [] : updates.slots.filter(failed)).map((slot) => (
         <Note key={slot.name} severity="warning">
-          Version {slot.version} in slot {slot.name} is not started: it did not get well in three starts, so the router went back by itself, or its installation broke off. Install a bundle to write the slot anew.
+          Version {slot.version} in slot {slot.name} is not started: it did not get well in three starts, so
+          the router went back by itself, or its installation broke off. Install a bundle to write the slot
+          anew.
         </Note>
       ))}
       <Section title="Slots" flush>
@@ -72,12 +121,19 @@ function Slots({ updates, may }: { updates: Updates; may: boolean }) {
 
 function Job({ job, may }: { job: Updates["job"]; may: boolean }) {
   const version = job.version ? `Version ${job.version}` : "The bundle";
-  if (job.state === "failed") return <Note severity="error" live>{version} was not installed: {sentence(job.message ?? job.what)} The system that runs was not touched.</Note>;
+  if (job.state === "failed")
+    return (
+      <Note severity="error" live>
+        {version} was not installed: {sentence(job.message ?? job.what)} The system that runs was not touched.
+      </Note>
+    );
   if (job.state === "installed") {
     return (
       <Note severity="ok" live>
         <div className="row">
-          <span className="grow">{version} is installed. It runs from the next start on; until then nothing changes.</span>
+          <span className="grow">
+            {version} is installed. It runs from the next start on; until then nothing changes.
+          </span>
           {may ? <Restart /> : null}
         </div>
       </Note>
@@ -119,18 +175,37 @@ function Install() {
   if (file && install.isPending) {
     return (
       <Working title={`Sending ${file.name}`} percent={Math.floor(sent * 100)}>
-        {sent < 1 ? `${bytesText(file.size * sent)} of ${bytesText(file.size)} sent. Stay on this page until it is there.` : "All of it has arrived. Its signature is being checked."}
+        {sent < 1
+          ? `${bytesText(file.size * sent)} of ${bytesText(file.size)} sent. Stay on this page until it is there.`
+          : "All of it has arrived. Its signature is being checked."}
       </Working>
     );
   }
   return (
     <Section title="Install a bundle">
       <div className="stack">
-        <p className="dim">A signed bundle (.raucb) for this product. It is checked first; then the slot that does not run is written. Traffic goes on until you restart.</p>
-        <input ref={input} type="file" className="hidden-text" aria-label="Bundle to install" tabIndex={-1} accept=".raucb" onChange={(event) => choose(event.currentTarget.files?.[0] ?? null)} />
-        {install.error ? <Note severity="error" live>{asProblem(install.error).message} Nothing was changed.</Note> : null}
+        <p className="dim">
+          A signed bundle (.raucb) for this product. It is checked first; then the slot that does not run is
+          written. Traffic goes on until you restart.
+        </p>
+        <input
+          ref={input}
+          type="file"
+          className="hidden-text"
+          aria-label="Bundle to install"
+          tabIndex={-1}
+          accept=".raucb"
+          onChange={(event) => choose(event.currentTarget.files?.[0] ?? null)}
+        />
+        {install.error ? (
+          <Note severity="error" live>
+            {asProblem(install.error).message} Nothing was changed.
+          </Note>
+        ) : null}
         <div className="row">
-          <Button onClick={() => input.current?.click()}>{file ? `${file.name} (${bytesText(file.size)})` : "Choose a bundle"}</Button>
+          <Button onClick={() => input.current?.click()}>
+            {file ? `${file.name} (${bytesText(file.size)})` : "Choose a bundle"}
+          </Button>
           <Button variant="filled" disabled={!file} onClick={() => file && install.mutate(file)}>
             Check and install
           </Button>

@@ -6,9 +6,18 @@ import { delayText, percentText } from "@/ui/format";
 import { RateBar, type Direction } from "./RateBar";
 
 /** A queue's live rate against its limit; for a queue that is only staged there is nothing to show. */
-export function LiveRate({ queueId, direction, limitBps }: { queueId: string; direction: Direction; limitBps: number }) {
+export function LiveRate({
+  queueId,
+  direction,
+  limitBps,
+}: {
+  queueId: string;
+  direction: Direction;
+  limitBps: number;
+}) {
   const subscribe = useCallback(
-    (listener: (rateBps: number | null) => void) => live.watch(queueId, (stats) => listener(stats?.live ? stats.rate_bps[direction] : null)),
+    (listener: (rateBps: number | null) => void) =>
+      live.watch(queueId, (stats) => listener(stats?.live ? stats.rate_bps[direction] : null)),
     [queueId, direction],
   );
   return <RateBar direction={direction} limitBps={limitBps} subscribe={subscribe} />;
@@ -48,10 +57,19 @@ export function explain(cell: HTMLElement, shown: string, reason: string | null)
 }
 
 /** What who does not see is told: the value, if there is one, and why. */
-export const reasonedName = (shown: string, reason: string | null): string => (reason === null ? shown : `${shown === ABSENT ? "no value" : shown}: ${reason}`);
+export const reasonedName = (shown: string, reason: string | null): string =>
+  reason === null ? shown : `${shown === ABSENT ? "no value" : shown}: ${reason}`;
 
 /** Writes text of the latest measurement straight into its cell. */
-export function LiveValue({ queueId, text, why }: { queueId: string; text: LiveText; why?: LiveReason | undefined }) {
+export function LiveValue({
+  queueId,
+  text,
+  why,
+}: {
+  queueId: string;
+  text: LiveText;
+  why?: LiveReason | undefined;
+}) {
   const cell = useRef<HTMLSpanElement>(null);
   useEffect(
     () =>
@@ -70,15 +88,20 @@ export function LiveValue({ queueId, text, why }: { queueId: string; text: LiveT
   );
 }
 
-export const perSecond = (value: number): string => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));
+export const perSecond = (value: number): string =>
+  value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value));
 
-const longer = (us: QueueStats["delay_us"]): string => (us ? delayText(Math.max(us.upload, us.download)) : ABSENT);
+const longer = (us: QueueStats["delay_us"]): string =>
+  us ? delayText(Math.max(us.upload, us.download)) : ABSENT;
 
 export const delayOf: LiveText = (stats) => longer(stats.delay_us);
 export const worstDelayOf: LiveText = (stats) => longer(stats.worst_delay_us);
 export const delayReason: LiveReason = (stats) => stats.delay_reason;
-export const dropsOf: LiveText = (stats) => (stats.live ? perSecond(stats.drops_ps.upload + stats.drops_ps.download) : "–");
-export const fastShareOf: LiveText = (stats) => (stats.fast_share === null ? ABSENT : percentText(stats.fast_share));
+export const dropsOf: LiveText = (stats) =>
+  stats.live ? perSecond(stats.drops_ps.upload + stats.drops_ps.download) : "–";
+export const fastShareOf: LiveText = (stats) =>
+  stats.fast_share === null ? ABSENT : percentText(stats.fast_share);
 export const fastShareReason: LiveReason = (stats) => stats.fast_share_reason;
 /** Whether the queue loses packets now. */
-export const isLosing = (stats: QueueStats): boolean => stats.live && stats.drops_ps.upload + stats.drops_ps.download > 0;
+export const isLosing = (stats: QueueStats): boolean =>
+  stats.live && stats.drops_ps.upload + stats.drops_ps.download > 0;

@@ -12,21 +12,34 @@ import type { LivePainter } from "./LivePainter";
 import { levelOf, shareText, type Direction } from "./RateBar";
 
 /** A column of measurements: a rate as a bar against its limit, or a text. */
-export type LiveColumn = { rate: Direction } | { text: LiveText; why?: LiveReason; isLoss?: (stats: QueueStats) => boolean };
+export type LiveColumn =
+  { rate: Direction } | { text: LiveText; why?: LiveReason; isLoss?: (stats: QueueStats) => boolean };
 
 /** What a live cell says of a measurement. */
 export function shownOf(column: LiveColumn, stats: QueueStats | null, limitBps: Pair<number>): Shown {
   if ("text" in column) {
     const text = stats ? column.text(stats) : "–";
-    return { text, nothing: isNothing(text), fill: null, level: "none", ...(stats && column.isLoss?.(stats) ? { loss: true } : {}) };
+    return {
+      text,
+      nothing: isNothing(text),
+      fill: null,
+      level: "none",
+      ...(stats && column.isLoss?.(stats) ? { loss: true } : {}),
+    };
   }
   const rateBps = stats?.live ? stats.rate_bps[column.rate] : null;
   const limit = limitBps[column.rate];
   const fill = rateBps !== null && limit > 0 ? Math.min(1, rateBps / limit) : 0;
-  return { text: rateBps === null ? "–" : shortRate(rateBps), nothing: false, fill, level: levelOf(fill, column.rate) };
+  return {
+    text: rateBps === null ? "–" : shortRate(rateBps),
+    nothing: false,
+    fill,
+    level: levelOf(fill, column.rate),
+  };
 }
 
-const reasonOf = (column: LiveColumn | undefined, stats: QueueStats | null): string | null => (column && "why" in column && stats ? (column.why?.(stats) ?? null) : null);
+const reasonOf = (column: LiveColumn | undefined, stats: QueueStats | null): string | null =>
+  column && "why" in column && stats ? (column.why?.(stats) ?? null) : null;
 
 interface LiveCellsProps {
   index: number;
@@ -68,7 +81,12 @@ export function LiveCells({ index, queueId, limitBps, columns, painter }: LiveCe
       aria-label="–"
       className={"rate" in column ? `${classes.cell ?? ""} ${classes.track ?? ""}` : classes.cell}
       data-testid={"rate" in column ? `rate-${column.rate}` : undefined}
-      onPointerEnter={(event) => (event.currentTarget.title = "rate" in column ? titleOf(queueId, column.rate, limitBps) : (reasonOf(column, live.latest(queueId)) ?? ""))}
+      onPointerEnter={(event) =>
+        (event.currentTarget.title =
+          "rate" in column
+            ? titleOf(queueId, column.rate, limitBps)
+            : (reasonOf(column, live.latest(queueId)) ?? ""))
+      }
     />
   ));
 }
@@ -86,7 +104,13 @@ function paletteNow(host: HTMLElement): Palette {
     text: resolvedColour("--text"),
     dim: resolvedColour("--dim"),
     loss: resolvedColour("--bad"),
-    fill: { none: "transparent", upload: resolvedColour("--fill-up"), download: resolvedColour("--fill-down"), plain: resolvedColour("--fill-plain"), warn: resolvedColour("--fill-warn") },
+    fill: {
+      none: "transparent",
+      upload: resolvedColour("--fill-up"),
+      download: resolvedColour("--fill-down"),
+      plain: resolvedColour("--fill-plain"),
+      warn: resolvedColour("--fill-warn"),
+    },
     font: `${fontSize} ${fontFamily}`,
     boldFont: `600 ${fontSize} ${fontFamily}`,
     outlined: outlined(),
@@ -94,7 +118,15 @@ function paletteNow(host: HTMLElement): Palette {
 }
 
 /** Where the painter draws: above the rows, below the pointer. */
-export function LiveLayer({ painter, spans, rowPx }: { painter: LivePainter; spans: readonly Span[]; rowPx: number }) {
+export function LiveLayer({
+  painter,
+  spans,
+  rowPx,
+}: {
+  painter: LivePainter;
+  spans: readonly Span[];
+  rowPx: number;
+}) {
   const host = useRef<HTMLDivElement>(null);
   const scheme = useComputedColorScheme();
   useLayoutEffect(() => {
@@ -108,7 +140,11 @@ export function LiveLayer({ painter, spans, rowPx }: { painter: LivePainter; spa
     const again = () => {
       if (host.current) painter.layOut({ spans, rowPx, palette: paletteNow(host.current) });
     };
-    const another = [window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`), window.matchMedia("(forced-colors: active)"), document.fonts];
+    const another = [
+      window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`),
+      window.matchMedia("(forced-colors: active)"),
+      document.fonts,
+    ];
     const events = ["change", "change", "loadingdone"] as const;
     another.forEach((target, at) => target.addEventListener(events[at] ?? "change", again));
     return () => another.forEach((target, at) => target.removeEventListener(events[at] ?? "change", again));

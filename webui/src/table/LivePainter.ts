@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { BLOCK_ROWS, type Canvas, type Line, type Palette, type Sheet, type Shown, type Span } from "./drawing";
+import {
+  BLOCK_ROWS,
+  type Canvas,
+  type Line,
+  type Palette,
+  type Sheet,
+  type Shown,
+  type Span,
+} from "./drawing";
 import { theDrawer, type Drawer } from "./drawer";
 import type { Said } from "./drawing.worker";
 
@@ -38,7 +46,15 @@ const snapped = (px: number, round: (value: number) => number): number => 4 * ro
 /** A bar that is wider by less than this is the same bar. */
 const FILL_STEPS = 256;
 
-const same = (a: Shown | undefined, b: Shown): boolean => a?.text === b.text && a.level === b.level && a.nothing === b.nothing && a.loss === b.loss && (a.fill === b.fill || (a.fill !== null && b.fill !== null && Math.round(a.fill * FILL_STEPS) === Math.round(b.fill * FILL_STEPS)));
+const same = (a: Shown | undefined, b: Shown): boolean =>
+  a?.text === b.text &&
+  a.level === b.level &&
+  a.nothing === b.nothing &&
+  a.loss === b.loss &&
+  (a.fill === b.fill ||
+    (a.fill !== null &&
+      b.fill !== null &&
+      Math.round(a.fill * FILL_STEPS) === Math.round(b.fill * FILL_STEPS)));
 
 let lastId = 0;
 
@@ -71,7 +87,14 @@ export class LivePainter {
   layOut({ spans, rowPx, palette }: PainterLayout): void {
     const last = spans.at(-1);
     const left = snapped(spans[0]?.left ?? 0, Math.floor);
-    this.sheet = { spans, rowPx, palette, left, width: last ? snapped(last.left + last.width - left, Math.ceil) : 0, scale: window.devicePixelRatio || 1 };
+    this.sheet = {
+      spans,
+      rowPx,
+      palette,
+      left,
+      width: last ? snapped(last.left + last.width - left, Math.ceil) : 0,
+      scale: window.devicePixelRatio || 1,
+    };
     this.drawAll();
   }
 
@@ -109,14 +132,17 @@ export class LivePainter {
   private drawRow(index: number, cells: readonly Shown[], before: readonly Shown[] | undefined): void {
     if (!this.host || !this.sheet || this.sheet.spans.length === 0) return;
     const block = this.blockOf(Math.floor(index / BLOCK_ROWS));
-    const changed = cells.flatMap((cell, column) => (same(before?.[column], cell) ? [] : [[column, cell] as const]));
+    const changed = cells.flatMap((cell, column) =>
+      same(before?.[column], cell) ? [] : [[column, cell] as const],
+    );
     if (changed.length === 0) return;
     this.orders.lines.push([block.id, index % BLOCK_ROWS, ...changed]);
     this.flushSoon();
   }
 
   private inUse(number: number): boolean {
-    for (let index = number * BLOCK_ROWS; index < (number + 1) * BLOCK_ROWS; index++) if (this.rows.has(index)) return true;
+    for (let index = number * BLOCK_ROWS; index < (number + 1) * BLOCK_ROWS; index++)
+      if (this.rows.has(index)) return true;
     return false;
   }
 
@@ -143,7 +169,12 @@ export class LivePainter {
     if (!this.sheet) return;
     const { left, width, rowPx } = this.sheet;
     const height = BLOCK_ROWS * rowPx;
-    Object.assign(element.style, { left: `${left}px`, top: `${number * height}px`, width: `${width}px`, height: `${height}px` });
+    Object.assign(element.style, {
+      left: `${left}px`,
+      top: `${number * height}px`,
+      width: `${width}px`,
+      height: `${height}px`,
+    });
     this.orders.wiped.push(id);
     this.flushSoon();
   }

@@ -10,13 +10,19 @@ export type Direction = "upload" | "download";
 export const NEAR_LIMIT = 0.9;
 
 /** Using what one pays for is no trouble: the hue of the direction, and amber near the limit. */
-export const levelOf = (ratio: number, direction: Direction | "plain"): Level => (ratio >= NEAR_LIMIT ? "warn" : ratio > 0 ? direction : "none");
+export const levelOf = (ratio: number, direction: Direction | "plain"): Level =>
+  ratio >= NEAR_LIMIT ? "warn" : ratio > 0 ? direction : "none";
 
 /** The fill is a background, not an element: a transform for each bar would make the browser layer the page anew each second. */
 const filledBy = (ratio: number): string => `${(ratio * 100).toFixed(1)}% 100%`;
 
 /** Writes one measurement into a bar without going through React: 200 bars change every second. */
-export function paintBar(bar: HTMLElement, direction: Direction, rateBps: number | null, limitBps: number): void {
+export function paintBar(
+  bar: HTMLElement,
+  direction: Direction,
+  rateBps: number | null,
+  limitBps: number,
+): void {
   const ratio = rateBps !== null && limitBps > 0 ? Math.min(1, rateBps / limitBps) : 0;
   const text = rateBps === null ? "–" : shortRate(rateBps);
   const words = bar.firstChild;
@@ -28,7 +34,10 @@ export function paintBar(bar: HTMLElement, direction: Direction, rateBps: number
 }
 
 /** `62 % of 20Mbit/s`, or nothing where there is no limit. */
-export const shareText = (rateBps: number | null, limitBps: number): string => (limitBps > 0 && rateBps !== null ? `${Math.round((rateBps / limitBps) * 100)} % of ${shortRate(limitBps)}bit/s` : "");
+export const shareText = (rateBps: number | null, limitBps: number): string =>
+  limitBps > 0 && rateBps !== null
+    ? `${Math.round((rateBps / limitBps) * 100)} % of ${shortRate(limitBps)}bit/s`
+    : "";
 
 export type Subscribe = (listener: (rateBps: number | null) => void) => () => void;
 
@@ -51,17 +60,37 @@ export function RateBar({ direction, limitBps, subscribe }: RateBarProps) {
     [subscribe, direction, limitBps],
   );
   return (
-    <div ref={bar} className={classes.bar} data-direction={direction} data-testid={`rate-${direction}`} onPointerEnter={(event) => (event.currentTarget.title = shareText(last.current, limitBps))}>
+    <div
+      ref={bar}
+      className={classes.bar}
+      data-direction={direction}
+      data-testid={`rate-${direction}`}
+      onPointerEnter={(event) => (event.currentTarget.title = shareText(last.current, limitBps))}
+    >
       –
     </div>
   );
 }
 
 /** The same bar for a number that React already holds. */
-export function StaticBar({ direction = "plain", rateBps, limitBps, label }: { direction?: Direction | "plain"; rateBps: number; limitBps: number; label?: string }) {
+export function StaticBar({
+  direction = "plain",
+  rateBps,
+  limitBps,
+  label,
+}: {
+  direction?: Direction | "plain";
+  rateBps: number;
+  limitBps: number;
+  label?: string;
+}) {
   const ratio = limitBps > 0 ? Math.min(1, rateBps / limitBps) : 0;
   return (
-    <div className={classes.bar} data-level={levelOf(ratio, direction)} style={{ backgroundSize: filledBy(ratio) }}>
+    <div
+      className={classes.bar}
+      data-level={levelOf(ratio, direction)}
+      style={{ backgroundSize: filledBy(ratio) }}
+    >
       {label ?? shortRate(rateBps)}
     </div>
   );

@@ -23,7 +23,14 @@ interface SimpleTableProps<Row> {
 }
 
 /** A plain table for short lists; on a phone each row becomes a card with the same order. */
-export function SimpleTable<Row>({ caption, columns, rows, rowKey, rowMuted, rowCurrent }: SimpleTableProps<Row>) {
+export function SimpleTable<Row>({
+  caption,
+  columns,
+  rows,
+  rowKey,
+  rowMuted,
+  rowCurrent,
+}: SimpleTableProps<Row>) {
   return (
     <div className={classes.scroll} role="region" aria-label={caption} tabIndex={0}>
       <table className={classes.table} role="table">
@@ -31,7 +38,14 @@ export function SimpleTable<Row>({ caption, columns, rows, rowKey, rowMuted, row
         <thead role="rowgroup">
           <tr role="row">
             {columns.map((column) => (
-              <th key={column.id} scope="col" role="columnheader" className={column.numeric ? "num" : undefined} data-wide={column.wide} style={column.width ? { width: column.width } : undefined}>
+              <th
+                key={column.id}
+                scope="col"
+                role="columnheader"
+                className={column.numeric ? "num" : undefined}
+                data-wide={column.wide}
+                style={column.width ? { width: column.width } : undefined}
+              >
                 {column.title}
               </th>
             ))}
@@ -39,9 +53,21 @@ export function SimpleTable<Row>({ caption, columns, rows, rowKey, rowMuted, row
         </thead>
         <tbody role="rowgroup">
           {rows.map((row) => (
-            <tr key={rowKey(row)} role="row" data-muted={rowMuted?.(row) ?? undefined} data-current={rowCurrent?.(row) ?? undefined}>
+            <tr
+              key={rowKey(row)}
+              role="row"
+              data-muted={rowMuted?.(row) ?? undefined}
+              data-current={rowCurrent?.(row) ?? undefined}
+            >
               {columns.map((column) => (
-                <td key={column.id} role="cell" className={column.numeric ? "num" : undefined} data-col={column.id} data-sized={column.width ? true : undefined} data-label={typeof column.title === "string" ? column.title : undefined}>
+                <td
+                  key={column.id}
+                  role="cell"
+                  className={column.numeric ? "num" : undefined}
+                  data-col={column.id}
+                  data-sized={column.width ? true : undefined}
+                  data-label={typeof column.title === "string" ? column.title : undefined}
+                >
                   {column.render(row)}
                 </td>
               ))}

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useLayoutEffect, useMemo, useRef, type KeyboardEvent, type MouseEvent, type ReactNode, type RefObject } from "react";
+import {
+  memo,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+  type RefObject,
+} from "react";
 import { usePrinting } from "@/ui/printing";
 import type { Span } from "./drawing";
 import classes from "./VirtualGrid.module.css";
@@ -52,7 +62,16 @@ interface GridRowProps {
 }
 
 /** While the grid is scrolled, only the rows that come in are rendered. */
-const GridRow = memo(function GridRow({ index, top, height, selected, cursor, onCursor, onMenu, renderRow }: GridRowProps) {
+const GridRow = memo(function GridRow({
+  index,
+  top,
+  height,
+  selected,
+  cursor,
+  onCursor,
+  onMenu,
+  renderRow,
+}: GridRowProps) {
   const onMouseDown = (event: MouseEvent) => {
     // Else the texts between here and there would be marked.
     if (event.shiftKey && !(event.target instanceof HTMLInputElement)) event.preventDefault();
@@ -63,20 +82,40 @@ const GridRow = memo(function GridRow({ index, top, height, selected, cursor, on
     onMenu(index, event.clientX, event.clientY);
   };
   return (
-    <div id={`row-${index}`} role="row" aria-rowindex={index + 2} aria-selected={selected} data-cursor={cursor || undefined} className={classes.row} style={{ height, top }} onClick={(event) => onCursor(index, event.shiftKey)} onMouseDown={onMouseDown} onContextMenu={onContextMenu}>
+    <div
+      id={`row-${index}`}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={selected}
+      data-cursor={cursor || undefined}
+      className={classes.row}
+      style={{ height, top }}
+      onClick={(event) => onCursor(index, event.shiftKey)}
+      onMouseDown={onMouseDown}
+      onContextMenu={onContextMenu}
+    >
       {renderRow(index)}
     </div>
   );
 });
 
 /** Reads the places of the columns from the head, after the browser has laid it out. */
-function useSpans(head: RefObject<HTMLDivElement | null>, template: string, report: VirtualGridProps["onSpans"]): void {
+function useSpans(
+  head: RefObject<HTMLDivElement | null>,
+  template: string,
+  report: VirtualGridProps["onSpans"],
+): void {
   useLayoutEffect(() => {
     const row = head.current;
     if (!row || !report) return;
     const read = () => {
       const { left } = row.getBoundingClientRect();
-      report(Array.from(row.children, (cell) => cell.getBoundingClientRect()).map((box) => ({ left: box.left - left, width: box.width })));
+      report(
+        Array.from(row.children, (cell) => cell.getBoundingClientRect()).map((box) => ({
+          left: box.left - left,
+          width: box.width,
+        })),
+      );
     };
     read();
     const observer = new ResizeObserver(read);
@@ -91,10 +130,13 @@ function useStable({ onCursor, onMenu }: VirtualGridProps) {
   useEffect(() => {
     newest.current = { onCursor, onMenu };
   });
-  return useMemo(() => ({
-    onCursor: (index: number, extend: boolean) => newest.current.onCursor(index, extend),
-    onMenu: (index: number, x: number, y: number) => newest.current.onMenu?.(index, x, y),
-  }), []);
+  return useMemo(
+    () => ({
+      onCursor: (index: number, extend: boolean) => newest.current.onCursor(index, extend),
+      onMenu: (index: number, x: number, y: number) => newest.current.onMenu?.(index, x, y),
+    }),
+    [],
+  );
 }
 
 /** A grid that holds only the rows on the screen, with a fixed head and a keyboard cursor. */
@@ -104,11 +146,18 @@ export function VirtualGrid(props: VirtualGridProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const headRow = useRef<HTMLDivElement>(null);
   useSpans(headRow, template, cards ? undefined : props.onSpans);
-  const virtual = useVirtualizer({ count: rowCount, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: printing ? MOST_PRINTED : OVERSCAN, useFlushSync: false });
+  const virtual = useVirtualizer({
+    count: rowCount,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: printing ? MOST_PRINTED : OVERSCAN,
+    useFlushSync: false,
+  });
   const stable = useStable(props);
   const items = virtual.getVirtualItems();
   // A row that leaves at one end gives its elements to the one that comes in at the other.
-  const pool = Math.ceil((virtual.scrollRect?.height ?? 0) / rowHeight) + 2 * (printing ? MOST_PRINTED : OVERSCAN) + 2;
+  const pool =
+    Math.ceil((virtual.scrollRect?.height ?? 0) / rowHeight) + 2 * (printing ? MOST_PRINTED : OVERSCAN) + 2;
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
 
@@ -122,7 +171,14 @@ export function VirtualGrid(props: VirtualGridProps) {
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== event.currentTarget && event.target instanceof HTMLInputElement) return;
-    const to = { ArrowDown: cursor + 1, ArrowUp: cursor - 1, PageDown: cursor + PAGE_ROWS, PageUp: cursor - PAGE_ROWS, Home: 0, End: rowCount - 1 }[event.key];
+    const to = {
+      ArrowDown: cursor + 1,
+      ArrowUp: cursor - 1,
+      PageDown: cursor + PAGE_ROWS,
+      PageUp: cursor - PAGE_ROWS,
+      Home: 0,
+      End: rowCount - 1,
+    }[event.key];
     if (to !== undefined) {
       event.preventDefault();
       onCursor(Math.max(0, Math.min(rowCount - 1, to)), event.shiftKey);
@@ -148,7 +204,13 @@ export function VirtualGrid(props: VirtualGridProps) {
       tabIndex={0}
       data-cards={cards}
       data-dimmed={props.dimmed}
-      style={{ "--cols": template, "--least": `${cards ? 0 : (props.minWidthPx ?? 0)}px`, "--printed": `${Math.min(rowCount, MOST_PRINTED) * rowHeight}px` } as React.CSSProperties}
+      style={
+        {
+          "--cols": template,
+          "--least": `${cards ? 0 : (props.minWidthPx ?? 0)}px`,
+          "--printed": `${Math.min(rowCount, MOST_PRINTED) * rowHeight}px`,
+        } as React.CSSProperties
+      }
       onKeyDown={onKeyDown}
       onPointerEnter={() => props.onPointer?.(true)}
       onPointerLeave={() => props.onPointer?.(false)}
@@ -160,7 +222,17 @@ export function VirtualGrid(props: VirtualGridProps) {
       </div>
       <div role="rowgroup" className={classes.body} style={{ height: virtual.getTotalSize() }}>
         {items.map((item) => (
-          <GridRow key={item.index % pool} index={item.index} top={item.start} height={item.size} selected={props.isSelected(item.index)} cursor={item.index === cursor} onCursor={stable.onCursor} onMenu={props.onMenu && stable.onMenu} renderRow={props.renderRow} />
+          <GridRow
+            key={item.index % pool}
+            index={item.index}
+            top={item.start}
+            height={item.size}
+            selected={props.isSelected(item.index)}
+            cursor={item.index === cursor}
+            onCursor={stable.onCursor}
+            onMenu={props.onMenu && stable.onMenu}
+            renderRow={props.renderRow}
+          />
         ))}
         {props.layer}
       </div>

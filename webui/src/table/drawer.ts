@@ -41,7 +41,11 @@ function inAWorker(): Drawer {
     for (const listener of listeners) listener(data);
   };
   return {
-    take: (order) => worker.postMessage(order, order.canvases.map(([, canvas]) => canvas as OffscreenCanvas)),
+    take: (order) =>
+      worker.postMessage(
+        order,
+        order.canvases.map(([, canvas]) => canvas as OffscreenCanvas),
+      ),
     handOver: (canvas) => canvas.transferControlToOffscreen(),
     listen: listening(listeners),
   };
@@ -51,6 +55,11 @@ let one: Drawer | null = null;
 
 /** The page has one; it is there from the first list that is shown. */
 export function theDrawer(): Drawer {
-  one ??= typeof Worker === "function" && "transferControlToOffscreen" in HTMLCanvasElement.prototype && "OffscreenCanvas" in globalThis ? inAWorker() : inThePage();
+  one ??=
+    typeof Worker === "function" &&
+    "transferControlToOffscreen" in HTMLCanvasElement.prototype &&
+    "OffscreenCanvas" in globalThis
+      ? inAWorker()
+      : inThePage();
   return one;
 }

@@ -46,7 +46,11 @@ export interface Sheet {
 export type Canvas = HTMLCanvasElement | OffscreenCanvas;
 
 /** A row of a canvas and the columns that differ from what stands there; no columns: the row is empty now. */
-export type Line = readonly [block: number, row: number, ...cells: (readonly [column: number, cell: Shown])[]];
+export type Line = readonly [
+  block: number,
+  row: number,
+  ...cells: (readonly [column: number, cell: Shown])[],
+];
 
 /** In this order: canvases that are new, what all of them look like, those to wipe, and the rows. */
 export interface Order {
@@ -130,18 +134,29 @@ export class Drawing {
     }
   }
 
-  private drawCell(block: Block, { rowPx, palette, left: edge }: Sheet, span: Span, top: number, cell: Shown): void {
+  private drawCell(
+    block: Block,
+    { rowPx, palette, left: edge }: Sheet,
+    span: Span,
+    top: number,
+    cell: Shown,
+  ): void {
     const left = span.left - edge;
     const middle = top + (rowPx - LINE_PX) / 2;
     const { pen } = block;
     pen.clearRect(left, top, span.width, rowPx);
     if (cell.fill) {
       setColour(block, palette.fill[cell.level]);
-      if (palette.outlined) pen.strokeRect(left + 0.5, middle - BAR_PX / 2, span.width * cell.fill - 1, BAR_PX);
+      if (palette.outlined)
+        pen.strokeRect(left + 0.5, middle - BAR_PX / 2, span.width * cell.fill - 1, BAR_PX);
       else pen.fillRect(left, middle - BAR_PX / 2, span.width * cell.fill, BAR_PX);
     }
     setFont(block, cell.level === "warn" || cell.loss ? palette.boldFont : palette.font);
     setColour(block, cell.nothing ? palette.dim : cell.loss ? palette.loss : palette.text);
-    pen.fillText(cell.text, left + span.width - (cell.fill === null ? 0 : BAR_PADDING_PX), Math.round(middle + this.drop));
+    pen.fillText(
+      cell.text,
+      left + span.width - (cell.fill === null ? 0 : BAR_PADDING_PX),
+      Math.round(middle + this.drop),
+    );
   }
 }

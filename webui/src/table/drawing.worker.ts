@@ -23,7 +23,10 @@ function take(order: Order): void {
 
 /** A worker has no style sheet to take its letters from. */
 async function learnLetters(): Promise<void> {
-  const faces = [["400", plain], ["600", bold]].map(([weight, url]) => new FontFace("IBM Plex Sans", `url(${url ?? ""})`, { weight }));
+  const faces = [
+    ["400", plain],
+    ["600", bold],
+  ].map(([weight, url]) => new FontFace("IBM Plex Sans", `url(${url ?? ""})`, { weight }));
   for (const face of faces) scope.fonts.add(face);
   await Promise.all(faces.map((face) => face.load()));
 }
@@ -32,8 +35,14 @@ async function learnLetters(): Promise<void> {
 async function begin(): Promise<void> {
   const waiting: Order[] = [];
   scope.onmessage = ({ data }) => void waiting.push(data);
-  const learnt = learnLetters().then(() => true, () => false);
-  const inTime = await Promise.race([learnt, new Promise<boolean>((late) => setTimeout(() => late(false), LETTERS_WITHIN_MS))]);
+  const learnt = learnLetters().then(
+    () => true,
+    () => false,
+  );
+  const inTime = await Promise.race([
+    learnt,
+    new Promise<boolean>((late) => setTimeout(() => late(false), LETTERS_WITHIN_MS)),
+  ]);
   for (const order of waiting) take(order);
   scope.onmessage = ({ data }) => take(data);
   if (!inTime && (await learnt)) scope.postMessage("letters");

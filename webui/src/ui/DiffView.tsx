@@ -15,7 +15,17 @@ const ACTION = {
 } as const;
 
 /** Old and new of each field; what an added or removed object has by default is left out. */
-export function FieldChanges({ kind, fields, action, name }: { kind: string; fields: readonly FieldChange[]; action: Change["action"]; name: string }) {
+export function FieldChanges({
+  kind,
+  fields,
+  action,
+  name,
+}: {
+  kind: string;
+  fields: readonly FieldChange[];
+  action: Change["action"];
+  name: string;
+}) {
   const shown = tellingFields(kind, fields, action, name);
   return (
     <dl className={classes.fields}>
@@ -34,19 +44,29 @@ export function FieldChanges({ kind, fields, action, name }: { kind: string; fie
 }
 
 export const countsText = (counts: Counts): string =>
-  [counts.added ? `${countText(counts.added)} added` : "", counts.changed ? `${countText(counts.changed)} changed` : "", counts.removed ? `${countText(counts.removed)} removed` : ""].filter(Boolean).join(", ") || "nothing";
+  [
+    counts.added ? `${countText(counts.added)} added` : "",
+    counts.changed ? `${countText(counts.changed)} changed` : "",
+    counts.removed ? `${countText(counts.removed)} removed` : "",
+  ]
+    .filter(Boolean)
+    .join(", ") || "nothing";
 
 export function KernelText({ kernel }: { kernel: KernelEffect }) {
-  if (!kernel.available) return <Note severity="warning">What this does to the kernel is not known: {sentence(kernel.reason ?? "the agent does not answer")}</Note>;
+  if (!kernel.available)
+    return (
+      <Note severity="warning">
+        What this does to the kernel is not known: {sentence(kernel.reason ?? "the agent does not answer")}
+      </Note>
+    );
   return (
     <details className={classes.kernel}>
-      <summary>
-        In the kernel: {countsText(kernel.counts)}. No other queue is touched.
-      </summary>
+      <summary>In the kernel: {countsText(kernel.counts)}. No other queue is touched.</summary>
       <ol>
         {kernel.steps.map((step, index) => (
           <li key={index}>
-            <span className="dim">{step.backend}</span> {step.action} <span className="mono">{step.what}</span>
+            <span className="dim">{step.backend}</span> {step.action}{" "}
+            <span className="mono">{step.what}</span>
           </li>
         ))}
       </ol>
@@ -63,7 +83,9 @@ export function Findings({ findings }: { findings: readonly Finding[] }) {
           {finding.message}
         </Note>
       ))}
-      {findings.length > shown.length ? <p className="dim">and {plural(findings.length - shown.length, "more finding")}</p> : null}
+      {findings.length > shown.length ? (
+        <p className="dim">and {plural(findings.length - shown.length, "more finding")}</p>
+      ) : null}
     </>
   );
 }
@@ -92,17 +114,31 @@ export function DiffView({ changes, total, kernel, findings = [], complete = tru
               <div className={classes.head}>
                 <style.icon size={15} className={style.tone} aria-hidden="true" />
                 <span className="grow">
-                  <strong>{change.name || change.id}</strong> <span className="dim">{KIND_WORD[change.kind][0]} {style.word}</span>
+                  <strong>{change.name || change.id}</strong>{" "}
+                  <span className="dim">
+                    {KIND_WORD[change.kind][0]} {style.word}
+                  </span>
                 </span>
                 {action?.(change)}
               </div>
-              <FieldChanges kind={change.kind} fields={change.fields} action={change.action} name={change.name || change.id} />
+              <FieldChanges
+                kind={change.kind}
+                fields={change.fields}
+                action={change.action}
+                name={change.name || change.id}
+              />
             </li>
           );
         })}
       </ul>
-      {total > changes.length ? <p className="dim">and {plural(total - changes.length, "more change")} of the same commit</p> : null}
-      {complete ? null : <p className="dim" role="status">Checking these changes and their effect on the kernel…</p>}
+      {total > changes.length ? (
+        <p className="dim">and {plural(total - changes.length, "more change")} of the same commit</p>
+      ) : null}
+      {complete ? null : (
+        <p className="dim" role="status">
+          Checking these changes and their effect on the kernel…
+        </p>
+      )}
       {kernel && complete ? <KernelText kernel={kernel} /> : null}
     </div>
   );

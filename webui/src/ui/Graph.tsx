@@ -37,7 +37,10 @@ interface GraphProps {
 }
 
 /** The limits as dashed lines, and what is above a limit shaded: that is a burst. */
-function limitsPlugin(limits: () => GraphProps["limits"], colours: { upload: string; download: string }): uPlot.Plugin {
+function limitsPlugin(
+  limits: () => GraphProps["limits"],
+  colours: { upload: string; download: string },
+): uPlot.Plugin {
   const draw = (plot: uPlot) => {
     const pair = limits();
     if (!pair) return;
@@ -93,7 +96,12 @@ function ticksPlugin(series: number, atTop: boolean, colour: string): uPlot.Plug
       if (!value) return;
       const x = plot.valToPos(plot.data[0][index] ?? 0, "x", true);
       if (x < bbox.left || x > bbox.left + bbox.width) return;
-      ctx.fillRect(x - devicePixelRatio, atTop ? bbox.top : bbox.top + bbox.height - height, 2 * devicePixelRatio, height);
+      ctx.fillRect(
+        x - devicePixelRatio,
+        atTop ? bbox.top : bbox.top + bbox.height - height,
+        2 * devicePixelRatio,
+        height,
+      );
     });
     ctx.restore();
   };
@@ -105,40 +113,78 @@ const UNITS = {
   delay: { axis: delayText, value: delayText, least: 1_000 },
 };
 
-const toData = ({ at, upload, download, drops, marks }: GraphData): uPlot.AlignedData => [at, upload, download, ...(drops ? [drops] : []), ...(marks ? [marks] : [])];
+const toData = ({ at, upload, download, drops, marks }: GraphData): uPlot.AlignedData => [
+  at,
+  upload,
+  download,
+  ...(drops ? [drops] : []),
+  ...(marks ? [marks] : []),
+];
 
 /** Drops and marks: numbers in the legend, ticks in the plot. */
 const tickSeries = (label: string, stroke: string): uPlot.Series => ({
-  label, stroke, scale: "ticks", paths: () => null, points: { show: false },
+  label,
+  stroke,
+  scale: "ticks",
+  paths: () => null,
+  points: { show: false },
   value: (_plot, value: number | null) => (value === null ? "–" : value === 0 ? "0" : value.toFixed(1)),
 });
 
 /** `14:02:30`, or `14:02` where the axis steps by minutes. */
 function timeLabels(_plot: uPlot, values: number[], _axis: number, _space: number, stepS: number): string[] {
-  return values.map((value) => new Date(value * 1000).toLocaleTimeString("en-GB").slice(0, stepS >= 60 ? 5 : 8));
+  return values.map((value) =>
+    new Date(value * 1000).toLocaleTimeString("en-GB").slice(0, stepS >= 60 ? 5 : 8),
+  );
 }
 
 /** What was dragged out goes to the page, which keeps it in its address; the graph follows the page. */
-function zoomOptions(onZoom: () => GraphProps["onZoom"]): Pick<uPlot.Options, "hooks"> & { cursor: uPlot.Cursor } {
+function zoomOptions(
+  onZoom: () => GraphProps["onZoom"],
+): Pick<uPlot.Options, "hooks"> & { cursor: uPlot.Cursor } {
   const setSelect = (plot: uPlot) => {
     const { left, width } = plot.select;
     if (width === 0) return;
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     const { min, max } = plot.scales["x"] ?? {};
     if (min == null || max == null) return;
-    onZoom()?.(zoomWithin({ fromS: min, toS: max }, plot.posToVal(left, "x"), plot.posToVal(left + width, "x")));
+    onZoom()?.(
+      zoomWithin({ fromS: min, toS: max }, plot.posToVal(left, "x"), plot.posToVal(left + width, "x")),
+    );
   };
   const dblclick = () => () => {
     onZoom()?.(null);
     return null;
   };
-  return { cursor: { y: false, points: { size: 6 }, drag: { x: onZoom() !== undefined, y: false, setScale: false, dist: 4 }, bind: { dblclick } }, hooks: { setSelect: [setSelect] } };
+  return {
+    cursor: {
+      y: false,
+      points: { size: 6 },
+      drag: { x: onZoom() !== undefined, y: false, setScale: false, dist: 4 },
+      bind: { dblclick },
+    },
+    hooks: { setSelect: [setSelect] },
+  };
 }
 
 /** The zoom, or the span up to the newest sample, or all of the data. */
-const shownRange = ({ zoom, spanS }: Pick<GraphProps, "zoom" | "spanS">, low: number, high: number): [number, number] => (zoom ? [zoom.fromS, zoom.toS] : [spanS === undefined ? low : high - spanS, high]);
+const shownRange = (
+  { zoom, spanS }: Pick<GraphProps, "zoom" | "spanS">,
+  low: number,
+  high: number,
+): [number, number] => (zoom ? [zoom.fromS, zoom.toS] : [spanS === undefined ? low : high - spanS, high]);
 
-export function Graph({ label, data, limits, height = 220, spanS, bare = false, unit = "rate", zoom = null, onZoom }: GraphProps) {
+export function Graph({
+  label,
+  data,
+  limits,
+  height = 220,
+  spanS,
+  bare = false,
+  unit = "rate",
+  zoom = null,
+  onZoom,
+}: GraphProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const newest = useRef({ data, limits, spanS, zoom, onZoom });
@@ -154,7 +200,12 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false, 
     if (!host) return;
     const colours = { upload: resolvedColour("--up"), download: resolvedColour("--down") };
     const grid = { stroke: resolvedColour("--line"), width: 1 };
-    const axis = { stroke: resolvedColour("--dim"), grid, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
+    const axis = {
+      stroke: resolvedColour("--dim"),
+      grid,
+      ticks: { show: false },
+      font: `11px ${getComputedStyle(document.body).fontFamily}`,
+    };
     const words = UNITS[unit];
     const figure = (_: uPlot, value: number | null) => (value === null ? "–" : words.value(value));
     const [bad, warn] = [resolvedColour("--bad"), resolvedColour("--warn")];
@@ -167,17 +218,44 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false, 
         legend: { show: !bare, live: true },
         scales: {
           x: { range: (_plot, low, high) => shownRange(newest.current, low, high) },
-          y: { range: (_plot, _low, high) => [0, Math.max(words.least, high, newest.current.limits?.upload ?? 0, newest.current.limits?.download ?? 0) * 1.08] },
+          y: {
+            range: (_plot, _low, high) => [
+              0,
+              Math.max(
+                words.least,
+                high,
+                newest.current.limits?.upload ?? 0,
+                newest.current.limits?.download ?? 0,
+              ) * 1.08,
+            ],
+          },
         },
-        axes: [{ ...axis, space: 80, size: 26, values: timeLabels }, { ...axis, size: 50, values: (_plot, values) => values.map(words.axis) }],
+        axes: [
+          { ...axis, space: 80, size: 26, values: timeLabels },
+          { ...axis, size: 50, values: (_plot, values) => values.map(words.axis) },
+        ],
         series: [
-          { value: (_plot, value: number | null) => (value === null ? "–" : new Date(value * 1000).toLocaleTimeString("en-GB")), label: "time" },
+          {
+            value: (_plot, value: number | null) =>
+              value === null ? "–" : new Date(value * 1000).toLocaleTimeString("en-GB"),
+            label: "time",
+          },
           { label: "↑ upload", stroke: colours.upload, width: 1.5, value: figure, points: { show: false } },
-          { label: "↓ download", stroke: colours.download, width: 1.5, value: figure, points: { show: false } },
+          {
+            label: "↓ download",
+            stroke: colours.download,
+            width: 1.5,
+            value: figure,
+            points: { show: false },
+          },
           ...(drops ? [tickSeries("drops/s", bad)] : []),
           ...(marks ? [tickSeries("marks/s", warn)] : []),
         ],
-        plugins: [limitsPlugin(() => newest.current.limits, colours), ticksPlugin(3, false, bad), ticksPlugin(4, true, warn)],
+        plugins: [
+          limitsPlugin(() => newest.current.limits, colours),
+          ticksPlugin(3, false, bad),
+          ticksPlugin(4, true, warn),
+        ],
       },
       toData(newest.current.data),
       host,
@@ -192,5 +270,7 @@ export function Graph({ label, data, limits, height = 220, spanS, bare = false, 
     };
   }, [height, scheme, bare, unit]);
 
-  return <div ref={box} className={classes.graph} role="img" aria-label={label} style={{ minHeight: height }} />;
+  return (
+    <div ref={box} className={classes.graph} role="img" aria-label={label} style={{ minHeight: height }} />
+  );
 }

@@ -25,7 +25,9 @@ export function Panel({ title, onClose, children, footer, onSubmit }: PanelProps
 
   useEffect(() => {
     const before = document.activeElement;
-    const first = root.current?.querySelector<HTMLElement>("[data-autofocus], input:not([type=checkbox]), textarea, select");
+    const first = root.current?.querySelector<HTMLElement>(
+      "[data-autofocus], input:not([type=checkbox]), textarea, select",
+    );
     (first ?? root.current)?.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();

@@ -8,7 +8,9 @@ export function ZoomNote({ zoom, onZoom }: { zoom: Zoom | null; onZoom: (zoom: n
   if (!zoom) return null;
   return (
     <span className="row">
-      <span className="dim num" role="status">{clockText(zoom.fromS)} to {clockText(zoom.toS)}</span>
+      <span className="dim num" role="status">
+        {clockText(zoom.fromS)} to {clockText(zoom.toS)}
+      </span>
       <Button onClick={() => onZoom(null)}>Reset zoom</Button>
     </span>
   );

@@ -58,7 +58,9 @@ export function Section({ title, aside, flush, children }: SectionProps) {
   );
 }
 
-export const Columns = ({ children }: { children: ReactNode }) => <div className={classes.columns}>{children}</div>;
+export const Columns = ({ children }: { children: ReactNode }) => (
+  <div className={classes.columns}>{children}</div>
+);
 
 /** What an empty list says: what belongs here and what to do next. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
@@ -79,9 +81,20 @@ export function SeverityIcon({ severity, size = 16 }: { severity: Severity; size
   return <Icon size={size} className={TONE[severity]} aria-label={severity} role="img" />;
 }
 
-export function Note({ severity, children, live }: { severity: Severity; children: ReactNode; live?: boolean }) {
+export function Note({
+  severity,
+  children,
+  live,
+}: {
+  severity: Severity;
+  children: ReactNode;
+  live?: boolean;
+}) {
   return (
-    <div className={`${classes.note} ${classes[`note_${severity}`] ?? ""}`} role={live ? (severity === "error" ? "alert" : "status") : undefined}>
+    <div
+      className={`${classes.note} ${classes[`note_${severity}`] ?? ""}`}
+      role={live ? (severity === "error" ? "alert" : "status") : undefined}
+    >
       <SeverityIcon severity={severity} />
       <div className="grow">{children}</div>
     </div>
@@ -101,7 +114,15 @@ export function Facts({ items }: { items: readonly (readonly [string, ReactNode]
   );
 }
 
-export function Tag({ tone, children, title }: { tone?: "ok" | "warn" | "bad" | "accent"; children: ReactNode; title?: string }) {
+export function Tag({
+  tone,
+  children,
+  title,
+}: {
+  tone?: "ok" | "warn" | "bad" | "accent";
+  children: ReactNode;
+  title?: string;
+}) {
   return (
     <span className={tone ? `${classes.tag} ${classes[`tag_${tone}`] ?? ""}` : classes.tag} title={title}>
       {children}

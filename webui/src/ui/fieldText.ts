@@ -7,40 +7,74 @@ import { durationText, limitWords } from "./rates";
 /** What an object has when nobody says anything; an added object is shown without it. */
 const defaultOf = (kind: string, field: string): unknown => {
   const [name = "", ...inner] = field.split(".");
-  const defaults: Readonly<Record<string, unknown>> = kind in kinds ? kinds[kind as keyof typeof kinds].defaults : {};
-  return inner.reduce<unknown>((value, key) => (typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined), defaults[name]);
+  const defaults: Readonly<Record<string, unknown>> =
+    kind in kinds ? kinds[kind as keyof typeof kinds].defaults : {};
+  return inner.reduce<unknown>(
+    (value, key) =>
+      typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined,
+    defaults[name],
+  );
 };
 const NO_TOTAL: Readonly<Record<string, unknown>> = kinds.queue.defaults.total;
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === "" || (Array.isArray(value) && value.length === 0);
+const isEmpty = (value: unknown): boolean =>
+  value === null || value === undefined || value === "" || (Array.isArray(value) && value.length === 0);
 
 /** Whether a field of an added or removed object says anything. */
-export const isTelling = (kind: string, field: string, value: unknown, name: string): boolean => !isEmpty(value) && !same(value, defaultOf(kind, field)) && !(["id", "name"].includes(field) && value === name);
+export const isTelling = (kind: string, field: string, value: unknown, name: string): boolean =>
+  !isEmpty(value) &&
+  !same(value, defaultOf(kind, field)) &&
+  !(["id", "name"].includes(field) && value === name);
 
-const isPair = (value: object): value is { upload: unknown; download: unknown } => "upload" in value && "download" in value;
+const isPair = (value: object): value is { upload: unknown; download: unknown } =>
+  "upload" in value && "download" in value;
 
 /** A field's value in words; the field's name says the unit, and what 0 means. */
 export function valueText(field: string, value: unknown): string {
   if (isEmpty(value)) return "none";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "number") {
-    if (field.includes("_bps")) return value === 0 && !field.includes("max_limit") ? "none" : limitWords(value);
+    if (field.includes("_bps"))
+      return value === 0 && !field.includes("max_limit") ? "none" : limitWords(value);
     if (field.includes("_ms")) return durationText(value);
     if (field === "vrf_table" && value === 0) return "by its name";
     return String(value);
   }
   if (Array.isArray(value)) return value.map((item) => valueText(field, item)).join(", ");
   if (typeof value !== "object" || value === null) return String(value);
-  if (isPair(value)) return `upload ${valueText(field, value.upload)}, download ${valueText(field, value.download)}`;
+  if (isPair(value))
+    return `upload ${valueText(field, value.upload)}, download ${valueText(field, value.download)}`;
   const defaults: Record<string, unknown> = field === "total" ? NO_TOTAL : {};
   const told = Object.entries(value).filter(([name, inner]) => !same(inner, defaults[name]));
-  return told.map(([name, inner]) => `${fieldWords(name)} ${valueText(`${field}.${name}`, inner)}`).join(", ") || "none";
+  return (
+    told.map(([name, inner]) => `${fieldWords(name)} ${valueText(`${field}.${name}`, inner)}`).join(", ") ||
+    "none"
+  );
 }
 
 /** A field as the forms name it. */
-export const fieldWords = (field: string): string => field.replace(/max_limit_bps/, "limit").replace(/limit_at_bps/, "guarantee").replace(/burst_limit_bps/, "burst").replace(/_bps|_ms/g, "").replaceAll("_", " ").replaceAll(".", " ").replace(/\b(mtu|vlan|vrf)\b/g, (word) => word.toUpperCase());
+export const fieldWords = (field: string): string =>
+  field
+    .replace(/max_limit_bps/, "limit")
+    .replace(/limit_at_bps/, "guarantee")
+    .replace(/burst_limit_bps/, "burst")
+    .replace(/_bps|_ms/g, "")
+    .replaceAll("_", " ")
+    .replaceAll(".", " ")
+    .replace(/\b(mtu|vlan|vrf)\b/g, (word) => word.toUpperCase());
 
 /** The fields of a change that are worth a line; a place in the list says nothing of an object that comes or goes. */
-export const tellingFields = (kind: string, fields: readonly FieldChange[], action: "add" | "change" | "remove", name: string): readonly FieldChange[] =>
-  action === "change" ? fields : fields.filter((field) => field.field !== "position" && isTelling(kind, field.field, action === "add" ? field.new : field.old, name));
+export const tellingFields = (
+  kind: string,
+  fields: readonly FieldChange[],
+  action: "add" | "change" | "remove",
+  name: string,
+): readonly FieldChange[] =>
+  action === "change"
+    ? fields
+    : fields.filter(
+        (field) =>
+          field.field !== "position" &&
+          isTelling(kind, field.field, action === "add" ? field.new : field.old, name),
+      );

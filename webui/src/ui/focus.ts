@@ -28,7 +28,10 @@ export function rememberFocus(main: HTMLElement): () => void {
 export function restoreFocus(): void {
   if (!isLost() || document.querySelector("[aria-modal=true]")) return;
   const main = document.querySelector("main");
-  const target = (last?.isConnected ? last : null) ?? main?.querySelector<HTMLElement>("[role=grid]") ?? main?.querySelector<HTMLElement>("h1");
+  const target =
+    (last?.isConnected ? last : null) ??
+    main?.querySelector<HTMLElement>("[role=grid]") ??
+    main?.querySelector<HTMLElement>("h1");
   target?.focus({ preventScroll: true });
 }
 
@@ -51,6 +54,7 @@ export function pageMoved(): void {
 /** The heading of a page that was come to takes the focus that the page before it had; at the first load the top keeps it. */
 export function useHeadingFocus(heading: RefObject<HTMLElement | null>): void {
   useEffect(() => {
-    if (moved && isLost() && !document.querySelector("[aria-modal=true]")) heading.current?.focus({ preventScroll: true });
+    if (moved && isLost() && !document.querySelector("[aria-modal=true]"))
+      heading.current?.focus({ preventScroll: true });
   }, [heading]);
 }

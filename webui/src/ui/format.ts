@@ -17,7 +17,8 @@ export function bytesText(bytes: number): string {
 /** `10,026`: grouped as the router groups numbers in its messages. */
 export const countText = (count: number): string => count.toLocaleString("en-US");
 
-export const plural = (count: number, one: string, many = `${one}s`): string => `${countText(count)} ${count === 1 ? one : many}`;
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${countText(count)} ${count === 1 ? one : many}`;
 
 /** A share 0..1 as whole percent; small but present shares do not read as nothing. */
 export function percentText(share: number): string {
@@ -27,10 +28,12 @@ export function percentText(share: number): string {
 
 /** Words that a name never is: only these may be given a capital letter. */
 const OPENER = /^(the|a|an|there|this|no|it|its|nobody|another|only|more|each|not|nothing)\b/;
-export const capital = (text: string): string => text.trim().replace(OPENER, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+export const capital = (text: string): string =>
+  text.trim().replace(OPENER, (word) => word.charAt(0).toUpperCase() + word.slice(1));
 
 /** `The agent is away: the agent is away since noon` is `The agent is away since noon`: a reason that begins with the remark says it all. */
-export const saidOnce = (text: string): string => capital(text.replace(/^(?<remark>.{8,}?): (?=\k<remark>)/i, ""));
+export const saidOnce = (text: string): string =>
+  capital(text.replace(/^(?<remark>.{8,}?): (?=\k<remark>)/i, ""));
 
 /** The router's remark with one full stop at its end, however it came. */
 export const sentence = (text: string): string => `${capital(text).replace(/[.]+$/, "")}.`;

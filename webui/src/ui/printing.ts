@@ -8,4 +8,5 @@ function subscribe(listener: () => void): () => void {
 }
 
 /** Whether the page is being laid out for paper; what hears of it is rendered before the browser takes its picture. */
-export const usePrinting = (): boolean => useSyncExternalStore(subscribe, () => window.matchMedia("print").matches);
+export const usePrinting = (): boolean =>
+  useSyncExternalStore(subscribe, () => window.matchMedia("print").matches);

@@ -3,7 +3,13 @@
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; message: string };
 
-const MULTIPLIER: Record<string, bigint> = { "": 1n, k: 1_000n, m: 1_000_000n, g: 1_000_000_000n, t: 1_000_000_000_000n };
+const MULTIPLIER: Record<string, bigint> = {
+  "": 1n,
+  k: 1_000n,
+  m: 1_000_000n,
+  g: 1_000_000_000n,
+  t: 1_000_000_000_000n,
+};
 const MAX_RATE_BPS = 1_000_000_000_000n;
 const RATE = /^([0-9]{0,15})(?:\.([0-9]{0,12}))?\s*([kmgt]?)\s*(?:bits?(?:\/s|ps)?|bps|b\/s)?$/i;
 const BYTES = /^[0-9.\s]+[kKmMgGtT]?i?(?:B|bytes?)(?:\/s|ps)?$/;
@@ -21,7 +27,8 @@ export function parseRate(text: string): Parsed<number> {
   const match = RATE.exec(input);
   const whole = match?.[1] ?? "";
   const fraction = match?.[2] ?? "";
-  if (!match || whole + fraction === "") return fail(`"${input}" is not a rate; write it as 10M, 1.5G, 512k or 10000000.`);
+  if (!match || whole + fraction === "")
+    return fail(`"${input}" is not a rate; write it as 10M, 1.5G, 512k or 10000000.`);
   const multiplier = MULTIPLIER[(match[3] ?? "").toLowerCase()] ?? 1n;
   const divisor = 10n ** BigInt(fraction.length);
   const rateBps = (BigInt(whole + fraction) * multiplier * 2n + divisor) / (divisor * 2n);
@@ -29,7 +36,12 @@ export function parseRate(text: string): Parsed<number> {
   return { ok: true, value: Number(rateBps) };
 }
 
-const UNITS: readonly (readonly [number, string])[] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const UNITS: readonly (readonly [number, string])[] = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
 
 /** With one or two decimals; hundreds are printed each second, and toFixed takes three times as long. */
 function decimals(value: number, ten: 10 | 100): string {
@@ -83,8 +95,14 @@ export function parseDuration(text: string): Parsed<number> {
   if (input === "") return fail("Type a time, such as 8s.");
   if (/^\d+(\.\d+)?$/.test(input)) return { ok: true, value: Math.round(Number(input) * 1000) };
   const parts = [...input.matchAll(/(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*/g)];
-  if (parts.length === 0 || parts.map((part) => part[0]).join("") !== input) return fail(`"${text.trim()}" is not a time; write 8s, 1m30s or 500ms.`);
-  return { ok: true, value: Math.round(parts.reduce((sum, part) => sum + Number(part[1]) * (TIME_UNITS_MS[part[2] ?? "s"] ?? 0), 0)) };
+  if (parts.length === 0 || parts.map((part) => part[0]).join("") !== input)
+    return fail(`"${text.trim()}" is not a time; write 8s, 1m30s or 500ms.`);
+  return {
+    ok: true,
+    value: Math.round(
+      parts.reduce((sum, part) => sum + Number(part[1]) * (TIME_UNITS_MS[part[2] ?? "s"] ?? 0), 0),
+    ),
+  };
 }
 
 /** `8s`, `1m30s`, `100ms`; read back by `parseDuration` as the same time. */

@@ -17,7 +17,11 @@ function makeRuler(): Ruler {
   const sans = root.getPropertyValue("--sans");
   return {
     pen: document.createElement("canvas").getContext("2d"),
-    fonts: { plain: `${px}px ${sans}`, strong: `500 ${px}px ${sans}`, mono: `${px * MONO_EM}px ${root.getPropertyValue("--mono")}` },
+    fonts: {
+      plain: `${px}px ${sans}`,
+      strong: `500 ${px}px ${sans}`,
+      mono: `${px * MONO_EM}px ${root.getPropertyValue("--mono")}`,
+    },
   };
 }
 

@@ -42,7 +42,13 @@ export function Toasts() {
         <div key={toast.id} className={classes.toast} role={toast.severity === "error" ? "alert" : undefined}>
           <SeverityIcon severity={toast.severity} />
           <span className="grow">{toast.text}</span>
-          <ActionIcon size="sm" variant="subtle" color="gray" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
+          <ActionIcon
+            size="sm"
+            variant="subtle"
+            color="gray"
+            aria-label="Dismiss"
+            onClick={() => dismiss(toast.id)}
+          >
             <IconX size={14} />
           </ActionIcon>
         </div>

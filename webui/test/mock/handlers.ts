@@ -1,30 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
-import type { Change, Queue, System } from "@/api/types";
-import { interfaceStats, statsOf, systemStats } from "./live";
+import type { Change, Queue } from "@/api/types";
+import { API, none, now, problem } from "./answers";
+import { statsOf } from "./live";
+import { system } from "./machine";
 import { networkHandlers } from "./network";
 import { machineHandlers, setupHandlers } from "./setup";
 import { commit, head, pendingNow, revert, stagedChanges, type MockState } from "./state";
 
-const API = "*/api/v1";
-const now = (): number => Math.floor(Date.now() / 1000);
-const none = () => new HttpResponse(null, { status: 204 });
-
-export const problem = (status: number, code: string, detail: string, more: object = {}) =>
-  HttpResponse.json({ type: `urn:weir:problem:${code}`, title: code, status, detail, code, path: null, findings: [], ...more }, { status, headers: { "Content-Type": "application/problem+json" } });
-
-const me = (state: MockState) => ({ username: "admin", scope: "admin", via: "session", must_change_password: state.mustChange, csrf_token: "csrf" });
-const user = (state: MockState) => ({ username: "admin", scope: "admin", disabled: false, must_change_password: state.mustChange, created_at: "2026-01-01T00:00:00Z", last_sign_in_at: null });
+const me = (state: MockState) => ({
+  username: "admin",
+  scope: "admin",
+  via: "session",
+  must_change_password: state.mustChange,
+  csrf_token: "csrf",
+});
+const user = (state: MockState) => ({
+  username: "admin",
+  scope: "admin",
+  disabled: false,
+  must_change_password: state.mustChange,
+  created_at: "2026-01-01T00:00:00Z",
+  last_sign_in_at: null,
+});
 
 function auth(state: MockState): HttpHandler[] {
   return [
     ...setupHandlers(state),
-    http.get(`${API}/auth/me`, () => (state.signedIn ? HttpResponse.json(me(state)) : problem(401, "unauthenticated", "Sign in first."))),
+    http.get(`${API}/auth/me`, () =>
+      state.signedIn ? HttpResponse.json(me(state)) : problem(401, "unauthenticated", "Sign in first."),
+    ),
     http.post(`${API}/auth/sign-in`, async ({ request }) => {
       const body = (await request.json()) as { password: string };
-      if (body.password !== (state.password ?? "secret")) return problem(401, "unauthenticated", "User name or password is wrong.");
+      if (body.password !== (state.password ?? "secret"))
+        return problem(401, "unauthenticated", "User name or password is wrong.");
       state.signedIn = true;
-      return HttpResponse.json({ user: user(state), must_change_password: state.mustChange, csrf_token: "csrf" });
+      return HttpResponse.json({
+        user: user(state),
+        must_change_password: state.mustChange,
+        csrf_token: "csrf",
+      });
     }),
     http.post(`${API}/auth/password`, () => {
       state.mustChange = false;
@@ -34,8 +49,24 @@ function auth(state: MockState): HttpHandler[] {
       state.signedIn = false;
       return none();
     }),
-    http.get(`${API}/auth/sessions`, () => HttpResponse.json({ items: [{ id: "s1", current: true, created_at: "2026-01-01T00:00:00Z", last_seen_at: null, expires_at: null, source: "127.0.0.1", user_agent: "Test" }] })),
-    http.all(`${API}/*`, () => (state.signedIn ? undefined : problem(401, "unauthenticated", "Your session has ended."))),
+    http.get(`${API}/auth/sessions`, () =>
+      HttpResponse.json({
+        items: [
+          {
+            id: "s1",
+            current: true,
+            created_at: "2026-01-01T00:00:00Z",
+            last_seen_at: null,
+            expires_at: null,
+            source: "127.0.0.1",
+            user_agent: "Test",
+          },
+        ],
+      }),
+    ),
+    http.all(`${API}/*`, () =>
+      state.signedIn ? undefined : problem(401, "unauthenticated", "Your session has ended."),
+    ),
   ];
 }
 
@@ -45,13 +76,24 @@ function matching(state: MockState, query: URLSearchParams): Queue[] {
   const ids = query.get("ids")?.split(",");
   let found = [...state.queues.values()];
   if (ids) found = found.filter((queue) => ids.includes(queue.id));
-  if (q) found = found.filter((queue) => `${queue.name} ${queue.comment} ${queue.id} ${queue.target.join(" ")}`.toLowerCase().includes(q));
+  if (q)
+    found = found.filter((queue) =>
+      `${queue.name} ${queue.comment} ${queue.id} ${queue.target.join(" ")}`.toLowerCase().includes(q),
+    );
   if (parent) found = found.filter((queue) => (queue.parent ?? "none") === parent);
-  if (query.get("disabled")) found = found.filter((queue) => String(queue.disabled) === query.get("disabled"));
+  if (query.get("disabled"))
+    found = found.filter((queue) => String(queue.disabled) === query.get("disabled"));
   if (query.get("warnings") === "true") found = found.filter((queue) => queue.warnings.length > 0);
   const sort = query.get("sort") ?? "position";
   const key = sort.replace("-", "");
-  const value = (queue: Queue): string | number => (key === "name" ? queue.name : key === "rate_download" ? statsOf(queue, now()).rate_bps.download : key === "max_limit_download" ? queue.max_limit_bps.download : queue.position);
+  const value = (queue: Queue): string | number =>
+    key === "name"
+      ? queue.name
+      : key === "rate_download"
+        ? statsOf(queue, now()).rate_bps.download
+        : key === "max_limit_download"
+          ? queue.max_limit_bps.download
+          : queue.position;
   found.sort((a, b) => (value(a) < value(b) ? -1 : 1) * (sort.startsWith("-") ? -1 : 1));
   return found;
 }
@@ -62,29 +104,86 @@ function queues(state: MockState): HttpHandler[] {
       const query = new URL(request.url).searchParams;
       const found = matching(state, query);
       const offset = Number(query.get("offset") ?? 0);
-      return HttpResponse.json({ items: found.slice(offset, offset + Number(query.get("limit") ?? 100)), next_cursor: null, total: found.length });
+      return HttpResponse.json({
+        items: found.slice(offset, offset + Number(query.get("limit") ?? 100)),
+        next_cursor: null,
+        total: found.length,
+      });
     }),
     http.get(`${API}/queues/:id`, ({ params }) => {
       const queue = state.queues.get(String(params["id"]));
-      return queue ? HttpResponse.json(queue) : problem(404, "not-found", `There is no queue ${String(params["id"])}.`);
+      return queue
+        ? HttpResponse.json(queue)
+        : problem(404, "not-found", `There is no queue ${String(params["id"])}.`);
     }),
-    http.get(`${API}/queues/:id/explain`, ({ params }) => HttpResponse.json({ queue_id: params["id"], agrees: false, asked: {}, compiled: {}, kernel: {}, lines: [{ field: "max_limit_bps.download", asked: "10 Mbit/s", compiled: "slot 7, 10000000 bit/s", kernel: "slot 7, 10000000 bit/s", agrees: true }, { field: "priority.upload", asked: "8", compiled: "8", kernel: "7", agrees: false }] })),
-    http.get(`${API}/queues/:id/history`, () => HttpResponse.json({ items: [{ revision: state.revisions.at(-1), action: "add", fields: [], old: null, new: {} }], next_cursor: null })),
+    http.get(`${API}/queues/:id/explain`, ({ params }) =>
+      HttpResponse.json({
+        queue_id: params["id"],
+        agrees: false,
+        asked: {},
+        compiled: {},
+        kernel: {},
+        lines: [
+          {
+            field: "max_limit_bps.download",
+            asked: "10 Mbit/s",
+            compiled: "slot 7, 10000000 bit/s",
+            kernel: "slot 7, 10000000 bit/s",
+            agrees: true,
+          },
+          { field: "priority.upload", asked: "8", compiled: "8", kernel: "7", agrees: false },
+        ],
+      }),
+    ),
+    http.get(`${API}/queues/:id/history`, () =>
+      HttpResponse.json({
+        items: [{ revision: state.revisions.at(-1), action: "add", fields: [], old: null, new: {} }],
+        next_cursor: null,
+      }),
+    ),
   ];
 }
 
-const counts = (changes: readonly Change[]) => ({ added: changes.filter((c) => c.action === "add").length, changed: changes.filter((c) => c.action === "change").length, removed: changes.filter((c) => c.action === "remove").length });
-const kernel = (changes: readonly Change[]) => ({ available: true, reason: null, counts: counts(changes), steps: changes.map((change) => ({ backend: "shaping", action: "set", what: `class of ${change.name}` })), apply_ms: 1.2, verify_ms: 0.4 });
+const counts = (changes: readonly Change[]) => ({
+  added: changes.filter((c) => c.action === "add").length,
+  changed: changes.filter((c) => c.action === "change").length,
+  removed: changes.filter((c) => c.action === "remove").length,
+});
+const kernel = (changes: readonly Change[]) => ({
+  available: true,
+  reason: null,
+  counts: counts(changes),
+  steps: changes.map((change) => ({ backend: "shaping", action: "set", what: `class of ${change.name}` })),
+  apply_ms: 1.2,
+  verify_ms: 0.4,
+});
 
 function candidateOf(state: MockState) {
   if (state.staged.size === 0) return null;
   const kinds: Record<string, number> = {};
   for (const change of state.staged.values()) kinds[change.kind] = (kinds[change.kind] ?? 0) + 1;
-  return { author: "admin", base_revision: head(state), head_revision: head(state), created_at: new Date().toISOString(), change_count: state.staged.size, conflict_count: 0, conflicts: [], kinds };
+  return {
+    author: "admin",
+    base_revision: head(state),
+    head_revision: head(state),
+    created_at: new Date().toISOString(),
+    change_count: state.staged.size,
+    conflict_count: 0,
+    conflicts: [],
+    kinds,
+  };
 }
 
 /** What any two revisions of the mock differ in. */
-const limitChange: Change = { kind: "queue", id: "q1", name: "baker 1", action: "change", fields: [{ field: "max_limit_bps.download", old: 10_000_000, new: 20_000_000 }], old: {}, new: {} };
+const limitChange: Change = {
+  kind: "queue",
+  id: "q1",
+  name: "baker 1",
+  action: "change",
+  fields: [{ field: "max_limit_bps.download", old: 10_000_000, new: 20_000_000 }],
+  old: {},
+  new: {},
+};
 
 /** Only of queues the mock knows versions; of the rest any base will do. */
 const versionOf = (state: MockState, key: string): string | null => {
@@ -98,13 +197,24 @@ function changes(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/candidate`, () => HttpResponse.json({ candidate: candidateOf(state) })),
     http.put(`${API}/candidate/changes`, async ({ request }) => {
-      const body = (await request.json()) as { changes: { kind: Change["kind"]; id: string | null; new: Record<string, unknown> | null; base: string | null }[] };
-      if (state.refuse.length > 0) return problem(422, "invalid", state.refuse[0]?.message ?? "", { findings: state.refuse.splice(0) });
+      const body = (await request.json()) as {
+        changes: {
+          kind: Change["kind"];
+          id: string | null;
+          new: Record<string, unknown> | null;
+          base: string | null;
+        }[];
+      };
+      if (state.refuse.length > 0)
+        return problem(422, "invalid", state.refuse[0]?.message ?? "", { findings: state.refuse.splice(0) });
       const other = body.changes.find((change) => {
         const version = versionOf(state, `${change.kind}/${change.id ?? ""}`);
         return change.base && version !== null && change.base !== version;
       });
-      if (other) return problem(412, "precondition-failed", "it was changed meanwhile", { path: `${other.kind}/${other.id ?? ""}` });
+      if (other)
+        return problem(412, "precondition-failed", "it was changed meanwhile", {
+          path: `${other.kind}/${other.id ?? ""}`,
+        });
       for (const change of body.changes) {
         const id = change.id ?? `q${next++}`;
         state.staged.set(`${change.kind}/${id}`, { ...change, id, etag: `s${next++}` });
@@ -122,79 +232,89 @@ function changes(state: MockState): HttpHandler[] {
     http.get(`${API}/candidate/diff`, ({ request }) => {
       const all = stagedChanges(state);
       const limit = Number(new URL(request.url).searchParams.get("limit") ?? 100);
-      return HttpResponse.json({ base_revision: head(state), head_revision: head(state), total: all.length, counts: counts(all), changes: all.slice(0, limit), next_cursor: null, complete: true, kernel: kernel(all), findings: [] });
+      return HttpResponse.json({
+        base_revision: head(state),
+        head_revision: head(state),
+        total: all.length,
+        counts: counts(all),
+        changes: all.slice(0, limit),
+        next_cursor: null,
+        complete: true,
+        kernel: kernel(all),
+        findings: [],
+      });
     }),
     http.post(`${API}/candidate/commit`, async ({ request }) => {
       const body = (await request.json()) as { message: string; confirm_within_s: number | null };
       const done = commit(state, body.message, body.confirm_within_s);
-      return HttpResponse.json({ revision: done.revision, base_revision: done.base, counts: counts(done.changes), kernel: kernel(done.changes), findings: [], pending: pendingNow(state) && { ...pendingNow(state), token: "t" } });
+      return HttpResponse.json({
+        revision: done.revision,
+        base_revision: done.base,
+        counts: counts(done.changes),
+        kernel: kernel(done.changes),
+        findings: [],
+        pending: pendingNow(state) && { ...pendingNow(state), token: "t" },
+      });
     }),
-    http.get(`${API}/config/pending`, () => HttpResponse.json({ pending: pendingNow(state), revision: head(state) })),
+    http.get(`${API}/config/pending`, () =>
+      HttpResponse.json({ pending: pendingNow(state), revision: head(state) }),
+    ),
     http.post(`${API}/config/confirm`, () => {
       state.pending = null;
       return HttpResponse.json({ pending: null, revision: head(state) });
     }),
     http.post(`${API}/config/revert`, () => {
       revert(state, "admin");
-      return HttpResponse.json({ revision: head(state), base_revision: 1, counts: counts([]), kernel: kernel([]), findings: [], pending: null });
+      return HttpResponse.json({
+        revision: head(state),
+        base_revision: 1,
+        counts: counts([]),
+        kernel: kernel([]),
+        findings: [],
+        pending: null,
+      });
     }),
     http.get(`${API}/revisions`, () => HttpResponse.json({ items: state.revisions, next_cursor: null })),
     http.post(`${API}/revisions/:number/restore`, async ({ params, request }) => {
       const { message } = (await request.json()) as { message: string };
       const base = head(state);
-      state.revisions.unshift({ revision: base + 1, kind: "restore", created_at: new Date().toISOString(), author: "admin", message, change_count: 1, state: "running", restores: Number(params["number"]) });
-      return HttpResponse.json({ revision: base + 1, base_revision: base, counts: counts([]), kernel: kernel([]), findings: [], pending: null });
+      state.revisions.unshift({
+        revision: base + 1,
+        kind: "restore",
+        created_at: new Date().toISOString(),
+        author: "admin",
+        message,
+        change_count: 1,
+        state: "running",
+        restores: Number(params["number"]),
+      });
+      return HttpResponse.json({
+        revision: base + 1,
+        base_revision: base,
+        counts: counts([]),
+        kernel: kernel([]),
+        findings: [],
+        pending: null,
+      });
     }),
-    http.get(`${API}/revisions/:from/diff/:to`, ({ params }) => HttpResponse.json({ from_revision: Number(params["from"]), to_revision: Number(params["to"]), total: 1, counts: { added: 0, changed: 1, removed: 0 }, changes: [limitChange], next_cursor: null })),
+    http.get(`${API}/revisions/:from/diff/:to`, ({ params }) =>
+      HttpResponse.json({
+        from_revision: Number(params["from"]),
+        to_revision: Number(params["to"]),
+        total: 1,
+        counts: { added: 0, changed: 1, removed: 0 },
+        changes: [limitChange],
+        next_cursor: null,
+      }),
+    ),
   ];
 }
 
-function system(state: MockState): HttpHandler[] {
-  const answer = (): System => ({
-    version: "0.1.0", hostname: "weir-mock", kernel: "6.12.0", uptime_s: 400_000, health: "ok", checks: [...(state.unwritable === null ? [] : [{ id: "writing", state: "failed" as const, message: state.unwritable }]), { id: "agent", state: "ok", message: "The agent answers." }],
-    agent: { connected: true, state: "ok", version: "0.1.0", revision: head(state), since: now() - 1_000 }, revision: head(state), queue_count: state.queues.size, warning_count: [...state.queues.values()].filter((queue) => queue.warnings.length > 0).length,
-    capabilities: [{ id: "fq", available: false, reason: "this kernel has no fq; limits are policed instead" }, { id: "tcx", available: true, reason: null }], shapers: [{ interface: "lan0", mode: "police", reason: "no fq", fast_path: false, fast_path_reason: "turned off" }], drift: [],
-  });
-  return [
-    http.get(`${API}/system`, () => HttpResponse.json(answer())),
-    http.get(`${API}/stats/interfaces/:name/history`, ({ params }) => HttpResponse.json({ id: params["name"], window: "2m", start: now() - 120, step_s: 1, rx: { rate_bps: Array(120).fill(1e8), drops_ps: Array(120).fill(0) }, tx: { rate_bps: Array(120).fill(2e8), drops_ps: Array(120).fill(0) } })),
-    http.get(`${API}/stats/queues`, ({ request }) => {
-      const query = new URL(request.url).searchParams;
-      const by = query.get("by");
-      const items = [...state.queues.values()].map((queue) => statsOf(queue, now())).sort((a, b) => (by === "drops" ? b.drops_ps.download - a.drops_ps.download : b.rate_bps.download - a.rate_bps.download));
-      return HttpResponse.json({ at: now(), stale_since: state.staleSince, stale_reason: state.staleSince === null ? null : "the agent does not answer", items: state.staleSince === null ? items.slice(0, Number(query.get("top") ?? 10)) : [] });
-    }),
-    http.get(`${API}/stats/queues/:id/details`, ({ params }) => HttpResponse.json({ id: params["id"], subqueues: { bound: 65_536, used: 40, upload: null, download: { rate_bps: 500_000, active: 3, evicted: 12, shared_packets: 0, busiest: [{ address: "10.64.0.7/32", rate_bps: 480_000 }, { address: null, rate_bps: 9_000 }] } }, round_trips: { upload: null, download: { min_us: 21_000, median_us: 24_000, samples: 5, age_s: 2.5 }, below: { upload: null, download: { queues: 14, min_us: 1_500, median_us: 18_000, age_s: 0.5 } } } })),
-    http.get(`${API}/stats/queues/:id/history`, ({ params }) => {
-      const queue = state.queues.get(String(params["id"]));
-      const rates = Array.from({ length: 120 }, (_, index) => (queue ? statsOf(queue, now() - 120 + index).rate_bps : { upload: 0, download: 0 }));
-      const side = (direction: "upload" | "download") => ({ rate_bps: rates.map((rate) => rate[direction]), drops_ps: rates.map((_, index) => (index % 30 === 0 ? 4 : 0)), early_drops_ps: rates.map((_, index) => (index % 30 === 0 ? 3 : 0)), ancestor_drops_ps: rates.map(() => 0), marks_ps: rates.map((_, index) => index % 7), worst_delay_us: rates.map((_, index) => index * 100) });
-      return HttpResponse.json({ id: params["id"], window: "2m", start: now() - 120, step_s: 1, upload: side("upload"), download: side("download"), delay_reason: null, limit_bps: queue?.max_limit_bps ?? { upload: 0, download: 0 } });
-    }),
-    http.get(`${API}/stats/stream`, ({ request }) => new HttpResponse(events(state, new URL(request.url).searchParams.get("ids")?.split(",") ?? [], request.signal), { headers: { "Content-Type": "text/event-stream" } })),
-  ];
-}
-
-function events(state: MockState, ids: readonly string[], signal: AbortSignal): ReadableStream<Uint8Array> {
-  const encode = (name: string, data: unknown) => new TextEncoder().encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
-  return new ReadableStream({
-    start(controller) {
-      const send = () => {
-        const at = Date.now() / 1000;
-        const items = ids.flatMap((id) => {
-          const queue = state.queues.get(id);
-          return queue ? [statsOf(queue, at)] : [];
-        });
-        if (ids.length > 0) controller.enqueue(encode("queues", { at, stale_since: null, stale_reason: null, items }));
-        controller.enqueue(encode("interfaces", { at, stale_since: null, stale_reason: null, items: interfaceStats(at) }));
-        controller.enqueue(encode("system", systemStats(at)));
-        controller.enqueue(encode("config", { revision: head(state), pending: pendingNow(state) }));
-      };
-      send();
-      const timer = setInterval(send, 1_000);
-      signal.addEventListener("abort", () => clearInterval(timer));
-    },
-  });
-}
-
-export const handlers = (state: MockState): HttpHandler[] => [...auth(state), ...queues(state), ...changes(state), ...networkHandlers(state), ...machineHandlers(state), ...system(state)];
+export const handlers = (state: MockState): HttpHandler[] => [
+  ...auth(state),
+  ...queues(state),
+  ...changes(state),
+  ...networkHandlers(state),
+  ...machineHandlers(state),
+  ...system(state),
+];

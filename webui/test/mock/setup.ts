@@ -7,8 +7,13 @@ const API = "*/api/v1";
 const DONE: Setup = { needed: false, reason: null, lan: null, ports: [] };
 
 export const FRESH: Setup = {
-  needed: true, reason: null, lan: { interface: "enp1s0", address: "192.168.88.1/24" },
-  ports: [{ id: "enp1s0", mac: "02:00:00:00:00:01", carrier: true, speed_bps: 1e9 }, { id: "enp2s0", mac: "02:00:00:00:00:02", carrier: false, speed_bps: null }],
+  needed: true,
+  reason: null,
+  lan: { interface: "enp1s0", address: "192.168.88.1/24" },
+  ports: [
+    { id: "enp1s0", mac: "02:00:00:00:00:01", carrier: true, speed_bps: 1e9 },
+    { id: "enp2s0", mac: "02:00:00:00:00:02", carrier: false, speed_bps: null },
+  ],
 };
 
 /** What is done to the machine itself; `state.machine` tells what was asked of it. */
@@ -25,7 +30,9 @@ export function machineHandlers(state: MockState): HttpHandler[] {
     }),
     http.post(`${API}/system/restart`, () => asked("restart", { restarting: true })),
     http.post(`${API}/system/power-off`, () => asked("power-off", { powering_off: true })),
-    http.post(`${API}/system/factory-reset`, async ({ request }) => asked(`reset ${((await request.json()) as { mode: string }).mode}`, { restarting: true })),
+    http.post(`${API}/system/factory-reset`, async ({ request }) =>
+      asked(`reset ${((await request.json()) as { mode: string }).mode}`, { restarting: true }),
+    ),
   ];
 }
 
@@ -35,7 +42,19 @@ export function setupHandlers(state: MockState): HttpHandler[] {
     http.get(`${API}/setup`, () => HttpResponse.json(state.fresh ?? DONE)),
     http.post(`${API}/setup`, async ({ request }) => {
       const wishes = (await request.json()) as SetupWishes;
-      if (wishes.password === "too easy too") return HttpResponse.json({ type: "urn:weir:problem:weak-password", title: "Unprocessable", status: 422, detail: "the password is too easy to guess", code: "weak-password", path: "password", findings: [] }, { status: 422 });
+      if (wishes.password === "too easy too")
+        return HttpResponse.json(
+          {
+            type: "urn:weir:problem:weak-password",
+            title: "Unprocessable",
+            status: 422,
+            detail: "the password is too easy to guess",
+            code: "weak-password",
+            path: "password",
+            findings: [],
+          },
+          { status: 422 },
+        );
       state.fresh = null;
       state.wishes = wishes;
       state.password = wishes.password;

@@ -27,17 +27,70 @@ export interface MockState {
 }
 
 const both = <T>(value: T) => ({ upload: value, download: value });
-export const NO_TOTAL = { max_limit_bps: 0, limit_at_bps: 0, burst_limit_bps: 0, burst_threshold_bps: 0, burst_time_ms: 0, priority: 8, queue_type: "default-small", bucket_size_ms: 100 };
+export const NO_TOTAL = {
+  max_limit_bps: 0,
+  limit_at_bps: 0,
+  burst_limit_bps: 0,
+  burst_threshold_bps: 0,
+  burst_time_ms: 0,
+  priority: 8,
+  queue_type: "default-small",
+  bucket_size_ms: 100,
+};
 
 export function mockQueue(id: string, change: Partial<Queue> = {}): Queue {
   return {
-    id, name: id, target: [], dst: null, parent: null, position: 0, max_limit_bps: both(0), limit_at_bps: both(0), burst_limit_bps: both(0), burst_threshold_bps: both(0), burst_time_ms: both(0), priority: both(8),
-    queue_type: both("default-small"), bucket_size_ms: both(100), time: null, total: NO_TOTAL, comment: "", disabled: false, etag: "r1", path: [], child_count: 0, enforcement: [], warnings: [], ...change,
+    id,
+    name: id,
+    target: [],
+    dst: null,
+    parent: null,
+    position: 0,
+    max_limit_bps: both(0),
+    limit_at_bps: both(0),
+    burst_limit_bps: both(0),
+    burst_threshold_bps: both(0),
+    burst_time_ms: both(0),
+    priority: both(8),
+    queue_type: both("default-small"),
+    bucket_size_ms: both(100),
+    time: null,
+    total: NO_TOTAL,
+    comment: "",
+    disabled: false,
+    etag: "r1",
+    path: [],
+    child_count: 0,
+    enforcement: [],
+    warnings: [],
+    ...change,
   };
 }
 
-const PLACES = ["North", "South", "Harbour", "Mill", "Castle", "Airport", "Forest", "Lake", "Bridge", "Market"];
-const NAMES = ["acme", "baker", "clinic", "dentist", "school", "hotel", "farm", "library", "garage", "studio"];
+const PLACES = [
+  "North",
+  "South",
+  "Harbour",
+  "Mill",
+  "Castle",
+  "Airport",
+  "Forest",
+  "Lake",
+  "Bridge",
+  "Market",
+];
+const NAMES = [
+  "acme",
+  "baker",
+  "clinic",
+  "dentist",
+  "school",
+  "hotel",
+  "farm",
+  "library",
+  "garage",
+  "studio",
+];
 
 /** Towers with customers below them, as a small ISP has. */
 export function mockQueues(count: number): Map<string, Queue> {
@@ -45,7 +98,15 @@ export function mockQueues(count: number): Map<string, Queue> {
   const towers = Math.max(1, Math.min(50, Math.ceil(count / 40)));
   for (let tower = 0; tower < towers && queues.size < count; tower++) {
     const id = `tower-${tower}`;
-    queues.set(id, mockQueue(id, { name: `Tower ${PLACES[tower % 10] ?? ""} ${tower + 1}`, position: tower, max_limit_bps: { upload: 300_000_000, download: 1_000_000_000 }, comment: tower === 0 ? "microwave link" : "" }));
+    queues.set(
+      id,
+      mockQueue(id, {
+        name: `Tower ${PLACES[tower % 10] ?? ""} ${tower + 1}`,
+        position: tower,
+        max_limit_bps: { upload: 300_000_000, download: 1_000_000_000 },
+        comment: tower === 0 ? "microwave link" : "",
+      }),
+    );
   }
   for (let index = queues.size; index < count; index++) {
     const parent = queues.get(`tower-${index % towers}`);
@@ -53,19 +114,63 @@ export function mockQueues(count: number): Map<string, Queue> {
     parent.child_count += 1;
     const rate = [10, 20, 50, 100][index % 4] ?? 10;
     const id = `q${index}`;
-    queues.set(id, mockQueue(id, {
-      name: `${NAMES[index % 10] ?? ""} ${index}`, target: [`10.${64 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}/32`, `2001:db8:${index.toString(16)}::/56`], parent: parent.id, path: [{ id: parent.id, name: parent.name }], position: index,
-      max_limit_bps: { upload: rate * 200_000, download: rate * 1_000_000 }, comment: index % 7 === 0 ? "pays late" : "",
-      warnings: index % 97 === 0 ? [{ severity: "warning", code: "dead-burst", message: "burst_threshold_bps is 0, so this queue never bursts.", kind: "queue", id, field: "burst_threshold_bps" }] : [],
-    }));
+    queues.set(
+      id,
+      mockQueue(id, {
+        name: `${NAMES[index % 10] ?? ""} ${index}`,
+        target: [
+          `10.${64 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}/32`,
+          `2001:db8:${index.toString(16)}::/56`,
+        ],
+        parent: parent.id,
+        path: [{ id: parent.id, name: parent.name }],
+        position: index,
+        max_limit_bps: { upload: rate * 200_000, download: rate * 1_000_000 },
+        comment: index % 7 === 0 ? "pays late" : "",
+        warnings:
+          index % 97 === 0
+            ? [
+                {
+                  severity: "warning",
+                  code: "dead-burst",
+                  message: "burst_threshold_bps is 0, so this queue never bursts.",
+                  kind: "queue",
+                  id,
+                  field: "burst_threshold_bps",
+                },
+              ]
+            : [],
+      }),
+    );
   }
   return queues;
 }
 
 export function newState(count = 24): MockState {
   return {
-    signedIn: true, mustChange: false, queues: mockQueues(count), staged: new Map(), pending: null, staleSince: null, refuse: [], unwritable: null, restored: null, timeZone: "UTC", machine: [],
-    revisions: [{ revision: 1, kind: "commit", created_at: new Date(Date.now() - 3_600_000).toISOString(), author: "admin", message: "First configuration", change_count: count, state: "running", restores: null }],
+    signedIn: true,
+    mustChange: false,
+    queues: mockQueues(count),
+    staged: new Map(),
+    pending: null,
+    staleSince: null,
+    refuse: [],
+    unwritable: null,
+    restored: null,
+    timeZone: "UTC",
+    machine: [],
+    revisions: [
+      {
+        revision: 1,
+        kind: "commit",
+        created_at: new Date(Date.now() - 3_600_000).toISOString(),
+        author: "admin",
+        message: "First configuration",
+        change_count: count,
+        state: "running",
+        restores: null,
+      },
+    ],
   };
 }
 
@@ -77,30 +182,79 @@ export function stagedChanges(state: MockState): Change[] {
     const old = state.queues.get(change.id);
     const before = (old ?? {}) as Record<string, unknown>;
     const after = change.new ?? {};
-    const fields = Object.keys(change.new === null ? {} : after).filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field])).map((field) => ({ field, old: before[field] ?? null, new: after[field] ?? null }));
-    return { kind: change.kind, id: change.id, name: (after["name"] as string | undefined) ?? old?.name ?? change.id, etag: change.etag ?? "s0", staged_at: new Date(Date.now() - 20_000).toISOString(), action: change.new === null ? "remove" : old ? "change" : "add", fields, old: old ? { ...old } : null, new: change.new } satisfies Change;
+    const fields = Object.keys(change.new === null ? {} : after)
+      .filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+      .map((field) => ({ field, old: before[field] ?? null, new: after[field] ?? null }));
+    return {
+      kind: change.kind,
+      id: change.id,
+      name: (after["name"] as string | undefined) ?? old?.name ?? change.id,
+      etag: change.etag ?? "s0",
+      staged_at: new Date(Date.now() - 20_000).toISOString(),
+      action: change.new === null ? "remove" : old ? "change" : "add",
+      fields,
+      old: old ? { ...old } : null,
+      new: change.new,
+    } satisfies Change;
   });
 }
 
-function addRevision(state: MockState, revision: Omit<Revision, "revision" | "created_at" | "state">): number {
+function addRevision(
+  state: MockState,
+  revision: Omit<Revision, "revision" | "created_at" | "state">,
+): number {
   for (const past of state.revisions) past.state = "past";
   const number = head(state) + 1;
-  state.revisions.unshift({ ...revision, revision: number, created_at: new Date().toISOString(), state: "running" });
+  state.revisions.unshift({
+    ...revision,
+    revision: number,
+    created_at: new Date().toISOString(),
+    state: "running",
+  });
   return number;
 }
 
-export function commit(state: MockState, message: string, confirmWithinS: number | null): { revision: number; base: number; changes: Change[] } {
+export function commit(
+  state: MockState,
+  message: string,
+  confirmWithinS: number | null,
+): { revision: number; base: number; changes: Change[] } {
   const base = head(state);
   const changes = stagedChanges(state);
   const undo = new Map(state.queues);
   for (const change of state.staged.values()) {
     if (change.new === null) state.queues.delete(change.id);
-    else state.queues.set(change.id, mockQueue(change.id, { ...state.queues.get(change.id), ...(change.new as Partial<Queue>), etag: `r${base + 1}` }));
+    else
+      state.queues.set(
+        change.id,
+        mockQueue(change.id, {
+          ...state.queues.get(change.id),
+          ...(change.new as Partial<Queue>),
+          etag: `r${base + 1}`,
+        }),
+      );
   }
   state.staged.clear();
-  const revision = addRevision(state, { kind: "commit", author: "admin", message, change_count: changes.length, restores: null });
+  const revision = addRevision(state, {
+    kind: "commit",
+    author: "admin",
+    message,
+    change_count: changes.length,
+    restores: null,
+  });
   if (confirmWithinS !== null) {
-    state.pending = { revision, base_revision: base, author: "admin", message, started_at: new Date().toISOString(), deadline_at: new Date(Date.now() + confirmWithinS * 1000).toISOString(), window_s: confirmWithinS, seconds_left: confirmWithinS, token: "t", undo };
+    state.pending = {
+      revision,
+      base_revision: base,
+      author: "admin",
+      message,
+      started_at: new Date().toISOString(),
+      deadline_at: new Date(Date.now() + confirmWithinS * 1000).toISOString(),
+      window_s: confirmWithinS,
+      seconds_left: confirmWithinS,
+      token: "t",
+      undo,
+    };
   }
   return { revision, base, changes };
 }
@@ -122,5 +276,11 @@ export function revert(state: MockState, author: string): void {
   const base = state.pending.base_revision;
   state.queues = state.pending.undo;
   state.pending = null;
-  addRevision(state, { kind: "rollback", author, message: `Back to revision ${base}`, change_count: 1, restores: base });
+  addRevision(state, {
+    kind: "rollback",
+    author,
+    message: `Back to revision ${base}`,
+    change_count: 1,
+    restores: base,
+  });
 }

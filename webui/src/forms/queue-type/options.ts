@@ -16,9 +16,21 @@ export interface OptionField {
   fold?: string;
 }
 
-const field = (reads: OptionField["reads"], name: string, label: string, otherwise: string, fold?: string): OptionField => ({ name, label, otherwise, reads, fold });
-const choice = (name: string, label: string, otherwise: string, choices: readonly (readonly [string, string])[]): OptionField => ({ name, label, otherwise, reads: "choice", choices });
-const plain = (...words: string[]): readonly (readonly [string, string])[] => words.map((word) => [word, word]);
+const field = (
+  reads: OptionField["reads"],
+  name: string,
+  label: string,
+  otherwise: string,
+  fold?: string,
+): OptionField => ({ name, label, otherwise, reads, fold });
+const choice = (
+  name: string,
+  label: string,
+  otherwise: string,
+  choices: readonly (readonly [string, string])[],
+): OptionField => ({ name, label, otherwise, reads: "choice", choices });
+const plain = (...words: string[]): readonly (readonly [string, string])[] =>
+  words.map((word) => [word, word]);
 const YES_NO = plain("yes", "no");
 
 const BURST = "Burst of each sub-queue";
@@ -29,7 +41,10 @@ export const OPTIONS: Record<Kind, readonly OptionField[]> = {
   "mq-pfifo": [field("count", "mq-pfifo-limit", "Packets that may wait", "50")],
   bfifo: [field("size", "bfifo-limit", "Bytes that may wait", "15000")],
   none: [],
-  sfq: [field("count", "sfq-perturb", "New hash every so many seconds", "5"), field("size", "sfq-allot", "Bytes of each flow in a turn", "1514")],
+  sfq: [
+    field("count", "sfq-perturb", "New hash every so many seconds", "5"),
+    field("size", "sfq-allot", "Bytes of each flow in a turn", "1514"),
+  ],
   red: [
     field("count", "red-limit", "Packets that may wait", "60"),
     field("count", "red-min-threshold", "Drops begin at so many packets", "10"),
@@ -53,16 +68,44 @@ export const OPTIONS: Record<Kind, readonly OptionField[]> = {
     choice("fq-codel-ecn", "Marks instead of drops where a flow can (ECN)", "yes", YES_NO),
   ],
   cake: [
-    choice("cake-flowmode", "What is treated fairly", "triple-isolate", plain("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")),
-    choice("cake-diffserv", "Classes by DSCP", "diffserv3", plain("besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8")),
-    choice("cake-ack-filter", "Drops needless TCP acknowledgements", "none", plain("none", "filter", "aggressive")),
+    choice(
+      "cake-flowmode",
+      "What is treated fairly",
+      "triple-isolate",
+      plain(
+        "flowblind",
+        "srchost",
+        "dsthost",
+        "hosts",
+        "flows",
+        "dual-srchost",
+        "dual-dsthost",
+        "triple-isolate",
+      ),
+    ),
+    choice(
+      "cake-diffserv",
+      "Classes by DSCP",
+      "diffserv3",
+      plain("besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"),
+    ),
+    choice(
+      "cake-ack-filter",
+      "Drops needless TCP acknowledgements",
+      "none",
+      plain("none", "filter", "aggressive"),
+    ),
     choice("cake-nat", "Looks behind NAT", "no", YES_NO),
     choice("cake-wash", "Clears DSCP", "no", YES_NO),
     field("time", "cake-rtt", "Round trip that is expected", "100ms"),
     field("size", "cake-memlimit", "Memory", "chosen by CAKE"),
   ],
   pcq: [
-    choice("pcq-classifier", "A sub-queue for each", "source address", [["src-address", "source address: each customer's upload"], ["dst-address", "destination address: each customer's download"], ["src-address,dst-address", "pair of source and destination address"]]),
+    choice("pcq-classifier", "A sub-queue for each", "source address", [
+      ["src-address", "source address: each customer's upload"],
+      ["dst-address", "destination address: each customer's download"],
+      ["src-address,dst-address", "pair of source and destination address"],
+    ]),
     field("rate", "pcq-rate", "Limit of each sub-queue", "equal shares of the queue's limit"),
     field("size", "pcq-limit", "Bytes that may wait in each", "50KiB"),
     field("rate", "pcq-burst-rate", "Burst rate", "no burst", BURST),
@@ -96,11 +139,15 @@ export const isKind = (type: string): type is Kind => type in OPTIONS;
 /** The addresses of one sub-queue: `source address`, `source /24 (IPv6 /64)`. */
 function keyWords(options: Record<string, string>): string {
   const classifier = options["pcq-classifier"] ?? "src-address";
-  const ends = [classifier.includes("src-address") ? "source" : "", classifier.includes("dst-address") ? "destination" : ""].filter(Boolean);
+  const ends = [
+    classifier.includes("src-address") ? "source" : "",
+    classifier.includes("dst-address") ? "destination" : "",
+  ].filter(Boolean);
   const end = classifier.includes("src-address") ? "src" : "dst";
   const bits = options[`pcq-${end}-address-mask`] ?? "32";
   const bits6 = options[`pcq-${end}-address6-mask`] ?? "128";
-  const width = bits === "32" && bits6 === "128" ? "address" : `/${bits}${bits6 === "128" ? "" : ` (IPv6 /${bits6})`}`;
+  const width =
+    bits === "32" && bits6 === "128" ? "address" : `/${bits}${bits6 === "128" ? "" : ` (IPv6 /${bits6})`}`;
   return `${ends.join(" and ") || "source"} ${width}`;
 }
 
@@ -110,12 +157,21 @@ const rateOf = (text: string | undefined): number => {
 };
 
 /** The built-in `default-small` stands for Weir's own way; a type of that name that somebody made is taken at its word. */
-export const builtInWords = (type: Pick<QueueType, "id" | "etag">): string | undefined => (type.id === "default-small" && type.etag.includes("built-in") ? "Weir's own way: sparse flows first, 50 ms of the rate may wait, marks before drops" : undefined);
+export const builtInWords = (type: Pick<QueueType, "id" | "etag">): string | undefined =>
+  type.id === "default-small" && type.etag.includes("built-in")
+    ? "Weir's own way: sparse flows first, 50 ms of the rate may wait, marks before drops"
+    : undefined;
 
 /** A type as a sentence for the list and for the page of a queue. */
 export function typeWords(type: Pick<QueueType, "type" | "options">): string {
   const { options } = type;
-  if (type.type !== "pcq") return [isKind(type.type) ? KIND_WORDS[type.type] : "", ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].filter(Boolean).join(", ");
+  if (type.type !== "pcq")
+    return [
+      isKind(type.type) ? KIND_WORDS[type.type] : "",
+      ...Object.entries(options).map(([name, value]) => `${name}=${value}`),
+    ]
+      .filter(Boolean)
+      .join(", ");
   const rate = rateOf(options["pcq-rate"]);
   const burst = rateOf(options["pcq-burst-rate"]);
   const limit = rate === 0 ? "equal shares" : `${limitWords(rate)} each`;

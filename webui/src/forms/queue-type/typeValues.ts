@@ -14,7 +14,13 @@ export interface TypeValues {
   comment: string;
 }
 
-export const BLANK_TYPE: TypeValues = { id: "", type: "pcq", options: { "pcq-classifier": "dst-address" }, others: "", comment: "" };
+export const BLANK_TYPE: TypeValues = {
+  id: "",
+  type: "pcq",
+  options: { "pcq-classifier": "dst-address" },
+  others: "",
+  comment: "",
+};
 
 export const fieldsOf = (type: string): readonly OptionField[] => (isKind(type) ? OPTIONS[type] : []);
 
@@ -22,9 +28,14 @@ export function typeValuesOf(type: QueueType): TypeValues {
   const known = new Set(fieldsOf(type.type).map((field) => field.name));
   const entries = Object.entries(type.options);
   return {
-    id: type.id, type: type.type, comment: type.comment,
+    id: type.id,
+    type: type.type,
+    comment: type.comment,
     options: Object.fromEntries(entries.filter(([name]) => known.has(name))),
-    others: entries.filter(([name]) => !known.has(name)).map(([name, value]) => `${name}=${value}`).join("\n"),
+    others: entries
+      .filter(([name]) => !known.has(name))
+      .map(([name, value]) => `${name}=${value}`)
+      .join("\n"),
   };
 }
 
@@ -40,16 +51,26 @@ export function optionProblem(field: OptionField, text: string): string | undefi
     return rate.ok ? undefined : rate.message;
   }
   if (field.reads === "size") return SIZE.test(value) ? undefined : "A size, such as 50KiB or 15000.";
-  if (field.reads === "time") return TIME.test(value) || (field.name.startsWith("pcq-") && parseDuration(value).ok) ? undefined : "A time, such as 5ms or 10s.";
+  if (field.reads === "time")
+    return TIME.test(value) || (field.name.startsWith("pcq-") && parseDuration(value).ok)
+      ? undefined
+      : "A time, such as 5ms or 10s.";
   if (field.reads === "count") {
-    const most = field.name.endsWith("address-mask") ? 32 : field.name.endsWith("address6-mask") ? 128 : 1_000_000;
+    const most = field.name.endsWith("address-mask")
+      ? 32
+      : field.name.endsWith("address6-mask")
+        ? 128
+        : 1_000_000;
     return /^\d+$/.test(value) && Number(value) <= most ? undefined : `A whole number from 0 to ${most}.`;
   }
   return undefined;
 }
 
 function readOthers(text: string, into: Record<string, string>, messages: Messages): void {
-  for (const line of text.split("\n").map((item) => item.trim()).filter(Boolean)) {
+  for (const line of text
+    .split("\n")
+    .map((item) => item.trim())
+    .filter(Boolean)) {
     const at = line.indexOf("=");
     if (at < 1) messages["options"] = `"${line}": write name=value, one per line.`;
     else into[line.slice(0, at).trim()] = line.slice(at + 1).trim();
@@ -60,7 +81,9 @@ function readOthers(text: string, into: Record<string, string>, messages: Messag
 export function readType(values: TypeValues): { id: string; input: QueueTypeInput; messages: Messages } {
   const messages: Messages = {};
   const id = values.id.trim();
-  if (!/^[A-Za-z0-9]([A-Za-z0-9_. -]{0,61}[A-Za-z0-9_.-])?$/.test(id)) messages["id"] = "Letters, digits, dot, dash, underscore and inner blanks; it begins with a letter or digit.";
+  if (!/^[A-Za-z0-9]([A-Za-z0-9_. -]{0,61}[A-Za-z0-9_.-])?$/.test(id))
+    messages["id"] =
+      "Letters, digits, dot, dash, underscore and inner blanks; it begins with a letter or digit.";
   const options: Record<string, string> = {};
   for (const field of fieldsOf(values.type)) {
     const text = (values.options[field.name] ?? "").trim();
@@ -69,5 +92,9 @@ export function readType(values: TypeValues): { id: string; input: QueueTypeInpu
     if (text !== "") options[field.name] = text;
   }
   readOthers(values.others, options, messages);
-  return { id, input: { type: values.type as QueueTypeInput["type"], options, comment: values.comment }, messages };
+  return {
+    id,
+    input: { type: values.type as QueueTypeInput["type"], options, comment: values.comment },
+    messages,
+  };
 }

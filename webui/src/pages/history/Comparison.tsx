@@ -10,8 +10,25 @@ import { plural } from "@/ui/format";
 export function Comparison({ from, to }: { from: number; to: number }) {
   const diff = useQuery({ ...revisionDiffQuery(from, to), enabled: from !== to });
   return (
-    <Section title={`From revision ${from} to ${to}`} aside={diff.data ? <span className="dim">{plural(diff.data.total, "object")}: {countsText(diff.data.counts)}</span> : null}>
-      {from === to ? <p className="dim">Choose two different revisions.</p> : diff.data ? <DiffView changes={diff.data.changes} total={diff.data.total} /> : diff.isError ? <Note severity="error">{asProblem(diff.error).message}</Note> : <Skeleton />}
+    <Section
+      title={`From revision ${from} to ${to}`}
+      aside={
+        diff.data ? (
+          <span className="dim">
+            {plural(diff.data.total, "object")}: {countsText(diff.data.counts)}
+          </span>
+        ) : null
+      }
+    >
+      {from === to ? (
+        <p className="dim">Choose two different revisions.</p>
+      ) : diff.data ? (
+        <DiffView changes={diff.data.changes} total={diff.data.total} />
+      ) : diff.isError ? (
+        <Note severity="error">{asProblem(diff.error).message}</Note>
+      ) : (
+        <Skeleton />
+      )}
     </Section>
   );
 }

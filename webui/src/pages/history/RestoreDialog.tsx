@@ -11,13 +11,22 @@ import { countsText, DiffView, Findings } from "@/ui/DiffView";
 import { plural } from "@/ui/format";
 
 /** A restore shows its difference before it is one. */
-export function RestoreDialog({ revision, head, onClose }: { revision: number; head: number; onClose: () => void }) {
+export function RestoreDialog({
+  revision,
+  head,
+  onClose,
+}: {
+  revision: number;
+  head: number;
+  onClose: () => void;
+}) {
   const diff = useQuery(revisionDiffQuery(head, revision));
   const restore = useRestore();
   const [message, setMessage] = useState(`Restore of revision ${revision}`);
   const [seconds, setSeconds] = useState(USUAL_WINDOW_S);
   const problem = restore.error ? asProblem(restore.error) : null;
-  const run = () => restore.mutate({ revision, message, confirm_within_s: seconds || null }, { onSuccess: onClose });
+  const run = () =>
+    restore.mutate({ revision, message, confirm_within_s: seconds || null }, { onSuccess: onClose });
   return (
     <Modal opened onClose={onClose} title={`Restore revision ${revision}`} size="xl">
       <div className="stack">
@@ -28,17 +37,45 @@ export function RestoreDialog({ revision, head, onClose }: { revision: number; h
             run();
           }}
         >
-          <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
+          <TextInput
+            label="Why"
+            value={message}
+            maxLength={1000}
+            onChange={(event) => setMessage(event.currentTarget.value)}
+            data-autofocus
+          />
           <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
-          {problem ? <Note severity="error" live>{problem.findings.length > 0 ? "Not restored:" : problem.message} Nothing was changed.</Note> : null}
+          {problem ? (
+            <Note severity="error" live>
+              {problem.findings.length > 0 ? "Not restored:" : problem.message} Nothing was changed.
+            </Note>
+          ) : null}
           {problem ? <Findings findings={problem.findings} /> : null}
           <div className="row">
-            <Button type="submit" variant="filled" loading={restore.isPending} disabled={!diff.data || diff.data.total === 0}>Restore</Button>
+            <Button
+              type="submit"
+              variant="filled"
+              loading={restore.isPending}
+              disabled={!diff.data || diff.data.total === 0}
+            >
+              Restore
+            </Button>
             <Button onClick={onClose}>Cancel</Button>
           </div>
         </form>
-        {diff.data ? <p>{plural(diff.data.total, "object")}: <strong>{countsText(diff.data.counts)}</strong>, against what runs now.</p> : null}
-        {diff.data ? <DiffView changes={diff.data.changes} total={diff.data.total} /> : diff.isError ? <Note severity="error">{asProblem(diff.error).message}</Note> : <Skeleton />}
+        {diff.data ? (
+          <p>
+            {plural(diff.data.total, "object")}: <strong>{countsText(diff.data.counts)}</strong>, against what
+            runs now.
+          </p>
+        ) : null}
+        {diff.data ? (
+          <DiffView changes={diff.data.changes} total={diff.data.total} />
+        ) : diff.isError ? (
+          <Note severity="error">{asProblem(diff.error).message}</Note>
+        ) : (
+          <Skeleton />
+        )}
       </div>
     </Modal>
   );

@@ -20,10 +20,24 @@ export default function ImportPage() {
   const query = useQuery({ ...importReportQuery(id ?? ""), enabled: id !== undefined });
   const may = useMay("write");
   const again = () => void navigate({ search: {} });
-  if (id === undefined) return <Page title="Import">{may ? <Chooser /> : <><Note severity="notice">{ONLY_READS}</Note><Formats /></>}</Page>;
+  if (id === undefined)
+    return (
+      <Page title="Import">
+        {may ? (
+          <Chooser />
+        ) : (
+          <>
+            <Note severity="notice">{ONLY_READS}</Note>
+            <Formats />
+          </>
+        )}
+      </Page>
+    );
   return (
     <Page title="Import" fill actions={<Button onClick={again}>Another file</Button>}>
-      {query.data ? <ReportView report={query.data} /> : query.isError ? (
+      {query.data ? (
+        <ReportView report={query.data} />
+      ) : query.isError ? (
         <Note severity="error" live>
           <p>{asProblem(query.error).message}</p>
           <p>A report is kept for an hour. Read the file again.</p>
@@ -75,8 +89,20 @@ function Chooser() {
         }}
       >
         <IconFileImport size={28} stroke={1.4} aria-hidden="true" />
-        <p>Drop a file here, or choose one. It is read and reported on; nothing is written before you have seen what it would do.</p>
-        <input ref={input} type="file" multiple className="hidden-text" aria-label="Files to import" tabIndex={-1} accept=".rsc,.txt,.csv,.json" onChange={(event) => take(event.currentTarget.files)} />
+        <p>
+          Drop a file here, or choose one. It is read and reported on; nothing is written before you have seen
+          what it would do.
+        </p>
+        <input
+          ref={input}
+          type="file"
+          multiple
+          className="hidden-text"
+          aria-label="Files to import"
+          tabIndex={-1}
+          accept=".rsc,.txt,.csv,.json"
+          onChange={(event) => take(event.currentTarget.files)}
+        />
         <Button variant={files.length > 0 ? "default" : "filled"} onClick={() => input.current?.click()}>
           Choose files
         </Button>
@@ -84,8 +110,19 @@ function Chooser() {
       {files.length > 0 ? (
         <Section title={files.map((file) => `${file.name} (${bytesText(file.size)})`).join(", ")}>
           <div className="stack">
-            <NativeSelect label="Format" maw={380} data={Object.entries(FORMAT_WORD).map(([value, label]) => ({ value, label }))} value={format} onChange={(event) => setFormat(event.currentTarget.value as Format)} />
-            <Checkbox label="Remove queues that the file does not name" description="Otherwise they stay as they are." checked={replace} onChange={(event) => setReplace(event.currentTarget.checked)} />
+            <NativeSelect
+              label="Format"
+              maw={380}
+              data={Object.entries(FORMAT_WORD).map(([value, label]) => ({ value, label }))}
+              value={format}
+              onChange={(event) => setFormat(event.currentTarget.value as Format)}
+            />
+            <Checkbox
+              label="Remove queues that the file does not name"
+              description="Otherwise they stay as they are."
+              checked={replace}
+              onChange={(event) => setReplace(event.currentTarget.checked)}
+            />
             {problem ? (
               <Note severity="error" live>
                 {problem.message}
@@ -112,15 +149,21 @@ function Formats() {
       <dl className={classes.formats}>
         <dt>RouterOS</dt>
         <dd>
-          the text of <code className="mono">/export</code> or <code className="mono">/queue export file=queues</code>, version 3 to 7
+          the text of <code className="mono">/export</code> or{" "}
+          <code className="mono">/queue export file=queues</code>, version 3 to 7
         </dd>
         <dt>LibreQoS</dt>
         <dd>
-          <code className="mono">ShapedDevices.csv</code>, together with <code className="mono">network.json</code>
+          <code className="mono">ShapedDevices.csv</code>, together with{" "}
+          <code className="mono">network.json</code>
         </dd>
         <dt>CSV</dt>
         <dd>
-          what <code className="mono">/api/v1/export/csv</code> gives; <a href="/api/v1/export/csv" download="queues.csv">download the present queues</a> as a start
+          what <code className="mono">/api/v1/export/csv</code> gives;{" "}
+          <a href="/api/v1/export/csv" download="queues.csv">
+            download the present queues
+          </a>{" "}
+          as a start
         </dd>
       </dl>
     </Section>

@@ -7,15 +7,31 @@ import { Note, SeverityIcon, Skeleton, type Severity } from "@/ui/blocks";
 import classes from "./Import.module.css";
 import { FATE_WORD, useLines, type Fate } from "./upload";
 
-const SEVERITY: Record<Fate, Severity> = { imported: "ok", changed: "notice", warning: "warning", left_out: "error" };
+const SEVERITY: Record<Fate, Severity> = {
+  imported: "ok",
+  changed: "notice",
+  warning: "warning",
+  left_out: "error",
+};
 const ROW_PX = 28;
 const CARD_PX = 78;
 const COLUMNS = ["Line", "Fate", "Why", "Source"];
 
-const place = (line: ImportLine): string => (line.end_line > line.line ? `${line.line}–${line.end_line}` : String(line.line));
+const place = (line: ImportLine): string =>
+  line.end_line > line.line ? `${line.line}–${line.end_line}` : String(line.line);
 
 /** Every statement of the file with what becomes of it; the one under the cursor in full below. */
-export function LineTable({ report, fate, q, cards }: { report: string; fate: Fate | undefined; q: string | undefined; cards: boolean }) {
+export function LineTable({
+  report,
+  fate,
+  q,
+  cards,
+}: {
+  report: string;
+  fate: Fate | undefined;
+  q: string | undefined;
+  cards: boolean;
+}) {
   const query = useLines(report, fate, q);
   const [cursor, setCursor] = useState(-1);
   const lines = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
@@ -33,7 +49,12 @@ export function LineTable({ report, fate, q, cards }: { report: string; fate: Fa
   const chosen = lines[cursor];
   const renderRow = (index: number) => {
     const line = lines[index];
-    if (!line) return <span role="gridcell" className="dim">…</span>;
+    if (!line)
+      return (
+        <span role="gridcell" className="dim">
+          …
+        </span>
+      );
     const fateCell = (
       <span className={classes.fate}>
         <SeverityIcon severity={SEVERITY[line.fate]} size={14} /> {FATE_WORD[line.fate]}
@@ -42,7 +63,10 @@ export function LineTable({ report, fate, q, cards }: { report: string; fate: Fa
     if (cards) {
       return (
         <div role="gridcell" className={classes.card}>
-          <span className="spread">{fateCell}<span className="dim">line {place(line)}</span></span>
+          <span className="spread">
+            {fateCell}
+            <span className="dim">line {place(line)}</span>
+          </span>
           <span className={classes.clip}>{line.reason ?? line.object_id ?? ""}</span>
           <span className={`${classes.clip ?? ""} mono dim`}>{line.source}</span>
         </div>
@@ -50,10 +74,16 @@ export function LineTable({ report, fate, q, cards }: { report: string; fate: Fa
     }
     return (
       <>
-        <span role="gridcell" className="num dim">{place(line)}</span>
+        <span role="gridcell" className="num dim">
+          {place(line)}
+        </span>
         <span role="gridcell">{fateCell}</span>
-        <span role="gridcell" data-long title={line.reason ?? undefined}>{line.reason ?? <span className="dim">{line.object_id ? `as ${line.object_id}` : ""}</span>}</span>
-        <span role="gridcell" data-long className="mono" title={line.source}>{line.source}</span>
+        <span role="gridcell" data-long title={line.reason ?? undefined}>
+          {line.reason ?? <span className="dim">{line.object_id ? `as ${line.object_id}` : ""}</span>}
+        </span>
+        <span role="gridcell" data-long className="mono" title={line.source}>
+          {line.source}
+        </span>
       </>
     );
   };
@@ -66,7 +96,11 @@ export function LineTable({ report, fate, q, cards }: { report: string; fate: Fa
         columnCount={COLUMNS.length}
         minWidthPx={700}
         template="70px 90px minmax(200px, 1fr) minmax(260px, 1.4fr)"
-        head={COLUMNS.map((title) => <span key={title} role="columnheader" className={title === "Line" ? "num" : undefined}>{title}</span>)}
+        head={COLUMNS.map((title) => (
+          <span key={title} role="columnheader" className={title === "Line" ? "num" : undefined}>
+            {title}
+          </span>
+        ))}
         cursor={cursor}
         onCursor={setCursor}
         onRange={onRange}
@@ -78,7 +112,8 @@ export function LineTable({ report, fate, q, cards }: { report: string; fate: Fa
         {chosen ? (
           <>
             <p>
-              {chosen.file ? `${chosen.file}, ` : ""}line {place(chosen)}: <strong>{FATE_WORD[chosen.fate]}</strong>
+              {chosen.file ? `${chosen.file}, ` : ""}line {place(chosen)}:{" "}
+              <strong>{FATE_WORD[chosen.fate]}</strong>
               {chosen.reason ? `, ${chosen.reason}` : ""}
             </p>
             <pre className="mono">{chosen.source}</pre>

@@ -28,8 +28,12 @@ export function ReportView({ report }: { report: ImportReport }) {
   const [asking, setAsking] = useState(false);
   const may = useMay("write");
   const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
-  const setFate = (fate: Fate | undefined) => void navigate({ search: (before) => ({ ...before, fate }), replace: true });
-  const setQuery = useDebouncedCallback((q: string) => void navigate({ search: (before) => ({ ...before, q: q || undefined }), replace: true }), 200);
+  const setFate = (fate: Fate | undefined) =>
+    void navigate({ search: (before) => ({ ...before, fate }), replace: true });
+  const setQuery = useDebouncedCallback(
+    (q: string) => void navigate({ search: (before) => ({ ...before, q: q || undefined }), replace: true }),
+    200,
+  );
   const nothing = report.counts.added + report.counts.changed + report.counts.removed === 0;
   const errors = report.findings.filter((finding) => finding.severity === "error");
   const ofFiles = report.findings.filter((finding) => finding.kind === "file");
@@ -39,9 +43,17 @@ export function ReportView({ report }: { report: ImportReport }) {
       <div className={classes.summary}>
         <span className="grow">
           <strong>{report.file_names.join(", ")}</strong>{" "}
-          <span className="dim">{nothing ? "changes nothing: everything in it is already so" : `${countsText(report.counts)} when committed; nothing is written yet`}</span>
+          <span className="dim">
+            {nothing
+              ? "changes nothing: everything in it is already so"
+              : `${countsText(report.counts)} when committed; nothing is written yet`}
+          </span>
         </span>
-        <Button variant="filled" disabled={!report.can_commit || nothing || !may} onClick={() => setAsking(true)}>
+        <Button
+          variant="filled"
+          disabled={!report.can_commit || nothing || !may}
+          onClick={() => setAsking(true)}
+        >
           Commit this import
         </Button>
       </div>
@@ -57,14 +69,29 @@ export function ReportView({ report }: { report: ImportReport }) {
       ) : null}
       <div className={classes.fates} role="group" aria-label="Filter by fate">
         <button type="button" aria-pressed={search.fate === undefined} onClick={() => setFate(undefined)}>
-          <strong>{countText(report.total_lines)}</strong> {report.total_lines === 1 ? "statement" : "statements"}
+          <strong>{countText(report.total_lines)}</strong>{" "}
+          {report.total_lines === 1 ? "statement" : "statements"}
         </button>
         {FATES.map((fate) => (
-          <button key={fate} type="button" aria-pressed={search.fate === fate} onClick={() => setFate(search.fate === fate ? undefined : fate)}>
-            <strong className={report.summary[fate] > 0 ? TONE[fate] : "dim"}>{countText(report.summary[fate])}</strong> {fate === "warning" && report.summary[fate] !== 1 ? "warnings" : FATE_WORD[fate]}
+          <button
+            key={fate}
+            type="button"
+            aria-pressed={search.fate === fate}
+            onClick={() => setFate(search.fate === fate ? undefined : fate)}
+          >
+            <strong className={report.summary[fate] > 0 ? TONE[fate] : "dim"}>
+              {countText(report.summary[fate])}
+            </strong>{" "}
+            {fate === "warning" && report.summary[fate] !== 1 ? "warnings" : FATE_WORD[fate]}
           </button>
         ))}
-        <TextInput aria-label="Search the lines" type="search" placeholder="Search the lines" defaultValue={search.q ?? ""} onChange={(event) => setQuery(event.currentTarget.value)} />
+        <TextInput
+          aria-label="Search the lines"
+          type="search"
+          placeholder="Search the lines"
+          defaultValue={search.q ?? ""}
+          onChange={(event) => setQuery(event.currentTarget.value)}
+        />
       </div>
       <LineTable report={report.id} fate={search.fate} q={search.q} cards={cards} />
       {asking ? <CommitImport report={report} onClose={() => setAsking(false)} /> : null}
@@ -77,7 +104,13 @@ function CommitImport({ report, onClose }: { report: ImportReport; onClose: () =
   const [message, setMessage] = useState(`Import of ${report.file_names.join(", ")}`);
   const [seconds, setSeconds] = useState(USUAL_WINDOW_S);
   const commit = useMutation({
-    mutationFn: (candidate: boolean) => need(api.POST("/api/v1/import/reports/{report_id}/commit", { params: { path: { report_id: report.id } }, body: { message, confirm_within_s: candidate ? null : seconds || null, candidate } })),
+    mutationFn: (candidate: boolean) =>
+      need(
+        api.POST("/api/v1/import/reports/{report_id}/commit", {
+          params: { path: { report_id: report.id } },
+          body: { message, confirm_within_s: candidate ? null : seconds || null, candidate },
+        }),
+      ),
     onSuccess: async (answer) => {
       if ("revision" in answer) {
         rememberConfirmation(answer);
@@ -100,12 +133,28 @@ function CommitImport({ report, onClose }: { report: ImportReport; onClose: () =
         }}
       >
         <p>
-          {countsText(report.counts)}. {report.summary.left_out > 0 ? <span className="warn">{plural(report.summary.left_out, "statement is", "statements are")} left out.</span> : null}
+          {countsText(report.counts)}.{" "}
+          {report.summary.left_out > 0 ? (
+            <span className="warn">
+              {plural(report.summary.left_out, "statement is", "statements are")} left out.
+            </span>
+          ) : null}
         </p>
         <KernelText kernel={report.kernel} />
-        <TextInput label="Why" value={message} maxLength={1000} onChange={(event) => setMessage(event.currentTarget.value)} data-autofocus />
+        <TextInput
+          label="Why"
+          value={message}
+          maxLength={1000}
+          onChange={(event) => setMessage(event.currentTarget.value)}
+          data-autofocus
+        />
         <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
-        {problem ? <Note severity="error" live>{problem.findings.length > 0 ? "Not committed, for these reasons." : problem.message} Nothing was changed.</Note> : null}
+        {problem ? (
+          <Note severity="error" live>
+            {problem.findings.length > 0 ? "Not committed, for these reasons." : problem.message} Nothing was
+            changed.
+          </Note>
+        ) : null}
         {problem ? <Findings findings={problem.findings} /> : null}
         <div className="row">
           <Button type="submit" variant="filled" loading={commit.isPending}>

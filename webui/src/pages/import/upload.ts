@@ -6,8 +6,17 @@ import type { ImportLine, ImportReport } from "@/api/types";
 export type Format = ImportReport["format"];
 export type Fate = ImportLine["fate"];
 
-export const FORMAT_WORD: Record<Format, string> = { routeros: "RouterOS export (.rsc)", libreqos: "LibreQoS (ShapedDevices.csv, network.json)", csv: "Weir CSV" };
-export const FATE_WORD: Record<Fate, string> = { imported: "imported", changed: "changed", warning: "warning", left_out: "left out" };
+export const FORMAT_WORD: Record<Format, string> = {
+  routeros: "RouterOS export (.rsc)",
+  libreqos: "LibreQoS (ShapedDevices.csv, network.json)",
+  csv: "Weir CSV",
+};
+export const FATE_WORD: Record<Fate, string> = {
+  imported: "imported",
+  changed: "changed",
+  warning: "warning",
+  left_out: "left out",
+};
 
 /** What a file is, from its name and its first lines. */
 export async function guessFormat(files: readonly File[]): Promise<Format> {
@@ -19,7 +28,11 @@ export async function guessFormat(files: readonly File[]): Promise<Format> {
   return /circuit.?id/i.test(head) ? "libreqos" : "csv";
 }
 
-export async function upload(format: Format, files: readonly File[], replace: boolean): Promise<ImportReport> {
+export async function upload(
+  format: Format,
+  files: readonly File[],
+  replace: boolean,
+): Promise<ImportReport> {
   const form = new FormData();
   for (const file of files) form.append(file.name, file, file.name);
   return need(
@@ -37,7 +50,12 @@ const LINE_PAGE = 500;
 export const useLines = (report: string, fate: Fate | undefined, q: string | undefined) =>
   useInfiniteQuery({
     queryKey: ["import", report, "lines", fate, q],
-    queryFn: ({ pageParam }) => need(api.GET("/api/v1/import/reports/{report_id}/lines", { params: { path: { report_id: report }, query: { limit: LINE_PAGE, cursor: pageParam, fate, q } } })),
+    queryFn: ({ pageParam }) =>
+      need(
+        api.GET("/api/v1/import/reports/{report_id}/lines", {
+          params: { path: { report_id: report }, query: { limit: LINE_PAGE, cursor: pageParam, fate, q } },
+        }),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     staleTime: Infinity,

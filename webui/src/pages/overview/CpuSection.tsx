@@ -13,7 +13,9 @@ export function CpuSection() {
       aside={
         system ? (
           <span className="dim">
-            load {system.load_1m.toFixed(2)}, memory {bytesText(system.memory_total_bytes - system.memory_available_bytes)} of {bytesText(system.memory_total_bytes)}
+            load {system.load_1m.toFixed(2)}, memory{" "}
+            {bytesText(system.memory_total_bytes - system.memory_available_bytes)} of{" "}
+            {bytesText(system.memory_total_bytes)}
           </span>
         ) : null
       }

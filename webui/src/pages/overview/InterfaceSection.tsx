@@ -19,7 +19,10 @@ const KEEP_S = 120;
 const MOST_GAP_S = 5;
 
 /** The data hold what was received in the place of upload. */
-const asSeen = (data: GraphData, role: string): GraphData => ({ ...data, ...asCustomersSee(role, data.upload, data.download) });
+const asSeen = (data: GraphData, role: string): GraphData => ({
+  ...data,
+  ...asCustomersSee(role, data.upload, data.download),
+});
 
 /** Received and sent, in the places of upload and download. */
 interface Trace {
@@ -47,12 +50,20 @@ const subscribe = (listener: () => void) => {
 
 function extended(before: Trace | undefined, item: InterfaceStats, at: number): Trace {
   const old = before?.data ?? NOTHING;
-  const from = Math.max(0, old.at.findIndex((time) => time > at - KEEP_S));
+  const from = Math.max(
+    0,
+    old.at.findIndex((time) => time > at - KEEP_S),
+  );
   const cut = <T,>(list: T[], value: T): T[] => [...list.slice(from), value];
   if (old.at.at(-1) === at) return { data: old, last: item };
   return {
     last: item,
-    data: { at: cut(old.at, at), upload: cut(old.upload, item.rx_bps), download: cut(old.download, item.tx_bps), drops: cut(old.drops ?? [], item.rx_drops_ps + item.tx_drops_ps) },
+    data: {
+      at: cut(old.at, at),
+      upload: cut(old.upload, item.rx_bps),
+      download: cut(old.download, item.tx_bps),
+      drops: cut(old.drops ?? [], item.rx_drops_ps + item.tx_drops_ps),
+    },
   };
 }
 
@@ -63,12 +74,22 @@ export function withPast(past: InterfaceHistory | undefined, data: GraphData): G
   const count = times.findIndex((at) => at >= since);
   const before = <T,>(list: readonly T[]): T[] => (count < 0 ? [...list] : list.slice(0, count));
   // In a tab that has been open for long, the router's memory ends before what is kept here begins.
-  if (!past || times.length === 0 || (count < 0 && data.at.length > 0 && (times.at(-1) ?? 0) < since - MOST_GAP_S)) return data;
+  if (
+    !past ||
+    times.length === 0 ||
+    (count < 0 && data.at.length > 0 && (times.at(-1) ?? 0) < since - MOST_GAP_S)
+  )
+    return data;
   const drops = past.rx.drops_ps.map((value, index) => {
     const other = past.tx.drops_ps[index] ?? null;
     return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
   });
-  return { at: [...before(times), ...data.at], upload: [...before(past.rx.rate_bps), ...data.upload], download: [...before(past.tx.rate_bps), ...data.download], drops: [...before(drops), ...(data.drops ?? [])] };
+  return {
+    at: [...before(times), ...data.at],
+    upload: [...before(past.rx.rate_bps), ...data.upload],
+    download: [...before(past.tx.rate_bps), ...data.download],
+    drops: [...before(drops), ...(data.drops ?? [])],
+  };
 }
 
 interface PortGraphProps {
@@ -80,7 +101,11 @@ interface PortGraphProps {
 
 function PortGraph({ id, role, data, zooming }: PortGraphProps) {
   const past = useQuery(interfaceHistoryQuery(id, "2m")).data;
-  const recent = useHeld(id, useMemo(() => withPast(past, data), [past, data]), zooming.zoom);
+  const recent = useHeld(
+    id,
+    useMemo(() => withPast(past, data), [past, data]),
+    zooming.zoom,
+  );
   // An older zoom, as of a link that was sent a while ago, is in what the router keeps longer.
   const isOlder = lacks(recent, zooming.zoom);
   const hour = useQuery({ ...interfaceHistoryQuery(id, "1h"), enabled: isOlder }).data;
@@ -88,15 +113,31 @@ function PortGraph({ id, role, data, zooming }: PortGraphProps) {
   const whole = useMemo(() => asSeen(older ?? recent ?? NOTHING, role), [older, recent, role]);
   return (
     <Suspense fallback={null}>
-      {lacks(older, zooming.zoom) ? <p className="dim">The router keeps 1 h of an interface. The time of this zoom began before that.</p> : null}
-      <Graph label={`Traffic of ${id} in the last two minutes`} data={whole} height={120} spanS={KEEP_S} bare {...zooming} />
+      {lacks(older, zooming.zoom) ? (
+        <p className="dim">The router keeps 1 h of an interface. The time of this zoom began before that.</p>
+      ) : null}
+      <Graph
+        label={`Traffic of ${id} in the last two minutes`}
+        data={whole}
+        height={120}
+        spanS={KEEP_S}
+        bare
+        {...zooming}
+      />
     </Suspense>
   );
 }
 
-const rateOrDash = (rateBps: number | null | undefined): string => (rateBps === null || rateBps === undefined ? "–" : longRate(rateBps));
+const rateOrDash = (rateBps: number | null | undefined): string =>
+  rateBps === null || rateBps === undefined ? "–" : longRate(rateBps);
 
-const Rates = ({ upload, download }: { upload: number | null | undefined; download: number | null | undefined }) => (
+const Rates = ({
+  upload,
+  download,
+}: {
+  upload: number | null | undefined;
+  download: number | null | undefined;
+}) => (
   <>
     <Arrow direction="upload" /> {rateOrDash(upload)} <Arrow direction="download" /> {rateOrDash(download)}
   </>
@@ -106,13 +147,23 @@ const Rates = ({ upload, download }: { upload: number | null | undefined; downlo
 function Unknown({ port, role }: { port: InterfaceStats; role: string }) {
   const { rx_packets, tx_packets, rx_bps, tx_bps } = port.unknown;
   if (rx_packets + tx_packets === 0) return null;
-  return <span className="dim" title={`${countText(rx_packets)} packets received and ${countText(tx_packets)} sent since the interface is shaped`}> in no queue: <Rates {...asCustomersSee(role, rx_bps, tx_bps)} /></span>;
+  return (
+    <span
+      className="dim"
+      title={`${countText(rx_packets)} packets received and ${countText(tx_packets)} sent since the interface is shaped`}
+    >
+      {" "}
+      in no queue: <Rates {...asCustomersSee(role, rx_bps, tx_bps)} />
+    </span>
+  );
 }
 
 const Aside = ({ zooming }: { zooming: Zooming }) => (
   <span className="row">
     <ZoomNote {...zooming} />
-    <span className="dim"><Arrow direction="upload" /> upload <Arrow direction="download" /> download, as customers see them</span>
+    <span className="dim">
+      <Arrow direction="upload" /> upload <Arrow direction="download" /> download, as customers see them
+    </span>
     <Link to="/interfaces">All interfaces</Link>
   </span>
 );
@@ -121,7 +172,11 @@ const Aside = ({ zooming }: { zooming: Zooming }) => (
 function usePortZoom(lastS: number | undefined): Zooming {
   const navigate = useNavigate({ from: "/" });
   const { zoom: text } = useSearch({ from: "/frame/" });
-  return useZoom({ text, onText: (zoom, replace) => void navigate({ search: { zoom }, replace }), whole: lastS === undefined ? null : { fromS: lastS - KEEP_S, toS: lastS } });
+  return useZoom({
+    text,
+    onText: (zoom, replace) => void navigate({ search: { zoom }, replace }),
+    whole: lastS === undefined ? null : { fromS: lastS - KEEP_S, toS: lastS },
+  });
 }
 
 export function InterfaceSection() {
@@ -129,7 +184,13 @@ export function InterfaceSection() {
   const roles = useMemo(() => new Map((configured ?? []).map((item) => [item.id, item])), [configured]);
   const kept = useSyncExternalStore(subscribe, () => traces);
   const list = useMemo(() => {
-    const seen = [...kept].map(([id, trace]) => ({ id, last: trace.last, role: roles.get(id)?.role ?? "none", raw: trace.data, data: asSeen(trace.data, roles.get(id)?.role ?? "none") }));
+    const seen = [...kept].map(([id, trace]) => ({
+      id,
+      last: trace.last,
+      role: roles.get(id)?.role ?? "none",
+      raw: trace.data,
+      data: asSeen(trace.data, roles.get(id)?.role ?? "none"),
+    }));
     const shaped = seen.filter((port) => port.role !== "none");
     return shaped.length > 0 ? shaped : seen.filter((port) => port.id !== "lo").slice(0, 2);
   }, [kept, roles]);
@@ -154,7 +215,9 @@ export function InterfaceSection() {
             <PortGraph id={id} role={role} data={raw} zooming={zooming} />
           </div>
         ))}
-        {list.length === 0 ? <p className={`${classes.port ?? ""} dim`}>Waiting for the first measurement.</p> : null}
+        {list.length === 0 ? (
+          <p className={`${classes.port ?? ""} dim`}>Waiting for the first measurement.</p>
+        ) : null}
       </div>
     </Section>
   );

@@ -18,7 +18,11 @@ export default function OverviewPage() {
   const system = query.data;
   return (
     <Page title="Overview">
-      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
+      {query.isError ? (
+        <Note severity="error" live>
+          {asProblem(query.error).message}
+        </Note>
+      ) : null}
       {system ? <Health system={system} /> : query.isPending ? <Skeleton /> : null}
       {system?.queue_count === 0 ? <FirstSteps /> : null}
       <InterfaceSection />
@@ -37,22 +41,35 @@ export default function OverviewPage() {
 function Health({ system }: { system: System }) {
   const bad = system.checks.filter((check) => check.state !== "ok");
   const silent = useSilence();
-  const agreed = system.agent.connected && unrepaired(system).length === 0 && system.agent.revision === system.revision;
+  const agreed =
+    system.agent.connected && unrepaired(system).length === 0 && system.agent.revision === system.revision;
   return (
     <>
       <div className={classes.tiles}>
         <Link to="/diagnostics" className={classes.tile}>
           <span className="dim">Health</span>
           <strong className={classes.state}>
-            <SeverityIcon severity={silent || system.health === "failed" ? "error" : system.health === "ok" ? "ok" : "warning"} />
+            <SeverityIcon
+              severity={
+                silent || system.health === "failed" ? "error" : system.health === "ok" ? "ok" : "warning"
+              }
+            />
             {silent ? "No answer" : system.health === "ok" ? "Healthy" : plural(bad.length, "warning")}
           </strong>
         </Link>
         <Link to="/diagnostics" className={classes.tile}>
           <span className="dim">In the kernel</span>
           <strong className={classes.state}>
-            <SeverityIcon severity={silent || !system.agent.connected ? "error" : agreed ? "ok" : "warning"} />
-            {silent ? "unknown" : system.agent.connected ? (agreed ? `Revision ${system.revision} active` : system.agent.state) : "agent not connected"}
+            <SeverityIcon
+              severity={silent || !system.agent.connected ? "error" : agreed ? "ok" : "warning"}
+            />
+            {silent
+              ? "unknown"
+              : system.agent.connected
+                ? agreed
+                  ? `Revision ${system.revision} active`
+                  : system.agent.state
+                : "agent not connected"}
           </strong>
         </Link>
         <Link to="/queues" className={classes.tile}>
@@ -61,7 +78,9 @@ function Health({ system }: { system: System }) {
         </Link>
         <Link to="/queues" search={{ warnings: true }} className={classes.tile}>
           <span className="dim">Queues with warnings</span>
-          <strong className={(system.warning_count ?? 0) > 0 ? "warn" : undefined}>{system.warning_count === null ? "not known now" : countText(system.warning_count)}</strong>
+          <strong className={(system.warning_count ?? 0) > 0 ? "warn" : undefined}>
+            {system.warning_count === null ? "not known now" : countText(system.warning_count)}
+          </strong>
         </Link>
         <Link to="/about" className={classes.tile}>
           <span className="dim">Up for</span>
@@ -87,11 +106,16 @@ function FirstSteps() {
       <ol className={classes.steps}>
         {roles.includes("lan") && roles.includes("wan") ? null : (
           <li>
-            Say which <Link to="/interfaces">interfaces</Link> face the customers (LAN) and the internet (WAN).
+            Say which <Link to="/interfaces">interfaces</Link> face the customers (LAN) and the internet
+            (WAN).
           </li>
         )}
         <li>
-          <Link to="/import">Import</Link> a RouterOS export or LibreQoS files, or make the <Link to="/queues" search={{ edit: "new" }}>first queue</Link> by hand.
+          <Link to="/import">Import</Link> a RouterOS export or LibreQoS files, or make the{" "}
+          <Link to="/queues" search={{ edit: "new" }}>
+            first queue
+          </Link>{" "}
+          by hand.
         </li>
         <li>Commit from the bar that appears at the bottom, with a timer if you may lock yourself out.</li>
       </ol>

@@ -24,7 +24,11 @@ function totalFacts({ total }: Queue): Fact[] {
   const facts: Fact[] = [];
   if (total.max_limit_bps > 0) facts.push(["Total limit", limitWords(total.max_limit_bps)]);
   if (total.limit_at_bps > 0) facts.push(["Total guarantee", limitWords(total.limit_at_bps)]);
-  if (total.burst_limit_bps > 0) facts.push(["Total burst", `${limitWords(total.burst_limit_bps)} below ${orNone(total.burst_threshold_bps)} over ${durationText(total.burst_time_ms)}`]);
+  if (total.burst_limit_bps > 0)
+    facts.push([
+      "Total burst",
+      `${limitWords(total.burst_limit_bps)} below ${orNone(total.burst_threshold_bps)} over ${durationText(total.burst_time_ms)}`,
+    ]);
   if (total.priority !== 8) facts.push(["Total priority", total.priority]);
   return facts;
 }
@@ -37,7 +41,10 @@ function TypeFact({ names, types }: { names: Pair<string>; types: readonly Queue
         const type = types.find((item) => item.id === name);
         return (
           <div key={name}>
-            {unlike.length > 1 ? <Arrow direction={name === names.upload ? "upload" : "download"} /> : null} <Link to="/queue-types" search={{ edit: name }}>{name}</Link>
+            {unlike.length > 1 ? <Arrow direction={name === names.upload ? "upload" : "download"} /> : null}{" "}
+            <Link to="/queue-types" search={{ edit: name }}>
+              {name}
+            </Link>
             {type ? <span className="dim">: {builtInWords(type) ?? typeWords(type)}</span> : null}
           </div>
         );
@@ -50,13 +57,33 @@ function factsOf(queue: Queue, types: readonly QueueType[]): Fact[] {
   const facts: Fact[] = [["Limit", pair(queue.max_limit_bps, limitWords)]];
   if (some(queue.limit_at_bps)) facts.push(["Guarantee", pair(queue.limit_at_bps, orNone)]);
   if (some(queue.burst_limit_bps)) {
-    facts.push(["Burst", pair(queue.burst_limit_bps, orNone)], ["Burst threshold", pair(queue.burst_threshold_bps, orNone)], ["Burst time", pair(queue.burst_time_ms, durationText)]);
+    facts.push(
+      ["Burst", pair(queue.burst_limit_bps, orNone)],
+      ["Burst threshold", pair(queue.burst_threshold_bps, orNone)],
+      ["Burst time", pair(queue.burst_time_ms, durationText)],
+    );
   }
   facts.push(...totalFacts(queue));
-  facts.push(["Priority", pair(queue.priority, String)], ["Queue type", <TypeFact key="type" names={queue.queue_type} types={types} />], ["Bucket", pair(queue.bucket_size_ms, durationText)]);
-  if (queue.time) facts.push(["Only", `${queue.time.start} to ${queue.time.end}, ${queue.time.days.join(" ")}`]);
-  if (queue.dst) facts.push(["Destination", <span key="dst" className="mono">{queue.dst}</span>]);
-  facts.push(["Id, position", <span key="id" className="mono">{queue.id}, {queue.position}</span>]);
+  facts.push(
+    ["Priority", pair(queue.priority, String)],
+    ["Queue type", <TypeFact key="type" names={queue.queue_type} types={types} />],
+    ["Bucket", pair(queue.bucket_size_ms, durationText)],
+  );
+  if (queue.time)
+    facts.push(["Only", `${queue.time.start} to ${queue.time.end}, ${queue.time.days.join(" ")}`]);
+  if (queue.dst)
+    facts.push([
+      "Destination",
+      <span key="dst" className="mono">
+        {queue.dst}
+      </span>,
+    ]);
+  facts.push([
+    "Id, position",
+    <span key="id" className="mono">
+      {queue.id}, {queue.position}
+    </span>,
+  ]);
   if (queue.comment) facts.push(["Comment", queue.comment]);
   return facts;
 }

@@ -13,8 +13,22 @@ type Shaper = System["shapers"][number];
 const COLUMNS: readonly Column<Shaper>[] = [
   { id: "interface", title: "Interface", render: (item) => <span className="mono">{item.interface}</span> },
   { id: "how", title: "How the limit is kept", render: (item) => SHAPER_WORDS[item.mode] ?? item.mode },
-  { id: "why", title: "Why so", wide: true, render: (item) => (item.reason ? <span className="dim">{item.reason}</span> : null) },
-  { id: "fast", title: "Fast path", render: (item) => <span>{item.fast_path ? <Tag tone="ok">✓ on</Tag> : <Tag>off</Tag>} {item.fast_path_reason ? <span className="dim">{item.fast_path_reason}</span> : null}</span> },
+  {
+    id: "why",
+    title: "Why so",
+    wide: true,
+    render: (item) => (item.reason ? <span className="dim">{item.reason}</span> : null),
+  },
+  {
+    id: "fast",
+    title: "Fast path",
+    render: (item) => (
+      <span>
+        {item.fast_path ? <Tag tone="ok">✓ on</Tag> : <Tag>off</Tag>}{" "}
+        {item.fast_path_reason ? <span className="dim">{item.fast_path_reason}</span> : null}
+      </span>
+    ),
+  },
 ];
 
 /** Why the queue takes no packets now, and who does meanwhile, as the compiler says. */
@@ -23,7 +37,12 @@ export function InactiveNote({ queue }: { queue: Queue }) {
   const because = compiled?.["inactive_because"];
   const meanwhile = compiled?.["meanwhile"];
   if (typeof because !== "string") return null;
-  return <Note severity="warning">Takes no packets now: {sentence(because)}{typeof meanwhile === "string" ? <> Meanwhile {sentence(meanwhile)}</> : null}</Note>;
+  return (
+    <Note severity="warning">
+      Takes no packets now: {sentence(because)}
+      {typeof meanwhile === "string" ? <> Meanwhile {sentence(meanwhile)}</> : null}
+    </Note>
+  );
 }
 
 /** Where and by what the queue's limit is kept, and what of it is kept under a condition or not at all. */
@@ -31,9 +50,26 @@ export function EnforcedBy({ queue }: { queue: Queue }) {
   const system = useQuery(systemQuery).data;
   const shapers = system?.shapers ?? [];
   return (
-    <Section title="Where the limit is kept" flush aside={<span className="dim">on every shaped interface that its packets leave through</span>}>
+    <Section
+      title="Where the limit is kept"
+      flush
+      aside={<span className="dim">on every shaped interface that its packets leave through</span>}
+    >
       <div className="stack">
-        {shapers.length > 0 ? <SimpleTable caption="Interfaces that keep the limit" columns={COLUMNS} rows={shapers} rowKey={(item) => item.interface} /> : <p className="warn pad">{system?.agent.connected ? "On no interface: none is shaped." : "Not known: the agent does not answer."}</p>}
+        {shapers.length > 0 ? (
+          <SimpleTable
+            caption="Interfaces that keep the limit"
+            columns={COLUMNS}
+            rows={shapers}
+            rowKey={(item) => item.interface}
+          />
+        ) : (
+          <p className="warn pad">
+            {system?.agent.connected
+              ? "On no interface: none is shaped."
+              : "Not known: the agent does not answer."}
+          </p>
+        )}
         {queue.enforcement.map((item) => (
           <div key={`${item.field} ${item.note}`} className="pad">
             <Note severity={item.enforced ? "notice" : "warning"}>

@@ -12,10 +12,19 @@ type Line = Explain["lines"][number];
 const COLUMNS: readonly Column<Line>[] = [
   { id: "field", title: "What", render: (line) => fieldWords(line.field) },
   { id: "asked", title: "Asked", render: (line) => line.asked ?? "–" },
-  { id: "compiled", title: "Compiled", render: (line) => <span className="mono">{line.compiled ?? "–"}</span> },
-  { id: "kernel", title: "In the kernel", render: (line) => <span className="mono">{line.kernel ?? "–"}</span> },
   {
-    id: "agrees", title: "Agrees",
+    id: "compiled",
+    title: "Compiled",
+    render: (line) => <span className="mono">{line.compiled ?? "–"}</span>,
+  },
+  {
+    id: "kernel",
+    title: "In the kernel",
+    render: (line) => <span className="mono">{line.kernel ?? "–"}</span>,
+  },
+  {
+    id: "agrees",
+    title: "Agrees",
     render: (line) => (
       <span className="row nowrap">
         <SeverityIcon severity={line.agrees ? "ok" : "error"} /> {line.agrees ? "yes" : "no"}
@@ -29,8 +38,31 @@ export function ExplainTable({ id }: { id: string }) {
   const query = useQuery(explainQuery(id));
   const explain = query.data;
   return (
-    <Section title="Explain" flush aside={explain ? explain.agrees ? <Tag tone="ok">✓ the kernel agrees</Tag> : <Tag tone="bad">✕ the kernel differs</Tag> : null}>
-      {explain ? <SimpleTable caption="Asked, compiled, in the kernel" columns={COLUMNS} rows={explain.lines} rowKey={(line) => line.field} /> : query.isError ? <Note severity="warning">{asProblem(query.error).message}</Note> : <Skeleton />}
+    <Section
+      title="Explain"
+      flush
+      aside={
+        explain ? (
+          explain.agrees ? (
+            <Tag tone="ok">✓ the kernel agrees</Tag>
+          ) : (
+            <Tag tone="bad">✕ the kernel differs</Tag>
+          )
+        ) : null
+      }
+    >
+      {explain ? (
+        <SimpleTable
+          caption="Asked, compiled, in the kernel"
+          columns={COLUMNS}
+          rows={explain.lines}
+          rowKey={(line) => line.field}
+        />
+      ) : query.isError ? (
+        <Note severity="warning">{asProblem(query.error).message}</Note>
+      ) : (
+        <Skeleton />
+      )}
     </Section>
   );
 }

@@ -2,7 +2,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { queueDetailsQuery } from "@/api/queries";
 import type { Queue, QueueStats } from "@/api/types";
-import { ABSENT, LiveValue, delayReason, fastShareOf, fastShareReason, perSecond, type LiveReason, type LiveText } from "@/table/LiveCell";
+import {
+  ABSENT,
+  LiveValue,
+  delayReason,
+  fastShareOf,
+  fastShareReason,
+  perSecond,
+  type LiveReason,
+  type LiveText,
+} from "@/table/LiveCell";
 import type { Direction } from "@/table/RateBar";
 import { Arrow } from "@/ui/blocks";
 import { bytesText, countText, delayText } from "@/ui/format";
@@ -13,7 +22,8 @@ const DIRECTIONS = ["upload", "download"] as const;
 
 type Pick = (stats: QueueStats, direction: Direction) => string;
 
-const delay = (us: QueueStats["delay_us"], direction: Direction): string => (us ? delayText(us[direction]) : ABSENT);
+const delay = (us: QueueStats["delay_us"], direction: Direction): string =>
+  us ? delayText(us[direction]) : ABSENT;
 
 const FACTS: readonly (readonly [string, Pick, LiveReason?])[] = [
   ["Now", (stats, direction) => longRate(stats.rate_bps[direction])],
@@ -34,7 +44,8 @@ const TEXTS: readonly Record<Direction, LiveText>[] = FACTS.map(([, pick]) => ({
 }));
 
 type Trip = { median_us: number; min_us: number } | null | undefined;
-const tripText = (trip: Trip): string => (trip ? `${delayText(trip.median_us)} (from ${delayText(trip.min_us)})` : "–");
+const tripText = (trip: Trip): string =>
+  trip ? `${delayText(trip.median_us)} (from ${delayText(trip.min_us)})` : "–";
 
 const WHICH_WAY = "Upload: to the far ends and back. Download: to the hosts and back.";
 const TRIPS = `TCP, seen in passing; with the wait in the queue. ${WHICH_WAY} Typical, and the shortest of the last ones.`;
@@ -49,12 +60,20 @@ function RoundTripRows({ id }: { id: string }) {
     <>
       <tr title={TRIPS}>
         <th scope="row">Round trip</th>
-        {DIRECTIONS.map((direction) => <td key={direction} className="num">{tripText(trips?.[direction])}</td>)}
+        {DIRECTIONS.map((direction) => (
+          <td key={direction} className="num">
+            {tripText(trips?.[direction])}
+          </td>
+        ))}
       </tr>
       {queues > 0 && (
         <tr title={TRIPS_BELOW}>
           <th scope="row">Round trip of {countText(queues)} below</th>
-          {DIRECTIONS.map((direction) => <td key={direction} className="num">{tripText(below?.[direction])}</td>)}
+          {DIRECTIONS.map((direction) => (
+            <td key={direction} className="num">
+              {tripText(below?.[direction])}
+            </td>
+          ))}
         </tr>
       )}
     </>

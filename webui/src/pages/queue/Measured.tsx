@@ -15,7 +15,11 @@ import classes from "./Queue.module.css";
 
 const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
 const SPAN_S: Record<Window, number> = { "2m": 120, "1h": 3_600, "24h": 86_400 };
-const WINDOWS = [{ value: "2m", label: "2 min" }, { value: "1h", label: "1 h" }, { value: "24h", label: "24 h" }];
+const WINDOWS = [
+  { value: "2m", label: "2 min" },
+  { value: "1h", label: "1 h" },
+  { value: "24h", label: "24 h" },
+];
 
 interface MeasuredProps {
   queue: Queue;
@@ -33,7 +37,12 @@ export function Measured({ queue, window, onWindow, zoomText, onZoomText }: Meas
   const aside = (
     <span className="row">
       <ZoomNote {...zooming} />
-      <SegmentedControl aria-label="Time shown" data={WINDOWS} value={window} onChange={(value) => onWindow(value as Window)} />
+      <SegmentedControl
+        aria-label="Time shown"
+        data={WINDOWS}
+        value={window}
+        onChange={(value) => onWindow(value as Window)}
+      />
     </span>
   );
   return (
@@ -42,9 +51,21 @@ export function Measured({ queue, window, onWindow, zoomText, onZoomText }: Meas
         <LiveFacts queue={queue} />
         <div className={classes.plot}>
           {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
-          {isLost ? <Note severity="notice">The router keeps 24 hours. The time of this zoom began before that.</Note> : null}
+          {isLost ? (
+            <Note severity="notice">The router keeps 24 hours. The time of this zoom began before that.</Note>
+          ) : null}
           <Suspense fallback={<div className={classes.graphSpace} />}>
-            {data ? <Plots queue={queue} window={window} data={data} noDelay={history?.delay_reason ?? null} zooming={zooming} /> : <div className={classes.graphSpace} />}
+            {data ? (
+              <Plots
+                queue={queue}
+                window={window}
+                data={data}
+                noDelay={history?.delay_reason ?? null}
+                zooming={zooming}
+              />
+            ) : (
+              <div className={classes.graphSpace} />
+            )}
           </Suspense>
           {history ? <DropReasons history={history} /> : null}
         </div>
@@ -54,20 +75,48 @@ export function Measured({ queue, window, onWindow, zoomText, onZoomText }: Meas
 }
 
 /** `noDelay`: why no wait was measured. */
-function Plots({ queue, window, data, noDelay, zooming }: { queue: Queue; window: Window; data: QueueGraphData; noDelay: string | null; zooming: Zooming }) {
+function Plots({
+  queue,
+  window,
+  data,
+  noDelay,
+  zooming,
+}: {
+  queue: Queue;
+  window: Window;
+  data: QueueGraphData;
+  noDelay: string | null;
+  zooming: Zooming;
+}) {
   const shown = { spanS: SPAN_S[window], ...zooming };
   const waits = { at: data.at, upload: data.uploadWait, download: data.downloadWait };
   return (
     <>
-      <Graph label={`Upload and download rate of ${queue.name} over ${window}`} data={data} limits={queue.max_limit_bps} {...shown} />
-      <p className="dim">Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped; above: marked (ECN).<span className={classes.dragHint}> Drag to zoom.</span></p>
+      <Graph
+        label={`Upload and download rate of ${queue.name} over ${window}`}
+        data={data}
+        limits={queue.max_limit_bps}
+        {...shown}
+      />
+      <p className="dim">
+        Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped; above: marked
+        (ECN).<span className={classes.dragHint}> Drag to zoom.</span>
+      </p>
       {noDelay === null ? (
         <>
-          <Graph label={`Longest wait of a packet of ${queue.name} over ${window}`} data={waits} height={110} {...shown} unit="delay" />
+          <Graph
+            label={`Longest wait of a packet of ${queue.name} over ${window}`}
+            data={waits}
+            height={110}
+            {...shown}
+            unit="delay"
+          />
           <p className="dim">The longest wait of a packet in the queue.</p>
         </>
       ) : (
-        <p className="dim" data-testid="no-delay">No delays: {noDelay}.</p>
+        <p className="dim" data-testid="no-delay">
+          No delays: {noDelay}.
+        </p>
       )}
     </>
   );
@@ -75,13 +124,25 @@ function Plots({ queue, window, data, noDelay, zooming }: { queue: Queue; window
 
 function DropReasons({ history }: { history: QueueHistory }) {
   const drops = dropsOf(history);
-  if (drops.untilS === null) return <p className="dim" data-testid="drop-reasons">No measurements of this time yet.</p>;
+  if (drops.untilS === null)
+    return (
+      <p className="dim" data-testid="drop-reasons">
+        No measurements of this time yet.
+      </p>
+    );
   const gap = drops.missingS > 0 ? ` Nothing is known of the other ${spanText(drops.missingS)}.` : "";
   const measured = `in the ${spanText(drops.measuredS)} measured until ${clockText(drops.untilS)}`;
-  if (drops.packets < 1) return <p className="dim" data-testid="drop-reasons">Nothing was dropped {measured}.{gap}</p>;
+  if (drops.packets < 1)
+    return (
+      <p className="dim" data-testid="drop-reasons">
+        Nothing was dropped {measured}.{gap}
+      </p>
+    );
   return (
     <p data-testid="drop-reasons">
-      About {plural(Math.round(drops.packets), "packet")} dropped {measured}: {percentText(drops.early)} early, to keep the delay short; {percentText(drops.ancestor)} because a parent or total was full; {percentText(drops.limit)} over the limit.{gap}
+      About {plural(Math.round(drops.packets), "packet")} dropped {measured}: {percentText(drops.early)}{" "}
+      early, to keep the delay short; {percentText(drops.ancestor)} because a parent or total was full;{" "}
+      {percentText(drops.limit)} over the limit.{gap}
     </p>
   );
 }

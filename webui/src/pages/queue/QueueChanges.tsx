@@ -25,13 +25,18 @@ export function QueueChanges({ id }: { id: string }) {
                 {version.revision.message ? <span className="dim">: {version.revision.message}</span> : null}
               </span>
               <span className="dim" title={stampText(version.revision.created_at)}>
-                <Link to="/history" search={{ from: version.revision.revision - 1, to: version.revision.revision }}>
+                <Link
+                  to="/history"
+                  search={{ from: version.revision.revision - 1, to: version.revision.revision }}
+                >
                   revision {version.revision.revision}
                 </Link>
                 , {agoText(version.revision.created_at)}
               </span>
             </div>
-            {version.action === "change" ? <FieldChanges kind="queue" fields={version.fields} action="change" name="" /> : null}
+            {version.action === "change" ? (
+              <FieldChanges kind="queue" fields={version.fields} action="change" name="" />
+            ) : null}
           </li>
         ))}
       </ol>

@@ -28,14 +28,42 @@ export default function QueuePage() {
   const query = useQuery(queueQuery(id));
   const staged = useStagedChanges("queue");
   const may = useMay("write");
-  const setEdit = (edit: boolean) => void navigate({ search: (before) => ({ ...before, edit: edit || undefined }) });
+  const setEdit = (edit: boolean) =>
+    void navigate({ search: (before) => ({ ...before, edit: edit || undefined }) });
   useKeys(may ? [{ keys: "e", label: "Edit this queue", run: () => setEdit(true) }] : []);
   const queue = query.data;
   return (
     <div className={classes.layout}>
       <div className={classes.content}>
-        <Page title={queue?.name ?? "Queue"} heading={queue ? <Heading queue={queue} staged={staged.has(id)} /> : "Queue"} actions={queue && may ? <Button onClick={() => setEdit(true)}>Edit</Button> : null}>
-          {queue ? <Details queue={queue} window={search.window ?? "2m"} onWindow={(window) => void navigate({ search: (before) => ({ ...before, window: window === "2m" ? undefined : window, zoom: undefined }), replace: true })} zoom={search.zoom} onZoom={(zoom, replace) => void navigate({ search: (before) => ({ ...before, zoom }), replace })} /> : query.isError ? <Missing error={query.error} /> : <Skeleton lines={10} />}
+        <Page
+          title={queue?.name ?? "Queue"}
+          heading={queue ? <Heading queue={queue} staged={staged.has(id)} /> : "Queue"}
+          actions={queue && may ? <Button onClick={() => setEdit(true)}>Edit</Button> : null}
+        >
+          {queue ? (
+            <Details
+              queue={queue}
+              window={search.window ?? "2m"}
+              onWindow={(window) =>
+                void navigate({
+                  search: (before) => ({
+                    ...before,
+                    window: window === "2m" ? undefined : window,
+                    zoom: undefined,
+                  }),
+                  replace: true,
+                })
+              }
+              zoom={search.zoom}
+              onZoom={(zoom, replace) =>
+                void navigate({ search: (before) => ({ ...before, zoom }), replace })
+              }
+            />
+          ) : query.isError ? (
+            <Missing error={query.error} />
+          ) : (
+            <Skeleton lines={10} />
+          )}
         </Page>
       </div>
       {search.edit ? <QueueDrawer id={id} staged={staged} onClose={() => setEdit(false)} /> : null}
@@ -55,7 +83,12 @@ function Heading({ queue, staged }: { queue: Queue; staged: boolean }) {
 
 function Missing({ error }: { error: unknown }) {
   const problem = asProblem(error);
-  if (problem.status !== 404) return <Note severity="error" live>{problem.message}</Note>;
+  if (problem.status !== 404)
+    return (
+      <Note severity="error" live>
+        {problem.message}
+      </Note>
+    );
   return (
     <Empty title="There is no such queue">
       <p className="dim">It may have been removed; the history knows when and by whom.</p>
@@ -79,7 +112,9 @@ function Details({ queue, window, onWindow, zoom, onZoom }: DetailsProps) {
   return (
     <>
       {queue.warnings.map((finding) => (
-        <Note key={`${finding.code} ${finding.field ?? ""}`} severity={finding.severity}>{finding.message}</Note>
+        <Note key={`${finding.code} ${finding.field ?? ""}`} severity={finding.severity}>
+          {finding.message}
+        </Note>
       ))}
       <InactiveNote queue={queue} />
       <PathToRoot queue={queue} />

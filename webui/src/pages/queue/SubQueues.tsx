@@ -12,21 +12,47 @@ type Row = NonNullable<QueueDetails["subqueues"]["upload"]> & { direction: Direc
 type Busy = Row["busiest"][number] & { direction: Direction; key: string };
 
 const COLUMNS: readonly Column<Row>[] = [
-  { id: "direction", title: "Direction", render: (row) => <span><Arrow direction={row.direction} /> {row.direction}</span> },
-  { id: "rate", title: "Each may have", render: (row) => (row.rate_bps === 0 ? "no limit" : longRate(row.rate_bps)) },
+  {
+    id: "direction",
+    title: "Direction",
+    render: (row) => (
+      <span>
+        <Arrow direction={row.direction} /> {row.direction}
+      </span>
+    ),
+  },
+  {
+    id: "rate",
+    title: "Each may have",
+    render: (row) => (row.rate_bps === 0 ? "no limit" : longRate(row.rate_bps)),
+  },
   { id: "active", title: "Sending now", render: (row) => countText(row.active) },
   { id: "evicted", title: "Gave way to others", render: (row) => countText(row.evicted) },
   { id: "shared", title: "Packets without a place", render: (row) => countText(row.shared_packets) },
 ];
 
 const BUSIEST: readonly Column<Busy>[] = [
-  { id: "direction", title: "Direction", render: (row) => <span><Arrow direction={row.direction} /> {row.direction}</span> },
-  { id: "address", title: "Sends most now", render: (row) => row.address ?? <span className="dim">a pair of addresses</span> },
+  {
+    id: "direction",
+    title: "Direction",
+    render: (row) => (
+      <span>
+        <Arrow direction={row.direction} /> {row.direction}
+      </span>
+    ),
+  },
+  {
+    id: "address",
+    title: "Sends most now",
+    render: (row) => row.address ?? <span className="dim">a pair of addresses</span>,
+  },
   { id: "rate", title: "Rate", render: (row) => longRate(row.rate_bps) },
 ];
 
 const busiestOf = (rows: readonly Row[]): Busy[] =>
-  rows.flatMap(({ direction, busiest }) => busiest.map((item, place) => ({ ...item, direction, key: `${direction} ${item.address ?? place}` })));
+  rows.flatMap(({ direction, busiest }) =>
+    busiest.map((item, place) => ({ ...item, direction, key: `${direction} ${item.address ?? place}` })),
+  );
 
 function rowsOf({ subqueues }: QueueDetails): Row[] {
   return (["upload", "download"] as const).flatMap((direction) => {
@@ -43,9 +69,29 @@ export function SubQueues({ id }: { id: string }) {
   const { used, bound } = details.subqueues;
   const busiest = busiestOf(rows);
   return (
-    <Section title="Sub-queues by address" flush aside={<span className="dim">{countText(used)} of {countText(bound)} busy, of all queues</span>}>
-      <SimpleTable caption="Sub-queues by address" columns={COLUMNS} rows={rows} rowKey={(row) => row.direction} />
-      {busiest.length > 0 && <SimpleTable caption="Addresses that send most" columns={BUSIEST} rows={busiest} rowKey={(row) => row.key} />}
+    <Section
+      title="Sub-queues by address"
+      flush
+      aside={
+        <span className="dim">
+          {countText(used)} of {countText(bound)} busy, of all queues
+        </span>
+      }
+    >
+      <SimpleTable
+        caption="Sub-queues by address"
+        columns={COLUMNS}
+        rows={rows}
+        rowKey={(row) => row.direction}
+      />
+      {busiest.length > 0 && (
+        <SimpleTable
+          caption="Addresses that send most"
+          columns={BUSIEST}
+          rows={busiest}
+          rowKey={(row) => row.key}
+        />
+      )}
     </Section>
   );
 }

@@ -14,15 +14,19 @@ export interface Drops {
   untilS: number | null;
 }
 
-const total = (values: readonly (number | null)[]): number => values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+const total = (values: readonly (number | null)[]): number =>
+  values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 
 export function dropsOf(history: QueueHistory): Drops {
-  const both = (pick: (way: QueueHistory["upload"]) => readonly (number | null)[]) => total(pick(history.upload)) + total(pick(history.download));
+  const both = (pick: (way: QueueHistory["upload"]) => readonly (number | null)[]) =>
+    total(pick(history.upload)) + total(pick(history.download));
   const all = both((way) => way.drops_ps);
   const share = (part: number) => (all > 0 ? part / all : 0);
   const early = share(both((way) => way.early_drops_ps));
   const ancestor = share(both((way) => way.ancestor_drops_ps));
-  const isMeasured = history.upload.drops_ps.map((value, index) => value !== null || (history.download.drops_ps[index] ?? null) !== null);
+  const isMeasured = history.upload.drops_ps.map(
+    (value, index) => value !== null || (history.download.drops_ps[index] ?? null) !== null,
+  );
   const measured = isMeasured.filter(Boolean).length;
   const last = isMeasured.lastIndexOf(true);
   return {

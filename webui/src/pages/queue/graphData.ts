@@ -22,33 +22,56 @@ export interface QueueGraphData extends GraphData {
 
 type Column = keyof QueueGraphData;
 type Sample = Record<Exclude<Column, "at">, number | null> & { at: number };
-const COLUMNS: readonly Column[] = ["at", "upload", "download", "drops", "marks", "uploadWait", "downloadWait"];
+const COLUMNS: readonly Column[] = [
+  "at",
+  "upload",
+  "download",
+  "drops",
+  "marks",
+  "uploadWait",
+  "downloadWait",
+];
 const NO_SAMPLES: readonly Sample[] = [];
 
 type Values = readonly (number | null)[];
-const sums = (ours: Values, others: Values): (number | null)[] => ours.map((value, index) => {
-  const other = others[index] ?? null;
-  return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
-});
+const sums = (ours: Values, others: Values): (number | null)[] =>
+  ours.map((value, index) => {
+    const other = others[index] ?? null;
+    return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
+  });
 
 export function fromHistory({ upload, download, start, step_s }: QueueHistory): QueueGraphData {
   return {
     at: upload.rate_bps.map((_, index) => start + index * step_s),
-    upload: upload.rate_bps, download: download.rate_bps,
-    drops: sums(upload.drops_ps, download.drops_ps), marks: sums(upload.marks_ps, download.marks_ps),
-    uploadWait: upload.worst_delay_us, downloadWait: download.worst_delay_us,
+    upload: upload.rate_bps,
+    download: download.rate_bps,
+    drops: sums(upload.drops_ps, download.drops_ps),
+    marks: sums(upload.marks_ps, download.marks_ps),
+    uploadWait: upload.worst_delay_us,
+    downloadWait: download.worst_delay_us,
   };
 }
 
-const NOTHING = { upload: null, download: null, drops: null, marks: null, uploadWait: null, downloadWait: null };
+const NOTHING = {
+  upload: null,
+  download: null,
+  drops: null,
+  marks: null,
+  uploadWait: null,
+  downloadWait: null,
+};
 
 function sampleOf(stats: QueueStats, at: number): Sample {
   if (!stats.live) return { at, ...NOTHING };
   const both = (pair: { upload: number; download: number }) => pair.upload + pair.download;
   return {
-    at, upload: stats.rate_bps.upload, download: stats.rate_bps.download,
-    drops: both(stats.drops_ps), marks: both(stats.marks_ps),
-    uploadWait: stats.worst_delay_us?.upload ?? null, downloadWait: stats.worst_delay_us?.download ?? null,
+    at,
+    upload: stats.rate_bps.upload,
+    download: stats.rate_bps.download,
+    drops: both(stats.drops_ps),
+    marks: both(stats.marks_ps),
+    uploadWait: stats.worst_delay_us?.upload ?? null,
+    downloadWait: stats.worst_delay_us?.download ?? null,
   };
 }
 
@@ -57,13 +80,19 @@ function joined(past: QueueGraphData, samples: readonly Sample[]): QueueGraphDat
   const last = past.at.at(-1) ?? 0;
   const more = samples.filter((sample) => sample.at > last);
   const end = more.at(-1)?.at ?? last;
-  const cut = Math.max(0, past.at.findIndex((at) => at > end - KEEP_LIVE_S));
+  const cut = Math.max(
+    0,
+    past.at.findIndex((at) => at > end - KEEP_LIVE_S),
+  );
   const column = (name: Column) => [...past[name], ...more.map((sample) => sample[name])].slice(cut);
   return Object.fromEntries(COLUMNS.map((name) => [name, column(name)])) as unknown as QueueGraphData;
 }
 
 /** The past from the router's memory, and in the two-minute window every new second as it comes. */
-export function useGraphData(id: string, window: Window): { data: QueueGraphData | null; history: QueueHistory | undefined; error: unknown } {
+export function useGraphData(
+  id: string,
+  window: Window,
+): { data: QueueGraphData | null; history: QueueHistory | undefined; error: unknown } {
   const history = useQuery(queueStatsHistoryQuery(id, window));
   const [kept, setKept] = useState<{ id: string; samples: readonly Sample[] }>({ id, samples: [] });
   const samples = kept.id === id ? kept.samples : NO_SAMPLES;
@@ -73,7 +102,15 @@ export function useGraphData(id: string, window: Window): { data: QueueGraphData
       const stats = live.latest(id);
       const at = live.queuesAt.value;
       if (!stats || at === null) return;
-      setKept((before) => ({ id, samples: [...(before.id === id ? before.samples : []).filter((sample) => sample.at > at - KEEP_LIVE_S && sample.at < at), sampleOf(stats, at)] }));
+      setKept((before) => ({
+        id,
+        samples: [
+          ...(before.id === id ? before.samples : []).filter(
+            (sample) => sample.at > at - KEEP_LIVE_S && sample.at < at,
+          ),
+          sampleOf(stats, at),
+        ],
+      }));
     });
     return () => {
       stop();
@@ -89,17 +126,29 @@ export function useGraphData(id: string, window: Window): { data: QueueGraphData
 }
 
 /** The data of the zoom: of the window, or of a wider one where that begins too late. `isLost`: the router no longer has them. */
-export function useZoomedData(id: string, window: Window, zoom: Zoom | null): ReturnType<typeof useGraphData> & { whole: Zoom | null; isLost: boolean } {
+export function useZoomedData(
+  id: string,
+  window: Window,
+  zoom: Zoom | null,
+): ReturnType<typeof useGraphData> & { whole: Zoom | null; isLost: boolean } {
   const own = useGraphData(id, window);
   const held = useHeld(`${id} ${window}`, own.data, zoom);
   const needsHour = window === "2m" && lacks(held, zoom);
   const hour = useQuery({ ...queueStatsHistoryQuery(id, "1h"), enabled: needsHour });
-  const hourData = useMemo(() => (needsHour && hour.data ? fromHistory(hour.data) : null), [needsHour, hour.data]);
+  const hourData = useMemo(
+    () => (needsHour && hour.data ? fromHistory(hour.data) : null),
+    [needsHour, hour.data],
+  );
   const needsDay = (window === "1h" && lacks(held, zoom)) || lacks(hourData, zoom);
   const day = useQuery({ ...queueStatsHistoryQuery(id, "24h"), enabled: needsDay });
   const dayData = useMemo(() => (needsDay && day.data ? fromHistory(day.data) : null), [needsDay, day.data]);
   const data = dayData ?? hourData ?? held;
   const fromS = own.data?.at[0];
   const toS = own.data?.at.at(-1);
-  return { ...own, data, whole: fromS === undefined || toS === undefined ? null : { fromS, toS }, isLost: lacks(dayData ?? (window === "24h" ? held : null), zoom) };
+  return {
+    ...own,
+    data,
+    whole: fromS === undefined || toS === undefined ? null : { fromS, toS },
+    isLost: lacks(dayData ?? (window === "24h" ? held : null), zoom),
+  };
 }

@@ -26,7 +26,14 @@ interface Typed {
   state: string;
 }
 
-const BLANK: Typed = { factor: "", limits: { upload: "", download: "" }, setParent: false, parent: null, type: "", state: "" };
+const BLANK: Typed = {
+  factor: "",
+  limits: { upload: "", download: "" },
+  setParent: false,
+  parent: null,
+  type: "",
+  state: "",
+};
 const FACTOR = /^[x×*]?\s*(\d+(?:\.\d+)?)\s*(%?)$/i;
 
 /** `1.2`, `x1.2` or `120%`; null when it is none of them. */
@@ -73,13 +80,19 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
   const empty = Object.values(edit).every((value) => value === null);
   const set = (change: Partial<Typed>) => setTyped({ ...typed, ...change });
   const send = (changes: ReturnType<typeof bulkChanges>, words: string) =>
-    stage.mutate(changes.map((change) => ({ ...change, base: baseOf(staged.get(change.id ?? ""), etags.get(change.id ?? "")) })), {
-      onSuccess: () => {
-        forget();
-        say("notice", `${words} ${plural(queues.length, "queue")}: pending until it is committed.`);
-        onDone();
+    stage.mutate(
+      changes.map((change) => ({
+        ...change,
+        base: baseOf(staged.get(change.id ?? ""), etags.get(change.id ?? "")),
+      })),
+      {
+        onSuccess: () => {
+          forget();
+          say("notice", `${words} ${plural(queues.length, "queue")}: pending until it is committed.`);
+          onDone();
+        },
       },
-    });
+    );
   const save = () => {
     setAsked(true);
     if (!problem && !empty) send(bulkChanges(queues, edit), "Edited");
@@ -97,7 +110,18 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
           <Button variant="filled" loading={stage.isPending} disabled={queues.length === 0} onClick={save}>
             Stage for all
           </Button>
-          <Button color="red" variant="subtle" ml="auto" disabled={queues.length === 0} onClick={() => send(queues.map((queue) => ({ kind: "queue", id: queue.id, new: null })), "Removed")}>
+          <Button
+            color="red"
+            variant="subtle"
+            ml="auto"
+            disabled={queues.length === 0}
+            onClick={() =>
+              send(
+                queues.map((queue) => ({ kind: "queue", id: queue.id, new: null })),
+                "Removed",
+              )
+            }
+          >
             Delete all of them
           </Button>
         </>
@@ -105,21 +129,61 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
     >
       <div className="stack">
         <p className="dim">What is left empty stays as it is in each queue.</p>
-        {stage.error ? <Note severity="error" live>{asProblem(stage.error).message}</Note> : null}
-        {asked && (problem ?? empty) ? <Note severity="error" live>{problem ?? "Nothing to change yet."}</Note> : null}
+        {stage.error ? (
+          <Note severity="error" live>
+            {asProblem(stage.error).message}
+          </Note>
+        ) : null}
+        {asked && (problem ?? empty) ? (
+          <Note severity="error" live>
+            {problem ?? "Nothing to change yet."}
+          </Note>
+        ) : null}
         <TextInput
           data-autofocus
           label="Limits times"
           placeholder="1.2"
-          description={sample && afterLimits ? `${sample.name}: ↑ ${limitText(sample.max_limit_bps.upload)} → ${limitText(afterLimits.upload)}, ↓ ${limitText(sample.max_limit_bps.download)} → ${limitText(afterLimits.download)}` : "Multiplies limit, guarantee and burst of each."}
+          description={
+            sample && afterLimits
+              ? `${sample.name}: ↑ ${limitText(sample.max_limit_bps.upload)} → ${limitText(afterLimits.upload)}, ↓ ${limitText(sample.max_limit_bps.download)} → ${limitText(afterLimits.download)}`
+              : "Multiplies limit, guarantee and burst of each."
+          }
           value={typed.factor}
           onChange={(event) => set({ factor: event.currentTarget.value })}
         />
-        <RatePair label="Limit for each" field="limits" none="as it is" placeholder="as it is" value={typed.limits} messages={{}} onChange={(limits) => set({ limits })} />
-        <Checkbox label="Change the parent" checked={typed.setParent} onChange={(event) => set({ setParent: event.currentTarget.checked })} />
-        {typed.setParent ? <ParentField value={typed.parent} ownId={null} onChange={(parent) => set({ parent })} /> : null}
-        <NativeSelect label="Queue type" data={[{ value: "", label: "as it is" }, ...types.map((type) => type.id)]} value={typed.type} onChange={(event) => set({ type: event.currentTarget.value })} />
-        <NativeSelect label="State" data={[{ value: "", label: "as it is" }, { value: "enable", label: "enabled" }, { value: "disable", label: "disabled" }]} value={typed.state} onChange={(event) => set({ state: event.currentTarget.value })} />
+        <RatePair
+          label="Limit for each"
+          field="limits"
+          none="as it is"
+          placeholder="as it is"
+          value={typed.limits}
+          messages={{}}
+          onChange={(limits) => set({ limits })}
+        />
+        <Checkbox
+          label="Change the parent"
+          checked={typed.setParent}
+          onChange={(event) => set({ setParent: event.currentTarget.checked })}
+        />
+        {typed.setParent ? (
+          <ParentField value={typed.parent} ownId={null} onChange={(parent) => set({ parent })} />
+        ) : null}
+        <NativeSelect
+          label="Queue type"
+          data={[{ value: "", label: "as it is" }, ...types.map((type) => type.id)]}
+          value={typed.type}
+          onChange={(event) => set({ type: event.currentTarget.value })}
+        />
+        <NativeSelect
+          label="State"
+          data={[
+            { value: "", label: "as it is" },
+            { value: "enable", label: "enabled" },
+            { value: "disable", label: "disabled" },
+          ]}
+          value={typed.state}
+          onChange={(event) => set({ state: event.currentTarget.value })}
+        />
       </div>
     </Panel>
   );

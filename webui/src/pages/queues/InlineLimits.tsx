@@ -36,7 +36,9 @@ export function InlineLimits({ queue, base, onClose, onStep }: InlineLimitsProps
   const hintId = useId();
   const stage = useStage(true);
   const parsed = parseRatePair(text);
-  const hint = parsed.ok ? `upload ${limitWords(parsed.value.upload)}, download ${limitWords(parsed.value.download)}` : parsed.message;
+  const hint = parsed.ok
+    ? `upload ${limitWords(parsed.value.upload)}, download ${limitWords(parsed.value.download)}`
+    : parsed.message;
   const refused = stage.error ? asProblem(stage.error).message : null;
   const isBad = !parsed.ok || refused !== null;
 
@@ -46,13 +48,23 @@ export function InlineLimits({ queue, base, onClose, onStep }: InlineLimitsProps
       done();
       return;
     }
-    stage.mutate([{ kind: "queue", id: queue.id, new: { ...queueInput(queue), max_limit_bps: parsed.value }, base: madeOn }], {
-      onSuccess: (whose) => {
-        if (whose === "mine") say("notice", `${queue.name}: ${hint}. Pending until it is committed.`);
-        done();
+    stage.mutate(
+      [
+        {
+          kind: "queue",
+          id: queue.id,
+          new: { ...queueInput(queue), max_limit_bps: parsed.value },
+          base: madeOn,
+        },
+      ],
+      {
+        onSuccess: (whose) => {
+          if (whose === "mine") say("notice", `${queue.name}: ${hint}. Pending until it is committed.`);
+          done();
+        },
+        onError: () => setMadeOn(null),
       },
-      onError: () => setMadeOn(null),
-    });
+    );
   };
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     event.stopPropagation();
@@ -64,7 +76,15 @@ export function InlineLimits({ queue, base, onClose, onStep }: InlineLimitsProps
   };
 
   return (
-    <Popover opened position="bottom-end" offset={2} trapFocus={false} returnFocus={false} withRoles={false} transitionProps={{ duration: 0 }}>
+    <Popover
+      opened
+      position="bottom-end"
+      offset={2}
+      trapFocus={false}
+      returnFocus={false}
+      withRoles={false}
+      transitionProps={{ duration: 0 }}
+    >
       <Popover.Target>
         <input
           className={classes.inline}
@@ -84,7 +104,12 @@ export function InlineLimits({ queue, base, onClose, onStep }: InlineLimitsProps
           }}
         />
       </Popover.Target>
-      <Popover.Dropdown id={hintId} className={classes.inlineHint} data-bad={isBad} role={isBad ? "alert" : "status"}>
+      <Popover.Dropdown
+        id={hintId}
+        className={classes.inlineHint}
+        data-bad={isBad}
+        role={isBad ? "alert" : "status"}
+      >
         {refused ?? hint}
       </Popover.Dropdown>
     </Popover>

@@ -13,7 +13,14 @@ import type { Span } from "@/table/drawing";
 import { Arrow } from "@/ui/blocks";
 import { VirtualGrid } from "@/table/VirtualGrid";
 import { targetText } from "@/ui/format";
-import { chosenColumns, Limit, QueueName, type CellContext, type QueueColumn, type StaticColumn } from "./columns";
+import {
+  chosenColumns,
+  Limit,
+  QueueName,
+  type CellContext,
+  type QueueColumn,
+  type StaticColumn,
+} from "./columns";
 import classes from "./Queues.module.css";
 import type { QueueRow, Rows } from "./rows";
 import { RowMenu, type MenuPlace } from "./RowMenu";
@@ -38,21 +45,41 @@ interface QueueTableProps {
 }
 
 /** Until it is known how wide the cell is, every text may be too long for it. */
-const isLong = (column: StaticColumn, row: QueueRow, span: Span | undefined): boolean | undefined => (column.long?.(row, span?.width ?? 0) ? true : undefined);
+const isLong = (column: StaticColumn, row: QueueRow, span: Span | undefined): boolean | undefined =>
+  column.long?.(row, span?.width ?? 0) ? true : undefined;
 
 /** The columns that are drawn, and where they stand. */
 function useMeasured(columns: readonly QueueColumn[]) {
   const [painter] = useState(() => new LivePainter());
   const [spans, setSpans] = useState<readonly Span[]>([]);
   const firstMeasured = columns.findIndex((column) => "live" in column);
-  const measured = useMemo(() => columns.flatMap((column) => ("live" in column ? [column.live] : [])), [columns]);
+  const measured = useMemo(
+    () => columns.flatMap((column) => ("live" in column ? [column.live] : [])),
+    [columns],
+  );
   // The first span is the check box's.
-  const liveSpans = useMemo(() => (firstMeasured < 0 ? [] : spans.slice(firstMeasured + 1, firstMeasured + 1 + measured.length)), [spans, firstMeasured, measured]);
-  const onSpans = useCallback((next: readonly Span[]) => setSpans((before) => (JSON.stringify(before) === JSON.stringify(next) ? before : next)), []);
+  const liveSpans = useMemo(
+    () => (firstMeasured < 0 ? [] : spans.slice(firstMeasured + 1, firstMeasured + 1 + measured.length)),
+    [spans, firstMeasured, measured],
+  );
+  const onSpans = useCallback(
+    (next: readonly Span[]) =>
+      setSpans((before) => (JSON.stringify(before) === JSON.stringify(next) ? before : next)),
+    [],
+  );
   return { measured, firstMeasured, painter, spans, liveSpans, onSpans };
 }
 
-export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold, cards, may }: QueueTableProps) {
+export function QueueTable({
+  rows,
+  search,
+  onSearch,
+  selection,
+  onToggle,
+  onHold,
+  cards,
+  may,
+}: QueueTableProps) {
   const navigate = useNavigate();
   const [cursor, setCursor] = useState(-1);
   const [editing, setEditing] = useState<string | null>(null);
@@ -105,7 +132,11 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
     { keys: "ctrl+a", label: "Select all that match", run: selection.takeAll },
     { keys: "ctrl+c", label: "Copy the row, or the selected ones" },
     ...(may ? editKeys : []),
-    { keys: "o", label: "Open the queue", run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }) },
+    {
+      keys: "o",
+      label: "Open the queue",
+      run: () => at && isOpen(at) && void navigate({ to: "/queues/$id", params: { id: at.queue.id } }),
+    },
   ]);
   // The field goes away with its focus: the keys go on where they were, in the table.
   const { get } = rows;
@@ -124,10 +155,29 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
   const renderRow = useCallback(
     (index: number) => {
       const row = get(index);
-      if (!row) return <span role="gridcell" className={classes.blank}>…</span>;
-      const check = <input type="checkbox" className={classes.check} tabIndex={-1} aria-label={`Select ${row.queue.name}`} checked={has(row.queue.id)} onChange={() => toggle(row.queue)} onClick={(event) => event.stopPropagation()} />;
+      if (!row)
+        return (
+          <span role="gridcell" className={classes.blank}>
+            …
+          </span>
+        );
+      const check = (
+        <input
+          type="checkbox"
+          className={classes.check}
+          tabIndex={-1}
+          aria-label={`Select ${row.queue.name}`}
+          checked={has(row.queue.id)}
+          onChange={() => toggle(row.queue)}
+          onClick={(event) => event.stopPropagation()}
+        />
+      );
       if (cards) return <QueueCard row={row} check={check} onToggle={onToggle} />;
-      const context: CellContext = { editing: editing === row.queue.id, onToggle, onEdit: may ? (id, step) => edit(id, step && index + step) : null };
+      const context: CellContext = {
+        editing: editing === row.queue.id,
+        onToggle,
+        onEdit: may ? (id, step) => edit(id, step && index + step) : null,
+      };
       return (
         <>
           <span role="gridcell">
@@ -136,9 +186,24 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
           </span>
           {columns.map((column, at) =>
             "live" in column ? (
-              at === firstMeasured ? <LiveCells key="live" index={index} queueId={row.queue.id} limitBps={row.queue.max_limit_bps} columns={measured} painter={painter} /> : null
+              at === firstMeasured ? (
+                <LiveCells
+                  key="live"
+                  index={index}
+                  queueId={row.queue.id}
+                  limitBps={row.queue.max_limit_bps}
+                  columns={measured}
+                  painter={painter}
+                />
+              ) : null
             ) : (
-              <span key={column.id} role="gridcell" className={column.numeric ? "num" : undefined} data-long={isLong(column, row, spans[at + 1])} onDoubleClick={column.id === "limits" ? undefined : () => onSearch({ edit: row.queue.id })}>
+              <span
+                key={column.id}
+                role="gridcell"
+                className={column.numeric ? "num" : undefined}
+                data-long={isLong(column, row, spans[at + 1])}
+                onDoubleClick={column.id === "limits" ? undefined : () => onSearch({ edit: row.queue.id })}
+              >
                 {column.render(row, context)}
               </span>
             ),
@@ -146,7 +211,22 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
         </>
       );
     },
-    [get, has, toggle, cards, columns, measured, firstMeasured, painter, spans, editing, edit, may, onToggle, onSearch],
+    [
+      get,
+      has,
+      toggle,
+      cards,
+      columns,
+      measured,
+      firstMeasured,
+      painter,
+      spans,
+      editing,
+      edit,
+      may,
+      onToggle,
+      onSearch,
+    ],
   );
   return (
     <div ref={table} className={classes.table}>
@@ -157,7 +237,16 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
         columnCount={columns.length + 1}
         template={`18px ${columns.map((column) => column.width).join(" ")}`}
         minWidthPx={leastWidth(columns)}
-        head={<TableHead columns={columns} sort={search.sort} sortable={search.view !== "tree"} onSort={(sort) => onSearch({ sort })} allSelected={selection.all} onSelectAll={selection.toggleAll} />}
+        head={
+          <TableHead
+            columns={columns}
+            sort={search.sort}
+            sortable={search.view !== "tree"}
+            onSort={(sort) => onSearch({ sort })}
+            allSelected={selection.all}
+            onSelectAll={selection.toggleAll}
+          />
+        }
         cursor={cursor}
         onCursor={onCursor}
         onMenu={openMenu}
@@ -176,10 +265,24 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
             event.preventDefault();
             selection.toggle(row.queue);
           }
-          if ((event.key === "ArrowRight" && row.expanded === false) || (event.key === "ArrowLeft" && row.expanded)) onToggle(row.queue.id);
+          if (
+            (event.key === "ArrowRight" && row.expanded === false) ||
+            (event.key === "ArrowLeft" && row.expanded)
+          )
+            onToggle(row.queue.id);
         }}
       />
-      {menu ? <RowMenu place={menu} may={may} selected={selection.has(menu.row.queue.id)} onSelect={() => selection.toggle(menu.row.queue)} onLimit={() => setEditing(menu.row.queue.id)} onSearch={onSearch} onClose={() => setMenu(null)} /> : null}
+      {menu ? (
+        <RowMenu
+          place={menu}
+          may={may}
+          selected={selection.has(menu.row.queue.id)}
+          onSelect={() => selection.toggle(menu.row.queue)}
+          onLimit={() => setEditing(menu.row.queue.id)}
+          onSearch={onSearch}
+          onClose={() => setMenu(null)}
+        />
+      ) : null}
     </div>
   );
 }
@@ -188,10 +291,19 @@ export function QueueTable({ rows, search, onSearch, selection, onToggle, onHold
 const asRow = (queue: Queue): QueueRow => ({ queue, depth: 0, expanded: null, staged: null });
 
 /** The sum of the columns' least widths, with the gaps, the check box and the padding. */
-const leastWidth = (columns: readonly QueueColumn[]): number => columns.reduce((sum, column) => sum + 10 + Number(/\d+/.exec(column.width)?.[0] ?? 0), 38);
+const leastWidth = (columns: readonly QueueColumn[]): number =>
+  columns.reduce((sum, column) => sum + 10 + Number(/\d+/.exec(column.width)?.[0] ?? 0), 38);
 
 /** The row on a phone: the same things in the same order, one above the other. */
-function QueueCard({ row, check, onToggle }: { row: QueueRow; check: React.ReactNode; onToggle: (id: string) => void }) {
+function QueueCard({
+  row,
+  check,
+  onToggle,
+}: {
+  row: QueueRow;
+  check: React.ReactNode;
+  onToggle: (id: string) => void;
+}) {
   const { queue, before, staged } = row;
   return (
     <div role="gridcell" className={classes.card}>
@@ -206,7 +318,9 @@ function QueueCard({ row, check, onToggle }: { row: QueueRow; check: React.React
           <span key={direction} className={classes.cardRate}>
             <Arrow direction={direction} />
             <LiveRate queueId={queue.id} direction={direction} limitBps={queue.max_limit_bps[direction]} />
-            <span className="dim"><Limit now={queue.max_limit_bps[direction]} before={before?.max_limit_bps[direction]} /></span>
+            <span className="dim">
+              <Limit now={queue.max_limit_bps[direction]} before={before?.max_limit_bps[direction]} />
+            </span>
           </span>
         ))}
       </span>

@@ -32,7 +32,16 @@ export default function QueuesPage() {
   const placed = usePlaced(staged);
   const may = useMay("write");
   const tree = search.view === "tree" && !search.q;
-  const filter = useMemo<QueueFilter>(() => ({ q: search.q, sort: search.sort, parent: search.parent, disabled: search.disabled, warnings: search.warnings }), [search.q, search.sort, search.parent, search.disabled, search.warnings]);
+  const filter = useMemo<QueueFilter>(
+    () => ({
+      q: search.q,
+      sort: search.sort,
+      parent: search.parent,
+      disabled: search.disabled,
+      warnings: search.warnings,
+    }),
+    [search.q, search.sort, search.parent, search.disabled, search.warnings],
+  );
   const first = useFirstUnfolded(tree && search.open === undefined);
   const shown = search.open ?? first.open;
   const expanded = useMemo(() => unfoldedIn(shown), [shown]);
@@ -40,7 +49,11 @@ export default function QueuesPage() {
   const treeRows = useTreeRows(expanded, placed, tree && !first.asking);
   const rows = tree ? treeRows : flatRows;
   const selection = useSelection(filter, rows);
-  const onSearch = useCallback((change: Partial<QueuesSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: !("edit" in change) }), [navigate]);
+  const onSearch = useCallback(
+    (change: Partial<QueuesSearch>) =>
+      void navigate({ search: (before) => ({ ...before, ...change }), replace: !("edit" in change) }),
+    [navigate],
+  );
   const toggle = useUnfolding({ view: search.view, open: search.open, shown }, onSearch);
   const bulk = search.edit === "selected" && may;
   // Also where there is no table yet.
@@ -49,14 +62,22 @@ export default function QueuesPage() {
   return (
     <div className={classes.layout}>
       <div className={classes.list}>
-        <Toolbar search={search} onSearch={onSearch} cards={cards} may={may} status={<Status rows={rows} search={search} hold={hold} tree={tree} />} />
+        <Toolbar
+          search={search}
+          onSearch={onSearch}
+          cards={cards}
+          may={may}
+          status={<Status rows={rows} search={search} hold={hold} tree={tree} />}
+        />
         {selection.queues.length > 0 ? (
           <div className={classes.bulk} role="status">
             <strong>
               {plural(selection.queues.length, "queue")} selected
               {selection.matching === null ? null : ` of ${countText(selection.matching)} that match`}
             </strong>
-            {selection.matching === null ? null : <span>One edit takes no more. Narrow the search to reach the others.</span>}
+            {selection.matching === null ? null : (
+              <span>One edit takes no more. Narrow the search to reach the others.</span>
+            )}
             {may ? <Button onClick={() => onSearch({ edit: "selected" })}>Edit all</Button> : null}
             <Button onClick={copyNow}>Copy</Button>
             <Button variant="subtle" onClick={selection.clear}>
@@ -64,11 +85,33 @@ export default function QueuesPage() {
             </Button>
           </div>
         ) : null}
-        <Body rows={rows} filtered={Boolean(search.q ?? search.parent ?? search.warnings ?? search.disabled)} onClear={() => onSearch({ q: undefined, parent: undefined, warnings: undefined, disabled: undefined })}>
-          <QueueTable rows={rows} search={search} onSearch={onSearch} selection={selection} onToggle={toggle} onHold={setHold} cards={cards} may={may} />
+        <Body
+          rows={rows}
+          filtered={Boolean(search.q ?? search.parent ?? search.warnings ?? search.disabled)}
+          onClear={() =>
+            onSearch({ q: undefined, parent: undefined, warnings: undefined, disabled: undefined })
+          }
+        >
+          <QueueTable
+            rows={rows}
+            search={search}
+            onSearch={onSearch}
+            selection={selection}
+            onToggle={toggle}
+            onHold={setHold}
+            cards={cards}
+            may={may}
+          />
         </Body>
       </div>
-      {search.edit !== undefined && !bulk ? <QueueDrawer id={search.edit} staged={staged} parent={search.parent ?? null} onClose={() => onSearch({ edit: undefined })} /> : null}
+      {search.edit !== undefined && !bulk ? (
+        <QueueDrawer
+          id={search.edit}
+          staged={staged}
+          parent={search.parent ?? null}
+          onClose={() => onSearch({ edit: undefined })}
+        />
+      ) : null}
       {bulk ? (
         <BulkDrawer
           queues={selection.queues}
@@ -83,21 +126,42 @@ export default function QueuesPage() {
   );
 }
 
-function Body({ rows, filtered, onClear, children }: { rows: Rows; filtered: boolean; onClear: () => void; children: React.ReactNode }) {
-  if (rows.error && rows.count === 0) return <Note severity="error" live>{asProblem(rows.error).message}</Note>;
+function Body({
+  rows,
+  filtered,
+  onClear,
+  children,
+}: {
+  rows: Rows;
+  filtered: boolean;
+  onClear: () => void;
+  children: React.ReactNode;
+}) {
+  if (rows.error && rows.count === 0)
+    return (
+      <Note severity="error" live>
+        {asProblem(rows.error).message}
+      </Note>
+    );
   if (rows.loading) return <Skeleton lines={12} />;
   if (rows.count > 0) return children;
   if (filtered) {
     return (
       <Empty title="No queue matches">
-        <p className="dim">The search looks at name, comment and id; an address finds the queues whose target covers it, a prefix also those inside it.</p>
+        <p className="dim">
+          The search looks at name, comment and id; an address finds the queues whose target covers it, a
+          prefix also those inside it.
+        </p>
         <Button onClick={onClear}>Show all queues</Button>
       </Empty>
     );
   }
   return (
     <Empty title="No queues yet">
-      <p>A queue says who (addresses), how fast up and down, and under which parent. Bring them from a RouterOS export or LibreQoS files, or make the first one by hand.</p>
+      <p>
+        A queue says who (addresses), how fast up and down, and under which parent. Bring them from a RouterOS
+        export or LibreQoS files, or make the first one by hand.
+      </p>
       <div className="row">
         <Link to="/import">Import a file</Link>
         <Link to="/queues" search={{ edit: "new" }}>
@@ -108,11 +172,23 @@ function Body({ rows, filtered, onClear, children }: { rows: Rows; filtered: boo
   );
 }
 
-function Status({ rows, search, hold, tree }: { rows: Rows; search: QueuesSearch; hold: boolean; tree: boolean }) {
+function Status({
+  rows,
+  search,
+  hold,
+  tree,
+}: {
+  rows: Rows;
+  search: QueuesSearch;
+  hold: boolean;
+  tree: boolean;
+}) {
   const liveSort = /rate|drops/.test(search.sort ?? "");
   return (
     <span className={classes.status}>
-      <span role="status">{tree ? plural(rows.count, "row") : rows.total === null ? "" : plural(rows.total, "queue")}</span>
+      <span role="status">
+        {tree ? plural(rows.count, "row") : rows.total === null ? "" : plural(rows.total, "queue")}
+      </span>
       {liveSort ? <span>{hold ? "order held" : "order settles every 4 s"}</span> : null}
     </span>
   );

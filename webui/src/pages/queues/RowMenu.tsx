@@ -28,20 +28,51 @@ interface RowMenuProps {
 const key = (name: string) => <span className="dim">{name}</span>;
 
 /** What a row can do, with the keys that do the same. */
-export function RowMenu({ place: { row, x, y }, may, selected, onSelect, onLimit, onSearch, onClose }: RowMenuProps) {
+export function RowMenu({
+  place: { row, x, y },
+  may,
+  selected,
+  onSelect,
+  onLimit,
+  onSearch,
+  onClose,
+}: RowMenuProps) {
   const navigate = useNavigate();
   const { queue, staged } = row;
   const isStored = staged !== "add";
   return (
-    <Menu opened onClose={onClose} position="bottom-start" offset={0} width={230} transitionProps={{ duration: 0 }} returnFocus>
+    <Menu
+      opened
+      onClose={onClose}
+      position="bottom-start"
+      offset={0}
+      width={230}
+      transitionProps={{ duration: 0 }}
+      returnFocus
+    >
       <Menu.Target>
         <span style={{ position: "fixed", left: x, top: y, width: 1, height: 1 }} />
       </Menu.Target>
       <Menu.Dropdown aria-label={`Actions of ${queue.name}`}>
-        {isStored ? <Menu.Item rightSection={key("o")} onClick={() => void navigate({ to: "/queues/$id", params: { id: queue.id } })}>Open</Menu.Item> : null}
-        <Menu.Item rightSection={key("x")} onClick={onSelect}>{selected ? "Unselect" : "Select"}</Menu.Item>
-        <Menu.Item rightSection={key("Ctrl C")} onClick={() => setTimeout(copyNow)}>Copy</Menu.Item>
-        {queue.child_count > 0 ? <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined })}>Show only what is in it</Menu.Item> : null}
+        {isStored ? (
+          <Menu.Item
+            rightSection={key("o")}
+            onClick={() => void navigate({ to: "/queues/$id", params: { id: queue.id } })}
+          >
+            Open
+          </Menu.Item>
+        ) : null}
+        <Menu.Item rightSection={key("x")} onClick={onSelect}>
+          {selected ? "Unselect" : "Select"}
+        </Menu.Item>
+        <Menu.Item rightSection={key("Ctrl C")} onClick={() => setTimeout(copyNow)}>
+          Copy
+        </Menu.Item>
+        {queue.child_count > 0 ? (
+          <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined })}>
+            Show only what is in it
+          </Menu.Item>
+        ) : null}
         {may ? <Edits row={row} onLimit={onLimit} onSearch={onSearch} /> : null}
       </Menu.Dropdown>
     </Menu>
@@ -54,24 +85,51 @@ function Edits({ row, onLimit, onSearch }: { row: QueueRow } & Pick<RowMenuProps
   const { queue, staged, base } = row;
   // The menu is gone when the answer comes; an error is said for every staging that shows none itself.
   const send = (next: object | null, words: string) =>
-    void stage.mutateAsync([{ kind: "queue", id: queue.id, new: next && { ...next }, base: base ?? null }]).then(
-      (whose) => { if (whose === "mine") say("notice", `${queue.name}: ${words} Pending until it is committed.`); },
-      () => undefined,
-    );
+    void stage
+      .mutateAsync([{ kind: "queue", id: queue.id, new: next && { ...next }, base: base ?? null }])
+      .then(
+        (whose) => {
+          if (whose === "mine") say("notice", `${queue.name}: ${words} Pending until it is committed.`);
+        },
+        () => undefined,
+      );
   const isGoing = staged === "remove";
   return (
     <>
       <Menu.Divider />
       {isGoing ? null : (
         <>
-          <Menu.Item rightSection={key("e")} onClick={() => onSearch({ edit: queue.id })}>Edit</Menu.Item>
-          <Menu.Item rightSection={key("Enter")} onClick={onLimit}>Edit the limit</Menu.Item>
-          <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined, edit: "new" })}>New queue in it</Menu.Item>
-          <Menu.Item onClick={() => send({ ...queueInput(queue), disabled: !queue.disabled }, queue.disabled ? "enabled." : "disabled.")}>{queue.disabled ? "Enable" : "Disable"}</Menu.Item>
+          <Menu.Item rightSection={key("e")} onClick={() => onSearch({ edit: queue.id })}>
+            Edit
+          </Menu.Item>
+          <Menu.Item rightSection={key("Enter")} onClick={onLimit}>
+            Edit the limit
+          </Menu.Item>
+          <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined, edit: "new" })}>
+            New queue in it
+          </Menu.Item>
+          <Menu.Item
+            onClick={() =>
+              send(
+                { ...queueInput(queue), disabled: !queue.disabled },
+                queue.disabled ? "enabled." : "disabled.",
+              )
+            }
+          >
+            {queue.disabled ? "Enable" : "Disable"}
+          </Menu.Item>
         </>
       )}
-      {staged ? <Menu.Item onClick={() => unstage.mutate({ kind: "queue", id: queue.id })}>Undo its pending change</Menu.Item> : null}
-      {isGoing || staged === "add" ? null : <Menu.Item color="red" onClick={() => send(null, "its removal.")}>Delete</Menu.Item>}
+      {staged ? (
+        <Menu.Item onClick={() => unstage.mutate({ kind: "queue", id: queue.id })}>
+          Undo its pending change
+        </Menu.Item>
+      ) : null}
+      {isGoing || staged === "add" ? null : (
+        <Menu.Item color="red" onClick={() => send(null, "its removal.")}>
+          Delete
+        </Menu.Item>
+      )}
     </>
   );
 }

@@ -27,23 +27,58 @@ export function TableHead({ columns, sort, sortable, onSort, allSelected, onSele
   return (
     <>
       <span role="columnheader">
-        <input type="checkbox" className={classes.check} aria-label="Select all that match" checked={allSelected} onChange={onSelectAll} />
+        <input
+          type="checkbox"
+          className={classes.check}
+          aria-label="Select all that match"
+          checked={allSelected}
+          onChange={onSelectAll}
+        />
       </span>
       {columns.map((column) => {
         const active = column.sorts?.find((option) => sort === option.key || sort === `-${option.key}`);
         return (
-          <span key={column.id} role="columnheader" aria-sort={active ? (sort?.startsWith("-") ? "descending" : "ascending") : undefined}>
-            <span className={column.id === "limits" ? `${classes.headCell ?? ""} ${classes.headPair ?? ""}` : classes.headCell} data-numeric={column.numeric}>
+          <span
+            key={column.id}
+            role="columnheader"
+            aria-sort={active ? (sort?.startsWith("-") ? "descending" : "ascending") : undefined}
+          >
+            <span
+              className={
+                column.id === "limits"
+                  ? `${classes.headCell ?? ""} ${classes.headPair ?? ""}`
+                  : classes.headCell
+              }
+              data-numeric={column.numeric}
+            >
               {column.sorts ? null : column.title}
               {sortable
                 ? column.sorts?.map((option, index) => (
-                    <button key={option.key} type="button" className={classes.sort} data-on={option === active} aria-label={`${index === 0 ? `${column.title} ` : ""}${typeof option.mark === "string" ? option.mark : ""} sort by ${option.label}`} onClick={() => onSort(nextSort(option.key, sort))}>
+                    <button
+                      key={option.key}
+                      type="button"
+                      className={classes.sort}
+                      data-on={option === active}
+                      aria-label={`${index === 0 ? `${column.title} ` : ""}${typeof option.mark === "string" ? option.mark : ""} sort by ${option.label}`}
+                      onClick={() => onSort(nextSort(option.key, sort))}
+                    >
                       {index === 0 ? `${column.title} ` : ""}
                       {option.mark ? <span className={option.tone}>{option.mark}</span> : null}
-                      {option === active ? sort?.startsWith("-") ? <IconArrowNarrowDown size={13} /> : <IconArrowNarrowUp size={13} /> : null}
+                      {option === active ? (
+                        sort?.startsWith("-") ? (
+                          <IconArrowNarrowDown size={13} />
+                        ) : (
+                          <IconArrowNarrowUp size={13} />
+                        )
+                      ) : null}
                     </button>
                   ))
-                : column.sorts?.map((option, index) => <span key={option.key}>{index === 0 ? `${column.title} ` : ""}<span className={option.tone}>{option.mark}</span></span>)}
+                : column.sorts?.map((option, index) => (
+                    <span key={option.key}>
+                      {index === 0 ? `${column.title} ` : ""}
+                      <span className={option.tone}>{option.mark}</span>
+                    </span>
+                  ))}
             </span>
           </span>
         );

@@ -52,8 +52,11 @@ function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "
 function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "status">) {
   const shown = chosenColumns(search.cols).map((column) => column.id);
   const toggle = (id: string, on: boolean) => {
-    const next = COLUMNS.map((column) => column.id).filter((column) => (column === id ? on : shown.includes(column)));
-    const isDefault = next.length === DEFAULT_COLUMNS.length && next.every((column) => DEFAULT_COLUMNS.includes(column));
+    const next = COLUMNS.map((column) => column.id).filter((column) =>
+      column === id ? on : shown.includes(column),
+    );
+    const isDefault =
+      next.length === DEFAULT_COLUMNS.length && next.every((column) => DEFAULT_COLUMNS.includes(column));
     onSearch({ cols: isDefault ? undefined : next.join(".") });
   };
   return (
@@ -65,10 +68,20 @@ function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "
         <fieldset className={classes.columns}>
           <legend className="hidden-text">Columns shown</legend>
           {COLUMNS.filter((column) => column.id !== "name").map((column) => (
-            <Checkbox key={column.id} label={COLUMN_WORD[column.id] ?? column.title} checked={shown.includes(column.id)} onChange={(event) => toggle(column.id, event.currentTarget.checked)} />
+            <Checkbox
+              key={column.id}
+              label={COLUMN_WORD[column.id] ?? column.title}
+              checked={shown.includes(column.id)}
+              onChange={(event) => toggle(column.id, event.currentTarget.checked)}
+            />
           ))}
         </fieldset>
-        <Button mt="sm" size="compact-xs" disabled={search.cols === undefined} onClick={() => onSearch({ cols: undefined })}>
+        <Button
+          mt="sm"
+          size="compact-xs"
+          disabled={search.cols === undefined}
+          onClick={() => onSearch({ cols: undefined })}
+        >
           Standard columns
         </Button>
       </Popover.Dropdown>
@@ -80,7 +93,11 @@ function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "
 function ParentFilter({ id, onClear }: { id: string; onClear: () => void }) {
   const name = useQuery({ ...queueQuery(id), enabled: id !== "none" }).data?.name ?? id;
   return (
-    <Button rightSection={<IconX size={13} />} aria-label={`Show the children of every queue, not only of ${name}`} onClick={onClear}>
+    <Button
+      rightSection={<IconX size={13} />}
+      aria-label={`Show the children of every queue, not only of ${name}`}
+      onClick={onClear}
+    >
       in {name}
     </Button>
   );
@@ -95,7 +112,14 @@ const SORTS = [
   { value: "-max_limit_download", label: "largest limit" },
 ];
 
-const stateOf = (search: QueuesSearch): string => (search.warnings ? "warnings" : search.disabled === true ? "disabled" : search.disabled === false ? "enabled" : "all");
+const stateOf = (search: QueuesSearch): string =>
+  search.warnings
+    ? "warnings"
+    : search.disabled === true
+      ? "disabled"
+      : search.disabled === false
+        ? "enabled"
+        : "all";
 
 export function Toolbar({ search, onSearch, cards, may, status }: ToolbarProps) {
   return (
@@ -104,22 +128,54 @@ export function Toolbar({ search, onSearch, cards, may, status }: ToolbarProps) 
       <QueryField search={search} onSearch={onSearch} />
       <NativeSelect
         aria-label="Which queues"
-        data={[{ value: "all", label: "all queues" }, { value: "warnings", label: "with warnings" }, { value: "enabled", label: "enabled" }, { value: "disabled", label: "disabled" }]}
+        data={[
+          { value: "all", label: "all queues" },
+          { value: "warnings", label: "with warnings" },
+          { value: "enabled", label: "enabled" },
+          { value: "disabled", label: "disabled" },
+        ]}
         value={stateOf(search)}
         onChange={(event) => {
           const state = event.currentTarget.value;
-          onSearch({ warnings: state === "warnings" ? true : undefined, disabled: state === "disabled" ? true : state === "enabled" ? false : undefined });
+          onSearch({
+            warnings: state === "warnings" ? true : undefined,
+            disabled: state === "disabled" ? true : state === "enabled" ? false : undefined,
+          });
         }}
       />
       {search.parent ? (
         <ParentFilter id={search.parent} onClear={() => onSearch({ parent: undefined })} />
       ) : null}
-      <SegmentedControl aria-label="View" data={[{ value: "flat", label: "List" }, { value: "tree", label: "Tree" }]} value={search.view ?? "flat"} onChange={(view) => onSearch({ view: view === "tree" ? "tree" : undefined })} />
-      {cards && search.view === "tree" ? null : cards ? <NativeSelect aria-label="Sort by" data={SORTS} value={search.sort ?? "position"} onChange={(event) => onSearch({ sort: event.currentTarget.value as QueuesSearch["sort"] })} /> : <ColumnMenu search={search} onSearch={onSearch} />}
+      <SegmentedControl
+        aria-label="View"
+        data={[
+          { value: "flat", label: "List" },
+          { value: "tree", label: "Tree" },
+        ]}
+        value={search.view ?? "flat"}
+        onChange={(view) => onSearch({ view: view === "tree" ? "tree" : undefined })}
+      />
+      {cards && search.view === "tree" ? null : cards ? (
+        <NativeSelect
+          aria-label="Sort by"
+          data={SORTS}
+          value={search.sort ?? "position"}
+          onChange={(event) => onSearch({ sort: event.currentTarget.value as QueuesSearch["sort"] })}
+        />
+      ) : (
+        <ColumnMenu search={search} onSearch={onSearch} />
+      )}
       {status}
-      {may ? <Button className={classes.make} variant="filled" leftSection={<IconPlus size={15} />} onClick={() => onSearch({ edit: "new" })}>
-        New queue
-      </Button> : null}
+      {may ? (
+        <Button
+          className={classes.make}
+          variant="filled"
+          leftSection={<IconPlus size={15} />}
+          onClick={() => onSearch({ edit: "new" })}
+        >
+          New queue
+        </Button>
+      ) : null}
     </div>
   );
 }

@@ -12,17 +12,28 @@ export interface BulkEdit {
   disabled: boolean | null;
 }
 
-export const NO_EDIT: BulkEdit = { factor: null, limits: null, parent: null, queueType: null, disabled: null };
+export const NO_EDIT: BulkEdit = {
+  factor: null,
+  limits: null,
+  parent: null,
+  queueType: null,
+  disabled: null,
+};
 
 const STEP_BPS = 1_000;
 
 /** Rounded to whole kbit/s, and never down to 0, which would mean "unlimited". */
 export function scaledRate(rateBps: number, factor: number): number {
   if (rateBps === 0) return 0;
-  return rateBps < STEP_BPS * 10 ? Math.max(1, Math.round(rateBps * factor)) : Math.max(STEP_BPS, Math.round((rateBps * factor) / STEP_BPS) * STEP_BPS);
+  return rateBps < STEP_BPS * 10
+    ? Math.max(1, Math.round(rateBps * factor))
+    : Math.max(STEP_BPS, Math.round((rateBps * factor) / STEP_BPS) * STEP_BPS);
 }
 
-const scaledPair = (pair: Pair<number>, factor: number): Pair<number> => ({ upload: scaledRate(pair.upload, factor), download: scaledRate(pair.download, factor) });
+const scaledPair = (pair: Pair<number>, factor: number): Pair<number> => ({
+  upload: scaledRate(pair.upload, factor),
+  download: scaledRate(pair.download, factor),
+});
 
 export function bulkChanges(queues: readonly Queue[], edit: BulkEdit): ChangeInput[] {
   return queues.map((queue) => {

@@ -12,11 +12,22 @@ const oneLine = (text: string): string => text.replace(/[\t\r\n]+/g, " ");
 /** Rows as a spreadsheet takes them: a line of titles, then a line for each, the live numbers as they are now. */
 export function rowsAsText(rows: readonly QueueRow[], columns: readonly QueueColumn[]): string {
   const titles = columns.map((column) => COLUMN_WORD[column.id] ?? column.title);
-  const lines = rows.map((row) => columns.map((column) => oneLine("live" in column ? shownOf(column.live, live.latest(row.queue.id), row.queue.max_limit_bps).text : column.text(row))));
+  const lines = rows.map((row) =>
+    columns.map((column) =>
+      oneLine(
+        "live" in column
+          ? shownOf(column.live, live.latest(row.queue.id), row.queue.max_limit_bps).text
+          : column.text(row),
+      ),
+    ),
+  );
   return [titles, ...lines].map((cells) => cells.join("\t")).join("\n");
 }
 
-const isField = (element: Element | null): boolean => element instanceof HTMLInputElement ? !["checkbox", "radio", "button"].includes(element.type) : element instanceof HTMLTextAreaElement;
+const isField = (element: Element | null): boolean =>
+  element instanceof HTMLInputElement
+    ? !["checkbox", "radio", "button"].includes(element.type)
+    : element instanceof HTMLTextAreaElement;
 
 /**
  * Ctrl-C copies rows, as long as no text is marked and no field has the focus: the live numbers are drawn and cannot
@@ -26,7 +37,12 @@ export function useCopy(rows: () => readonly QueueRow[], columns: readonly Queue
   useEffect(() => {
     const onCopy = (event: ClipboardEvent) => {
       const chosen = rows();
-      if (chosen.length === 0 || isField(document.activeElement) || document.getSelection()?.isCollapsed === false) return;
+      if (
+        chosen.length === 0 ||
+        isField(document.activeElement) ||
+        document.getSelection()?.isCollapsed === false
+      )
+        return;
       event.clipboardData?.setData("text/plain", rowsAsText(chosen, columns));
       event.preventDefault();
       say("notice", `Copied ${plural(chosen.length, "row")}, with a line of titles.`);

@@ -23,11 +23,21 @@ export interface Selection {
 const MOST_SELECTED = 10_000;
 
 /** Queues that match, page by page, from one row of the list on, up to what one edit may stage. `total`: how many match. */
-async function fetchMatching(filter: QueueFilter, offset = 0, most = MOST_SELECTED): Promise<{ queues: Queue[]; total: number }> {
+async function fetchMatching(
+  filter: QueueFilter,
+  offset = 0,
+  most = MOST_SELECTED,
+): Promise<{ queues: Queue[]; total: number }> {
   const queues: Queue[] = [];
   let total = 0;
   while (queues.length < most) {
-    const page = await need(api.GET("/api/v1/queues", { params: { query: { ...filter, offset: offset + queues.length, limit: Math.min(1000, most - queues.length) } } }));
+    const page = await need(
+      api.GET("/api/v1/queues", {
+        params: {
+          query: { ...filter, offset: offset + queues.length, limit: Math.min(1000, most - queues.length) },
+        },
+      }),
+    );
     queues.push(...page.items);
     total = page.total;
     if (page.items.length === 0 || offset + queues.length >= total) break;
@@ -46,7 +56,10 @@ async function fetchRange(rows: Rows, filter: QueueFilter, from: number, to: num
   return [...found.slice(0, first - from).filter((queue) => queue !== undefined), ...queues];
 }
 
-export function useSelection(filter: QueueFilter, rows: Rows): Selection & { clear: () => void; matching: number | null } {
+export function useSelection(
+  filter: QueueFilter,
+  rows: Rows,
+): Selection & { clear: () => void; matching: number | null } {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Queue>>(new Map());
   // How many matched when "select all" could not take them all.
   const [matching, setMatching] = useState<number | null>(null);
@@ -71,7 +84,9 @@ export function useSelection(filter: QueueFilter, rows: Rows): Selection & { cle
   const take = (answer: Promise<{ queues: readonly Queue[]; total: number }>) => {
     const mine = ++asked.current;
     answer.then(
-      ({ queues, total }) => { if (mine === asked.current) put(queues, total); },
+      ({ queues, total }) => {
+        if (mine === asked.current) put(queues, total);
+      },
       (error: unknown) => say("error", asProblem(error).message),
     );
   };
@@ -79,12 +94,28 @@ export function useSelection(filter: QueueFilter, rows: Rows): Selection & { cle
   const takeRange = (from: number, to: number) => {
     const [first, last] = [Math.min(from, to), Math.max(from, to)];
     const end = Math.min(last, first + MOST_SELECTED - 1);
-    take(fetchRange(rows, filter, first, end).then((queues) => ({ queues, total: end < last ? last - first + 1 : queues.length })));
+    take(
+      fetchRange(rows, filter, first, end).then((queues) => ({
+        queues,
+        total: end < last ? last - first + 1 : queues.length,
+      })),
+    );
   };
   const toggleAll = () => {
     if (chosen.size > 0) clear();
     else takeAll();
   };
   const all = chosen.size > 0 && chosen.size >= rows.count;
-  return { count: chosen.size, has, toggle, toggleAll, takeAll, takeRange, all, clear, matching, queues: useMemo(() => [...chosen.values()], [chosen]) };
+  return {
+    count: chosen.size,
+    has,
+    toggle,
+    toggleAll,
+    takeAll,
+    takeRange,
+    all,
+    clear,
+    matching,
+    queues: useMemo(() => [...chosen.values()], [chosen]),
+  };
 }

@@ -12,7 +12,8 @@ const FOLDED = "~";
 /** Rows that a tree may have and still open unfolded: about two screens. */
 const FEW = 60;
 
-export const unfoldedIn = (open: string | undefined): ReadonlySet<string> => new Set((open ?? "").split("~").filter(Boolean));
+export const unfoldedIn = (open: string | undefined): ReadonlySet<string> =>
+  new Set((open ?? "").split("~").filter(Boolean));
 
 /** The address' text with one more queue unfolded, or folded again. */
 export function toggled(open: string | undefined, id: string): string {
@@ -28,7 +29,9 @@ export function useFirstUnfolded(enabled: boolean): { open: string | undefined; 
   const query = useQuery({ ...queueWindowQuery({}, 0), enabled });
   const open = useMemo(() => {
     if (!query.data || query.data.total > FEW) return undefined;
-    return query.data.items.flatMap((queue) => (queue.child_count > 0 ? queue.id : [])).join("~") || undefined;
+    return (
+      query.data.items.flatMap((queue) => (queue.child_count > 0 ? queue.id : [])).join("~") || undefined
+    );
   }, [query.data]);
   return enabled ? { open, asking: query.isPending } : { open: undefined, asking: false };
 }
@@ -37,7 +40,10 @@ export function useFirstUnfolded(enabled: boolean): { open: string | undefined; 
  * What is unfolded is in the page's address, so that a colleague sees the same tree. The menu leads
  * back to the tree as this tab left it.
  */
-export function useUnfolding({ view, open, shown }: Pick<QueuesSearch, "view" | "open"> & { shown: string | undefined }, onSearch: (change: Partial<QueuesSearch>) => void): (id: string) => void {
+export function useUnfolding(
+  { view, open, shown }: Pick<QueuesSearch, "view" | "open"> & { shown: string | undefined },
+  onSearch: (change: Partial<QueuesSearch>) => void,
+): (id: string) => void {
   useEffect(() => {
     if (view !== "tree" || open !== undefined) return;
     const last = sessionStorage.getItem(LAST);

@@ -19,7 +19,12 @@ const COLUMNS: readonly Column<Place>[] = [
   { id: "wanted", title: "Wanted", render: (place) => <span className="mono">{place.wanted ?? "–"}</span> },
   { id: "held", title: "Is", render: (place) => <span className="mono">{place.held ?? "–"}</span> },
   { id: "state", title: "State", render: (place) => <StateTag state={place.state} /> },
-  { id: "why", title: "Why", wide: true, render: (place) => (place.why ? <span className="dim">{place.why}</span> : null) },
+  {
+    id: "why",
+    title: "Why",
+    wide: true,
+    render: (place) => (place.why ? <span className="dim">{place.why}</span> : null),
+  },
 ];
 
 interface SettingDrawerProps {
@@ -44,40 +49,95 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
       },
     });
   };
-  const save = () => (text.trim() === setting.value ? send(null, "the product's value") : send(text.trim(), text.trim() === "" ? "left to the kernel" : text.trim()));
+  const save = () =>
+    text.trim() === setting.value
+      ? send(null, "the product's value")
+      : send(text.trim(), text.trim() === "" ? "left to the kernel" : text.trim());
   return (
     <Panel
       title={setting.id}
       onClose={onClose}
       onSubmit={may ? save : undefined}
-      footer={may ? (
-        <>
-          <Button variant="filled" loading={stage.isPending} disabled={isPartOfImage(setting) || text.trim() === (override ?? setting.value)} onClick={save}>
-            Stage the change
-          </Button>
-          <Button disabled={override === undefined || stage.isPending} onClick={() => send(null, "the product's value")}>
-            Back to {setting.value}
-          </Button>
-          <Button ml="auto" variant="subtle" disabled={isPartOfImage(setting) || override === "" || stage.isPending} onClick={() => send("", "left to the kernel")}>
-            Leave to the kernel
-          </Button>
-        </>
-      ) : null}
+      footer={
+        may ? (
+          <>
+            <Button
+              variant="filled"
+              loading={stage.isPending}
+              disabled={isPartOfImage(setting) || text.trim() === (override ?? setting.value)}
+              onClick={save}
+            >
+              Stage the change
+            </Button>
+            <Button
+              disabled={override === undefined || stage.isPending}
+              onClick={() => send(null, "the product's value")}
+            >
+              Back to {setting.value}
+            </Button>
+            <Button
+              ml="auto"
+              variant="subtle"
+              disabled={isPartOfImage(setting) || override === "" || stage.isPending}
+              onClick={() => send("", "left to the kernel")}
+            >
+              Leave to the kernel
+            </Button>
+          </>
+        ) : null
+      }
     >
       <div className="stack">
         <p>{setting.reason}</p>
         <Facts
           items={[
-            [SCOPE_WORDS[setting.scope], <span key="key" className="mono">{setting.key}</span>],
-            ["Product's value", <span key="value" className="mono">{setting.value}</span>],
+            [
+              SCOPE_WORDS[setting.scope],
+              <span key="key" className="mono">
+                {setting.key}
+              </span>,
+            ],
+            [
+              "Product's value",
+              <span key="value" className="mono">
+                {setting.value}
+              </span>,
+            ],
             ["Evidence", setting.evidence],
             ["Measured", MEASURED_WORDS[setting.measured]],
           ]}
         />
-        {isPartOfImage(setting) ? <Note severity="notice">Part of the image: it is compared and shown, and cannot be replaced here.</Note> : may ? null : <Note severity="notice">{ONLY_READS}</Note>}
-        {stage.error ? <Note severity="error" live>{asProblem(stage.error).message} Nothing was changed.</Note> : null}
-        <TextInput label="Value" description="Empty: what the kernel has is left alone." disabled={isPartOfImage(setting) || !may} styles={{ input: { fontFamily: "var(--mono)" } }} value={text} maxLength={128} onChange={(event) => setText(event.currentTarget.value)} />
-        {setting.places.length > 0 ? <SimpleTable caption={`Places of ${setting.id}`} columns={COLUMNS} rows={setting.places} rowKey={(place) => place.place} /> : <p className="dim">It fits nothing in this router.</p>}
+        {isPartOfImage(setting) ? (
+          <Note severity="notice">
+            Part of the image: it is compared and shown, and cannot be replaced here.
+          </Note>
+        ) : may ? null : (
+          <Note severity="notice">{ONLY_READS}</Note>
+        )}
+        {stage.error ? (
+          <Note severity="error" live>
+            {asProblem(stage.error).message} Nothing was changed.
+          </Note>
+        ) : null}
+        <TextInput
+          label="Value"
+          description="Empty: what the kernel has is left alone."
+          disabled={isPartOfImage(setting) || !may}
+          styles={{ input: { fontFamily: "var(--mono)" } }}
+          value={text}
+          maxLength={128}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        {setting.places.length > 0 ? (
+          <SimpleTable
+            caption={`Places of ${setting.id}`}
+            columns={COLUMNS}
+            rows={setting.places}
+            rowKey={(place) => place.place}
+          />
+        ) : (
+          <p className="dim">It fits nothing in this router.</p>
+        )}
       </div>
     </Panel>
   );

@@ -6,4 +6,11 @@ const TONE = { applied: "ok", differs: "warn", absent: undefined, left: undefine
 const MARK = { applied: "✓ ", differs: "", absent: "", left: "", refused: "✕ " } as const;
 
 export const StateTag = ({ state }: { state: PlaceState | null }) =>
-  state === null ? <span className="dim">fits nothing here</span> : <Tag tone={TONE[state]}>{MARK[state]}{STATE_WORDS[state]}</Tag>;
+  state === null ? (
+    <span className="dim">fits nothing here</span>
+  ) : (
+    <Tag tone={TONE[state]}>
+      {MARK[state]}
+      {STATE_WORDS[state]}
+    </Tag>
+  );

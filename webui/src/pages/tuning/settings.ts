@@ -28,17 +28,25 @@ export const MEASURED_WORDS: Record<Setting["measured"], string> = {
 };
 
 /** null: there is no such place here, as with a card of another maker. */
-export const stateOf = (setting: Setting): PlaceState | null => ORDER.find((state) => setting.places.some((place) => place.state === state)) ?? null;
+export const stateOf = (setting: Setting): PlaceState | null =>
+  ORDER.find((state) => setting.places.some((place) => place.state === state)) ?? null;
 
 /** What the router is to have, with what is pending; null: as the product says. */
-export const valueWords = (setting: Setting, override: string | undefined): string => (override === "" ? "left to the kernel" : (override ?? setting.value));
+export const valueWords = (setting: Setting, override: string | undefined): string =>
+  override === "" ? "left to the kernel" : (override ?? setting.value);
 
 /** Set by the image and not by the agent: an override of them has no effect. */
-export const isPartOfImage = (setting: Setting): boolean => setting.scope === "cmdline" || setting.scope === "service";
+export const isPartOfImage = (setting: Setting): boolean =>
+  setting.scope === "cmdline" || setting.scope === "service";
 
 export type Show = "all" | "differs" | "overridden";
 
-export function chosen(settings: readonly Setting[], overrides: Record<string, string>, show: Show, words: string): Setting[] {
+export function chosen(
+  settings: readonly Setting[],
+  overrides: Record<string, string>,
+  show: Show,
+  words: string,
+): Setting[] {
   const wanted = words.trim().toLowerCase();
   return settings.filter((setting) => {
     const state = stateOf(setting);

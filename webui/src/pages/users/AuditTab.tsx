@@ -12,30 +12,58 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { id: "at", title: "When", render: (entry) => <span className="nowrap">{stampText(entry.at)}</span> },
   { id: "actor", title: "Who", render: (entry) => entry.actor },
   { id: "via", title: "By", render: (entry) => entry.via },
-  { id: "source", title: "From", render: (entry) => (entry.source ? <span className="mono">{entry.source}</span> : null) },
+  {
+    id: "source",
+    title: "From",
+    render: (entry) => (entry.source ? <span className="mono">{entry.source}</span> : null),
+  },
   { id: "action", title: "What", render: (entry) => entry.action },
   { id: "subject", title: "On", render: (entry) => entry.subject },
-  { id: "outcome", title: "Outcome", render: (entry) => (entry.outcome === "ok" ? "ok" : <Tag tone="warn">{entry.outcome}</Tag>) },
-  { id: "detail", title: "Detail", render: (entry) => (entry.detail ? <span className="dim">{entry.detail}</span> : null) },
+  {
+    id: "outcome",
+    title: "Outcome",
+    render: (entry) => (entry.outcome === "ok" ? "ok" : <Tag tone="warn">{entry.outcome}</Tag>),
+  },
+  {
+    id: "detail",
+    title: "Detail",
+    render: (entry) => (entry.detail ? <span className="dim">{entry.detail}</span> : null),
+  },
 ];
 
 export function AuditTab() {
   const query = useInfiniteQuery({
     queryKey: ["audit"],
-    queryFn: ({ pageParam }) => need(api.GET("/api/v1/system/audit", { params: { query: { limit: 100, cursor: pageParam } } })),
+    queryFn: ({ pageParam }) =>
+      need(api.GET("/api/v1/system/audit", { params: { query: { limit: 100, cursor: pageParam } } })),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   });
   const entries = query.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <>
-      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
+      {query.isError ? (
+        <Note severity="error" live>
+          {asProblem(query.error).message}
+        </Note>
+      ) : null}
       <Section title="Who did what, from where" flush>
-        {query.isPending ? <Skeleton /> : <SimpleTable caption="Audit trail" columns={COLUMNS} rows={entries} rowKey={(entry) => String(entry.id)} />}
+        {query.isPending ? (
+          <Skeleton />
+        ) : (
+          <SimpleTable
+            caption="Audit trail"
+            columns={COLUMNS}
+            rows={entries}
+            rowKey={(entry) => String(entry.id)}
+          />
+        )}
       </Section>
       {query.hasNextPage ? (
         <div className="row">
-          <Button loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Older entries</Button>
+          <Button loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+            Older entries
+          </Button>
         </div>
       ) : null}
     </>

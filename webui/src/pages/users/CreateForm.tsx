@@ -39,7 +39,12 @@ export function CreateForm({ title, action, busy, scope, onScope, onCreate, name
         }}
       >
         {name}
-        <NativeSelect label="May" data={[...SCOPES]} value={scope} onChange={(event) => onScope(event.currentTarget.value as Scope)} />
+        <NativeSelect
+          label="May"
+          data={[...SCOPES]}
+          value={scope}
+          onChange={(event) => onScope(event.currentTarget.value as Scope)}
+        />
         {more}
         <Button type="submit" variant="filled" loading={busy}>
           {action}

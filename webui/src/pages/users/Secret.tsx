@@ -15,7 +15,9 @@ export function Secret({ what, value, onDone }: { what: string; value: string; o
   return (
     <Note severity="ok" live>
       <p>{what}. It is shown only now.</p>
-      <p className="mono" data-testid="secret" style={{ overflowWrap: "anywhere" }}>{value}</p>
+      <p className="mono" data-testid="secret" style={{ overflowWrap: "anywhere" }}>
+        {value}
+      </p>
       <div className="row">
         {window.isSecureContext ? <Button onClick={copy}>{copied ? "Copied" : "Copy"}</Button> : null}
         <Button onClick={onDone}>I have kept it</Button>

@@ -36,25 +36,61 @@ export function TokensTab() {
     { id: "scope", title: "May", render: (token) => token.scope },
     { id: "owner", title: "Of", render: (token) => token.owner },
     { id: "made", title: "Made", render: (token) => agoText(token.created_at) },
-    { id: "used", title: "Last used", render: (token) => (token.last_used_at ? agoText(token.last_used_at) : <span className="dim">never</span>) },
-    { id: "ends", title: "Ends", render: (token) => (token.expires_at ? stampText(token.expires_at).slice(0, 16) : "no end") },
-    { id: "do", title: "Do", render: (token) => <Button size="compact-xs" color="red" variant="subtle" onClick={() => setRemoving(token)}>Revoke<span className="hidden-text"> {token.name}</span></Button> },
+    {
+      id: "used",
+      title: "Last used",
+      render: (token) =>
+        token.last_used_at ? agoText(token.last_used_at) : <span className="dim">never</span>,
+    },
+    {
+      id: "ends",
+      title: "Ends",
+      render: (token) => (token.expires_at ? stampText(token.expires_at).slice(0, 16) : "no end"),
+    },
+    {
+      id: "do",
+      title: "Do",
+      render: (token) => (
+        <Button size="compact-xs" color="red" variant="subtle" onClick={() => setRemoving(token)}>
+          Revoke<span className="hidden-text"> {token.name}</span>
+        </Button>
+      ),
+    },
   ];
   const tokens = query.data?.items ?? [];
   return (
     <>
-      {secret ? <Secret what={`Token ${secret.name}`} value={secret.value} onDone={() => setSecret(null)} /> : null}
-      {query.isError ? <Note severity="error" live>{asProblem(query.error).message}</Note> : null}
+      {secret ? (
+        <Secret what={`Token ${secret.name}`} value={secret.value} onDone={() => setSecret(null)} />
+      ) : null}
+      {query.isError ? (
+        <Note severity="error" live>
+          {asProblem(query.error).message}
+        </Note>
+      ) : null}
       <Section title="API tokens" flush>
-        {query.isPending ? <Skeleton /> : tokens.length > 0 ? <SimpleTable caption="API tokens" columns={columns} rows={tokens} rowKey={(token) => token.id} /> : (
+        {query.isPending ? (
+          <Skeleton />
+        ) : tokens.length > 0 ? (
+          <SimpleTable caption="API tokens" columns={columns} rows={tokens} rowKey={(token) => token.id} />
+        ) : (
           <Empty title="No tokens">
-            <p className="dim">A program sends its token as "Authorization: Bearer …". Give each program its own, with no more than it needs.</p>
+            <p className="dim">
+              A program sends its token as "Authorization: Bearer …". Give each program its own, with no more
+              than it needs.
+            </p>
           </Empty>
         )}
       </Section>
       <NewToken onCreated={(name, value) => setSecret({ name, value })} />
       {removing ? (
-        <AskOnce title={`Revoke ${removing.name}?`} action="Revoke" busy={revoke.isPending} onClose={() => setRemoving(null)} onDo={() => revoke.mutate(removing.id, { onSettled: () => setRemoving(null) })}>
+        <AskOnce
+          title={`Revoke ${removing.name}?`}
+          action="Revoke"
+          busy={revoke.isPending}
+          onClose={() => setRemoving(null)}
+          onDo={() => revoke.mutate(removing.id, { onSettled: () => setRemoving(null) })}
+        >
           Whatever uses it is refused from then on.
         </AskOnce>
       ) : null}
@@ -63,9 +99,21 @@ export function TokensTab() {
 }
 
 function NewToken({ onCreated }: { onCreated: (name: string, secret: string) => void }) {
-  const [values, setValues, forget] = useDraft<{ name: string; scope: Scope; lifetime: string }>("token.new", { name: "", scope: "read", lifetime: String(365 * DAY_S) });
+  const [values, setValues, forget] = useDraft<{ name: string; scope: Scope; lifetime: string }>(
+    "token.new",
+    { name: "", scope: "read", lifetime: String(365 * DAY_S) },
+  );
   const create = useMutation({
-    mutationFn: () => need(api.POST("/api/v1/tokens", { body: { name: values.name.trim(), scope: values.scope, expires_within_s: values.lifetime === "0" ? null : Number(values.lifetime) } })),
+    mutationFn: () =>
+      need(
+        api.POST("/api/v1/tokens", {
+          body: {
+            name: values.name.trim(),
+            scope: values.scope,
+            expires_within_s: values.lifetime === "0" ? null : Number(values.lifetime),
+          },
+        }),
+      ),
     onSuccess: (token) => {
       forget();
       onCreated(token.name, token.secret);
@@ -82,8 +130,23 @@ function NewToken({ onCreated }: { onCreated: (name: string, secret: string) => 
       scope={values.scope}
       onScope={(scope) => setValues({ ...values, scope })}
       onCreate={() => create.mutate()}
-      name={<TextInput label="What for" required value={values.name} error={messages["name"] ?? messages["scope"] ?? messages[""]} onChange={(event) => setValues({ ...values, name: event.currentTarget.value })} />}
-      more={<NativeSelect label="Valid for" data={LIFETIMES} value={values.lifetime} onChange={(event) => setValues({ ...values, lifetime: event.currentTarget.value })} />}
+      name={
+        <TextInput
+          label="What for"
+          required
+          value={values.name}
+          error={messages["name"] ?? messages["scope"] ?? messages[""]}
+          onChange={(event) => setValues({ ...values, name: event.currentTarget.value })}
+        />
+      }
+      more={
+        <NativeSelect
+          label="Valid for"
+          data={LIFETIMES}
+          value={values.lifetime}
+          onChange={(event) => setValues({ ...values, lifetime: event.currentTarget.value })}
+        />
+      }
     />
   );
 }

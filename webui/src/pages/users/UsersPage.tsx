@@ -19,13 +19,27 @@ export default function UsersPage() {
       actions={
         <SegmentedControl
           aria-label="What is shown"
-          data={[{ value: "users", label: "Users" }, { value: "tokens", label: "Tokens" }, { value: "audit", label: "Audit trail" }]}
+          data={[
+            { value: "users", label: "Users" },
+            { value: "tokens", label: "Tokens" },
+            { value: "audit", label: "Audit trail" },
+          ]}
           value={shown}
-          onChange={(value) => void navigate({ search: { tab: value === "tokens" || value === "audit" ? value : undefined } })}
+          onChange={(value) =>
+            void navigate({ search: { tab: value === "tokens" || value === "audit" ? value : undefined } })
+          }
         />
       }
     >
-      {!admin && shown !== "tokens" ? <Note severity="notice">Only an administrator sees this.</Note> : shown === "users" ? <UsersTab /> : shown === "audit" ? <AuditTab /> : <TokensTab />}
+      {!admin && shown !== "tokens" ? (
+        <Note severity="notice">Only an administrator sees this.</Note>
+      ) : shown === "users" ? (
+        <UsersTab />
+      ) : shown === "audit" ? (
+        <AuditTab />
+      ) : (
+        <TokensTab />
+      )}
     </Page>
   );
 }
