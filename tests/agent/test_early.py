@@ -104,7 +104,7 @@ def test_a_change_that_waits_for_its_confirmation_is_not_what_a_start_comes_back
 
 
 class Configured:
-    """An engine that runs a revision."""
+    """A configuration that runs a revision."""
 
     def __init__(self, revision: int, address: str) -> None:
         document = Document([lan(addresses=(address,)), wan()])

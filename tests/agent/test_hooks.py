@@ -152,7 +152,7 @@ def test_explain_does_not_agree_with_what_decides_otherwise(
     until("explain agrees", lambda: unguarded.explain("client")["agrees"])
 
     def disagreement() -> dict[str, Any] | None:
-        """Done again where an event of the start just made the keeper mend it."""
+        """Done again where an event of the start just made the reconciler mend it."""
         hand(unguarded)
         found = unguarded.explain("client")
         return None if found["agrees"] else found

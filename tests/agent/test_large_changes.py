@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from weir.adapters.share_controller import ShareState
-from weir.agent.engine import Engine
+from weir.agent.configuration import Configuration
 from weir.agent.following import Following
 from weir.agent.handlers import changes_of
 from weir.agent.kernel import Kernel, Synced, Timing
@@ -31,6 +31,10 @@ FEW_OBJECTS = 1500
 """The thousand queues that a packed document remembers, and some."""
 
 
+def queue_objects() -> int:
+    return sum(isinstance(item, Queue) for item in gc.get_objects())
+
+
 class NoKernel(Kernel):
     """Takes every plan, and counts the queues that exist as objects meanwhile."""
 
@@ -38,9 +42,11 @@ class NoKernel(Kernel):
         self.tables: Any = SimpleNamespace(read_keys=dict)
         self.refuse = False
         self.living: list[int] = []
+        gc.collect()
+        self.others = queue_objects()
 
     def execute(self, plan: Plan, before: Compiled, packed: PackedTables | None = None) -> Timing:
-        self.living.append(sum(isinstance(item, Queue) for item in gc.get_objects()))
+        self.living.append(queue_objects() - self.others)
         if self.refuse:
             raise ApplyFailed("the kernel refused")
         return Timing(0.0, 0.0)
@@ -66,12 +72,12 @@ def kernel() -> NoKernel:
 
 
 @pytest.fixture
-def engine(tmp_path: Path, kernel: NoKernel) -> Iterator[Engine]:
+def configuration(tmp_path: Path, kernel: NoKernel) -> Iterator[Configuration]:
     ConfigStore.open(tmp_path / "weir.db", create=True).close()
     store = ConfigStore.open(tmp_path / "weir.db")
-    engine = Engine(kernel, Sharing(NoBursts()), Following(store, None), 2 * MANY)
-    assert engine.open_store()
-    yield engine
+    configuration = Configuration(kernel, Sharing(NoBursts()), Following(store, None), 2 * MANY)
+    assert configuration.open_store()
+    yield configuration
     store.close()
 
 
@@ -87,55 +93,59 @@ def asked(count: int, **fields: object) -> Any:
     return changes_of({"changes": Lines([json.dumps(line).encode() for line in lines])})
 
 
-def commit(engine: Engine, changes: Sequence[Change]) -> None:
+def commit(configuration: Configuration, changes: Sequence[Change]) -> None:
     """Apply and settle, as the API does."""
-    store = engine.following.store
+    store = configuration.following.store
     assert isinstance(store, ConfigStore)
     with store.write() as transaction:
-        engine.apply(transaction.head, transaction.head + 1, changes)
+        configuration.apply(transaction.head, transaction.head + 1, changes)
         number = transaction.append(kind="commit", author="anna", message="", changes=changes)
-    engine.settle(number)
+    configuration.settle(number)
 
 
 def queues(document: Document) -> list[str]:
     return sorted(document.of_kind("queue"))
 
 
-def test_thousands_of_changes_are_never_objects_all_at_once(engine: Engine, kernel: NoKernel) -> None:
-    engine.apply(0, 1, asked(MANY))
+def test_thousands_of_changes_are_never_objects_all_at_once(
+    configuration: Configuration, kernel: NoKernel
+) -> None:
+    configuration.apply(0, 1, asked(MANY))
     assert kernel.living[0] < FEW_OBJECTS
-    assert len(queues(engine.document)) == MANY
-    assert len(engine.compiled.shaping.prefixes) == MANY
+    assert len(queues(configuration.document)) == MANY
+    assert len(configuration.compiled.shaping.prefixes) == MANY
 
 
-def test_a_document_stays_when_thousands_of_changes_are_refused(engine: Engine, kernel: NoKernel) -> None:
-    commit(engine, asked(3))
+def test_a_document_stays_when_thousands_of_changes_are_refused(
+    configuration: Configuration, kernel: NoKernel
+) -> None:
+    commit(configuration, asked(3))
     kernel.refuse = True
     with pytest.raises(ApplyFailed):
-        engine.apply(1, 2, asked(MANY))
+        configuration.apply(1, 2, asked(MANY))
     with pytest.raises(Invalid, match="which does not exist"):
-        engine.apply(1, 2, asked(MANY, parent="nobody"))
-    assert queues(engine.document) == ["q0", "q1", "q2"]
-    assert (engine.revision, len(engine.compiled.shaping.prefixes)) == (1, 3)
+        configuration.apply(1, 2, asked(MANY, parent="nobody"))
+    assert queues(configuration.document) == ["q0", "q1", "q2"]
+    assert (configuration.revision, len(configuration.compiled.shaping.prefixes)) == (1, 3)
 
 
-def test_a_preview_of_thousands_of_changes_leaves_all_as_it_is(engine: Engine) -> None:
-    commit(engine, asked(3))
-    assert engine.preview(asked(MANY))["counts"]["added"] == 2 * (MANY - 3)
-    assert queues(engine.document) == ["q0", "q1", "q2"]
+def test_a_preview_of_thousands_of_changes_leaves_all_as_it_is(configuration: Configuration) -> None:
+    commit(configuration, asked(3))
+    assert configuration.preview(asked(MANY))["counts"]["added"] == 2 * (MANY - 3)
+    assert queues(configuration.document) == ["q0", "q1", "q2"]
 
 
-def test_thousands_of_changes_that_were_never_settled_are_undone(engine: Engine) -> None:
-    engine.apply(0, 1, asked(MANY))
-    engine.abandoned(1)
-    assert (engine.revision, queues(engine.document)) == (0, [])
-    assert len(engine.compiled.shaping.prefixes) == 0
+def test_thousands_of_changes_that_were_never_settled_are_undone(configuration: Configuration) -> None:
+    configuration.apply(0, 1, asked(MANY))
+    configuration.abandoned(1)
+    assert (configuration.revision, queues(configuration.document)) == (0, [])
+    assert len(configuration.compiled.shaping.prefixes) == 0
 
 
-def test_an_object_that_thousands_of_changes_name_twice_is_refused(engine: Engine) -> None:
+def test_an_object_that_thousands_of_changes_name_twice_is_refused(configuration: Configuration) -> None:
     twice = json.dumps({"kind": "queue", "id": "q1", "new": None}).encode()
     lines = Lines(
         [json.dumps({"kind": "queue", "id": f"q{n}", "new": None}).encode() for n in range(MANY)] + [twice]
     )
     with pytest.raises(Invalid, match="changed twice"):
-        engine.apply(0, 1, changes_of({"changes": lines}))
+        configuration.apply(0, 1, changes_of({"changes": lines}))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from weir.adapters.netlink import GRO_MAX_BYTES, Links
-from weir.agent.merging import LEAST_BYTES, Merging, gro_max_bytes
+from weir.agent.packet_sizes import LEAST_BYTES, Merging, gro_max_bytes
 from weir.backends.modes import Decision
 
 MEGABIT = 1_000_000

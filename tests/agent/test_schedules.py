@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from weir.agent.engine import Engine
+from weir.agent.configuration import Configuration
 from weir.agent.following import Following
 from weir.agent.kernel import Synced, Timing
 from weir.compiler import Compiled, Plan
@@ -57,7 +57,7 @@ class RecordingKernel:
 
 
 class Router:
-    """An engine without a kernel, at a place's time."""
+    """An configuration without a kernel, at a place's time."""
 
     def __init__(self, folder: Path, queues: list[Queue], starts: datetime) -> None:
         self.clock, self.kernel = Clock(starts), RecordingKernel()
@@ -67,18 +67,18 @@ class Router:
             transaction.append(kind="commit", author="test", message="", changes=changes)
         sharing: Any = SimpleNamespace(reset=lambda _: None, follow=lambda _: None)
         following = Following(self.store, None)
-        self.engine = Engine(self.kernel, sharing, following, 1024, self.clock)  # type: ignore[arg-type]
-        assert self.engine.open_store()
+        self.configuration = Configuration(self.kernel, sharing, following, 1024, self.clock)  # type: ignore[arg-type]
+        assert self.configuration.open_store()
 
     def is_open(self, address: str) -> bool:
-        held = self.engine.compiled.shaping.prefixes
+        held = self.configuration.compiled.shaping.prefixes
         return any(key.text == address for key in held)
 
     def minutes_open(self, address: str, minutes: int) -> list[str]:
-        """The local minutes at which the address is limited, looked at as the keeper does: every minute."""
+        """The local minutes at which the address is limited, looked at each minute as the reconciler does."""
         found = []
         for _ in range(minutes):
-            self.engine.pass_time()
+            self.configuration.pass_time()
             if self.is_open(address):
                 found.append(f"{self.clock():%H:%M}")
             self.clock.advance(1)
@@ -121,7 +121,7 @@ def test_a_window_opens_on_its_days_only(started: Any) -> None:
     assert router.is_open("10.0.0.1/32"), "a Friday"
     for opens in (False, False, True):
         router.clock.advance(24 * HOUR)
-        router.engine.pass_time()
+        router.configuration.pass_time()
         assert router.is_open("10.0.0.1/32") is opens
 
 
@@ -154,22 +154,24 @@ def test_clocks_put_back_open_a_window_twice(started: Any) -> None:
 def test_an_edge_touches_only_the_queue_concerned(started: Any) -> None:
     others = [Queue(f"c{n}", f"c{n}", (f"10.1.{n >> 8}.{n & 255}/32",)) for n in range(500)]
     router = started(datetime(2026, 1, 5, 7, 59), windowed(8 * HOUR, 9 * HOUR), *others)
-    slots = router.engine.compiled.slots()
+    slots = router.configuration.compiled.slots()
     for minutes, action in ((1, "add"), (60, "remove")):
-        router.engine.pass_time()
+        router.configuration.pass_time()
         router.kernel.plans.clear()
         router.clock.advance(minutes)
-        router.engine.pass_time()
+        router.configuration.pass_time()
         (plan,) = router.kernel.plans
         (step,) = plan.steps()
         assert (step.action, step.what) == (action, "prefix")
         assert step.text.startswith("10.0.0.1/32")
-    assert router.engine.compiled.slots() == slots, "a queue outside its window keeps class and counters"
+    assert router.configuration.compiled.slots() == slots, (
+        "a queue outside its window keeps class and counters"
+    )
 
 
 def test_minutes_without_an_edge_do_nothing(started: Any) -> None:
     router = started(datetime(2026, 1, 5, 8, 0), windowed(8 * HOUR, 9 * HOUR))
     for _ in range(59):
         router.clock.advance(1)
-        router.engine.pass_time()
+        router.configuration.pass_time()
     assert router.kernel.plans == []

@@ -13,7 +13,7 @@ import pytest
 from tests.agent.rig import pending_of
 from tests.agent.test_large_changes import NoBursts, NoKernel
 from weir.agent import running, undoing
-from weir.agent.engine import Engine
+from weir.agent.configuration import Configuration
 from weir.agent.following import Following
 from weir.agent.handlers import changes_of
 from weir.agent.sharing import Sharing
@@ -53,11 +53,11 @@ def store(tmp_path: Path) -> Iterator[ConfigStore]:
     store.close()
 
 
-def started(store: ConfigStore, kernel: Recording) -> Engine:
+def started(store: ConfigStore, kernel: Recording) -> Configuration:
     kernel.store = store
-    engine = Engine(kernel, Sharing(NoBursts()), Following(store, None), 3 * MANY)
-    assert engine.open_store()
-    return engine
+    configuration = Configuration(kernel, Sharing(NoBursts()), Following(store, None), 3 * MANY)
+    assert configuration.open_store()
+    return configuration
 
 
 def queues(numbers: range, **fields: object) -> list[bytes]:
@@ -74,48 +74,50 @@ def gone(numbers: range) -> list[bytes]:
     return [json.dumps({"kind": "queue", "id": f"q{n}", "new": None}).encode() for n in numbers]
 
 
-def commit(engine: Engine, store: ConfigStore, lines: list[bytes], window_s: int | None = None) -> None:
+def commit(
+    configuration: Configuration, store: ConfigStore, lines: list[bytes], window_s: int | None = None
+) -> None:
     changes = changes_of({"changes": Lines(lines)})
     with store.write() as transaction:
         base = transaction.head
-        engine.apply(base, base + 1, changes)
-        completed = engine._unsettled.changes if engine._unsettled else ()
+        configuration.apply(base, base + 1, changes)
+        completed = configuration._unsettled.changes if configuration._unsettled else ()
         transaction.append(kind="commit", author="anna", message="", changes=completed)
         if window_s is not None:
             transaction.set_pending(pending_of(base, base + 1, window_s))
-    engine.settle(base + 1)
+    configuration.settle(base + 1)
 
 
-def changed(engine: Engine, store: ConfigStore) -> Pending:
+def changed(configuration: Configuration, store: ConfigStore) -> Pending:
     """A change of all queues: some go, some come, the others get another rate; it waits."""
-    commit(engine, store, queues(range(MANY)))
+    commit(configuration, store, queues(range(MANY)))
     limit = {"max_limit_bps": {"upload": 5_000_000, "download": 5_000_000}}
     lines = [*gone(range(200)), *queues(range(200, MANY), **limit), *queues(range(MANY, MANY + 300))]
-    commit(engine, store, lines, window_s=60)
+    commit(configuration, store, lines, window_s=60)
     pending = store.pending()
     assert pending is not None
-    engine.await_confirmation(pending)
+    configuration.await_confirmation(pending)
     return pending
 
 
-def agrees(engine: Engine, store: ConfigStore, revision: int) -> bool:
+def agrees(configuration: Configuration, store: ConfigStore, revision: int) -> bool:
     """Document and compiled state are those of a revision, each queue in the slot that it had."""
     document = Document(store.objects(revision))
-    keys = {spec.slot: spec.key for spec in engine.compiled.shaping.classes.values()}
+    keys = {spec.slot: spec.key for spec in configuration.compiled.shaping.classes.values()}
     allocation = SlotAllocation(3 * MANY, keys)
-    wanted = compile_document(document, allocation, engine.compiled.now_local)
-    return not difference(engine.compiled, wanted) and {i.id for i in document} == {
-        i.id for i in engine.document
+    wanted = compile_document(document, allocation, configuration.compiled.now_local)
+    return not difference(configuration.compiled, wanted) and {i.id for i in document} == {
+        i.id for i in configuration.document
     }
 
 
 def test_nothing_is_compiled_or_packed_at_the_deadline(
     store: ConfigStore, kernel: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = started(store, kernel)
-    pending = changed(engine, store)
-    slots = engine.compiled.slots()
-    engine.prepare_way_back(pending)
+    configuration = started(store, kernel)
+    pending = changed(configuration, store)
+    slots = configuration.compiled.slots()
+    configuration.prepare_way_back(pending)
 
     def refuse(*_: object, **__: object) -> Any:
         raise AssertionError("it was to be ready")
@@ -123,42 +125,42 @@ def test_nothing_is_compiled_or_packed_at_the_deadline(
     for module in (running, undoing):
         monkeypatch.setattr(module, "update", refuse)
     monkeypatch.setattr(PackedTables, "of", refuse)
-    monkeypatch.setattr(engine, "tables_agree", lambda: True)
-    engine.pass_time = refuse  # type: ignore[method-assign]
-    assert engine.roll_back(pending) == 3
+    monkeypatch.setattr(configuration, "tables_agree", lambda: True)
+    configuration.pass_time = refuse  # type: ignore[method-assign]
+    assert configuration.roll_back(pending) == 3
     assert kernel.heads[-1] == 2, "the kernel goes back first"
     assert kernel.packed[-1] is not None
-    assert agrees(engine, store, 1) and (engine.revision, engine.returned) == (3, None)
-    kept = engine.compiled.slots()
+    assert agrees(configuration, store, 1) and (configuration.revision, configuration.returned) == (3, None)
+    kept = configuration.compiled.slots()
     assert all(kept[name] == slots[name] for name in kept.keys() & slots.keys())
 
 
 def test_a_minute_that_passes_does_not_spoil_what_was_prepared(
     store: ConfigStore, kernel: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = started(store, kernel)
-    pending = changed(engine, store)
-    engine.prepare_way_back(pending)
-    engine.pass_time()
-    assert engine._is_prepared(pending)
+    configuration = started(store, kernel)
+    pending = changed(configuration, store)
+    configuration.prepare_way_back(pending)
+    configuration.pass_time()
+    assert configuration._is_prepared(pending)
 
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_the_way_back_leads_where_it_should(
     store: ConfigStore, kernel: Recording, monkeypatch: pytest.MonkeyPatch, restarted: bool
 ) -> None:
-    engine = started(store, kernel)
-    pending = changed(engine, store)
+    configuration = started(store, kernel)
+    pending = changed(configuration, store)
     if restarted:
-        engine = started(store, kernel)
-        assert engine.returned is None
-    engine.prepare_way_back(pending)
-    assert engine._is_prepared(pending)
-    monkeypatch.setattr(engine, "tables_agree", lambda: True)
-    assert engine.roll_back(pending) == 3
-    assert agrees(engine, store, 1)
-    commit(engine, store, queues(range(2 * MANY, 2 * MANY + 50)))
-    assert agrees(engine, store, 4)
+        configuration = started(store, kernel)
+        assert configuration.returned is None
+    configuration.prepare_way_back(pending)
+    assert configuration._is_prepared(pending)
+    monkeypatch.setattr(configuration, "tables_agree", lambda: True)
+    assert configuration.roll_back(pending) == 3
+    assert agrees(configuration, store, 1)
+    commit(configuration, store, queues(range(2 * MANY, 2 * MANY + 50)))
+    assert agrees(configuration, store, 4)
 
 
 def test_an_agent_that_starts_after_the_deadline_begins_with_what_was_before(
@@ -166,11 +168,11 @@ def test_an_agent_that_starts_after_the_deadline_begins_with_what_was_before(
 ) -> None:
     pending = changed(started(store, kernel), store)
     monkeypatch.setattr(Pending, "seconds_left", lambda *_: 0.0)
-    engine = started(store, kernel)
-    assert engine.returned == pending and store.head() == 2
-    assert agrees(engine, store, 1)
-    assert engine.roll_back(pending) == 3
-    assert (engine.revision, engine.returned, store.pending()) == (3, None, None)
+    configuration = started(store, kernel)
+    assert configuration.returned == pending and store.head() == 2
+    assert agrees(configuration, store, 1)
+    assert configuration.roll_back(pending) == 3
+    assert (configuration.revision, configuration.returned, store.pending()) == (3, None, None)
 
 
 def test_the_copy_of_what_runs_waits_until_a_change_is_confirmed(
@@ -179,14 +181,14 @@ def test_the_copy_of_what_runs_waits_until_a_change_is_confirmed(
     from weir.agent.last_good import LastGood
 
     copy = LastGood(tmp_path / "last-good.db")
-    engine = started(store, kernel)
-    engine.following.last_good = copy
-    changed(engine, store)
-    engine.follow_head()
-    engine.keep_last_good()
+    configuration = started(store, kernel)
+    configuration.following.last_good = copy
+    changed(configuration, store)
+    configuration.follow_head()
+    configuration.keep_last_good()
     assert copy.mark is None
     with store.write() as transaction:
         transaction.clear_pending()
-    engine.keep_last_good()
+    configuration.keep_last_good()
     assert copy.mark is not None and copy.mark.revision == 2
     copy.close()

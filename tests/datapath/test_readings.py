@@ -18,8 +18,8 @@ from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_layout import layout_of
 from weir.adapters.datapath_records import ClassRecord, LineRecord
 from weir.stats.delays import Delays
-from weir.stats.engine import Engine
 from weir.stats.layout import CHUNK_LINES, Counters, Layout
+from weir.stats.queues import QueueFigures
 from weir.stats.readings import Readings
 
 QUEUES = 100_000
@@ -85,12 +85,12 @@ def test_what_does_not_come_in_order_is_looked_up(crowded: Datapath) -> None:
 def test_100_000_classes_are_read_every_second_with_5_percent_of_a_core(crowded: Datapath) -> None:
     """By processor time, which does not count what else the machine does."""
     counters = counters_of(crowded, stream=True)
-    engine = Engine()
-    engine.set_slots({f"q{slot}": slot for slot in range(1, QUEUES + 1)}, counters)
+    figures = QueueFigures()
+    figures.set_slots({f"q{slot}": slot for slot in range(1, QUEUES + 1)}, counters)
     spent_s = []
     for second in range(8):
         before_s = time.thread_time()
-        engine.sample(counters, 1e9 + second, 1.0)
+        figures.sample(counters, 1e9 + second, 1.0)
         spent_s.append(time.thread_time() - before_s)
     counters.close()
     print(f"{statistics.median(spent_s) * 1000:.1f} ms")

@@ -3,8 +3,8 @@
 
     python -m tests.http.crowd PORT TOKEN STREAMS IDLE KEEP_ALIVE SLOW
 
-A client that is cut off connects again. Each second it prints a line: connections that are open, streams that heard
-something within the last 10 s, and answers to keep-alive requests so far.
+A client that is cut off connects again. Each second it prints a line: connections that are open, streams that
+heard something within the last 10 s, and answers to keep-alive requests so far.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 from typing import Any
 
-from weir.service.once import once
+from weir.service.lazy import once
 
 ASKING = 4
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LATER = {"numpy", "weir.stats.engine", "weir.formats.csv", "weir.formats.routeros", "weir.formats.libreqos"}
+LATER = {"numpy", "weir.stats.queues", "weir.formats.csv", "weir.formats.routeros", "weir.formats.libreqos"}
 """For figures, when the agent answers, and for imports, when a file comes."""
 START = """
 import sys

@@ -14,7 +14,7 @@ import pytest
 
 from tests.http.world import Client, World
 from weir.model.problem import Unavailable
-from weir.service.router import Router
+from weir.service.router_state import Router
 from weir.stats.fanout import HEARTBEAT, Fanout
 from weir.store.accounts import AccountStore, accounts_path
 

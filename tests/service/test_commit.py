@@ -19,7 +19,7 @@ from weir.model.problem import (
     Problem,
     Unavailable,
 )
-from weir.service import ABSENT, Edit, Listing, engine
+from weir.service import ABSENT, Edit, Listing, commit
 from weir.store import ConfigStore
 from weir.store.steady import SteadyDatabase
 
@@ -177,7 +177,7 @@ def test_an_agent_that_takes_too_long_undoes_the_commit(
     router.put(queue("q1"))
     released = threading.Event()
     router.agent.behave = lambda at: None if at == "settle" else bool(released.wait(60)) and None
-    monkeypatch.setattr(engine, "APPLY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(commit, "APPLY_TIMEOUT_S", 0.1)
     with pytest.raises(Unavailable) as caught:
         router.put(queue("q2"))
     assert caught.value.code == "agent-timeout"
@@ -306,7 +306,7 @@ def test_a_defect_in_between_leaves_nothing_half_done(
         raise RuntimeError("defect")
 
     with monkeypatch.context() as patched:
-        patched.setattr("weir.service.engine._arm", broken)
+        patched.setattr("weir.service.commit._arm", broken)
         with pytest.raises(RuntimeError):
             router.put(queue("q2"))
     router.put(queue("q3"))

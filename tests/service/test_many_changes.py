@@ -12,19 +12,19 @@ import pytest
 from tests.service.router import ANNA, Router, queue
 from weir.model.objects import Pair
 from weir.model.problem import Invalid, Unavailable, Unsupported
-from weir.service import Edit, engine, running
+from weir.service import Edit, commit, running_document
 from weir.store import WriteTransaction
 
 
 def test_many_changes_are_validated_like_few(router: Router) -> None:
     """Beyond a bound the validation works on a copy, so that nobody waits for it."""
-    many = [queue(f"q{n}", position=n) for n in range(running.MANY + 10)]
+    many = [queue(f"q{n}", position=n) for n in range(running_document.MANY + 10)]
     with pytest.raises(Invalid) as caught:
         router.put(*many, queue("q9999", parent="nobody"))
     assert caught.value.path == "queue/q9999/parent"
     assert router.head == 0 and router.running == {}
     assert router.put(*many).revision == 1
-    assert len(router.running) == running.MANY + 10
+    assert len(router.running) == running_document.MANY + 10
     assert router.service.config.warned_ids(ANNA) == []
     low = [replace(item, max_limit_bps=Pair(400, 400)) for item in many]
     router.put(*low)
@@ -35,7 +35,7 @@ def test_many_changes_are_validated_like_few(router: Router) -> None:
 def test_many_changes_leave_the_copy_that_they_were_tried_on(
     router: Router, monkeypatch: pytest.MonkeyPatch, flagged_before: bool
 ) -> None:
-    monkeypatch.setattr(running, "MANY", 1)
+    monkeypatch.setattr(running_document, "MANY", 1)
     router.put(queue("q1"))
     if flagged_before:
         assert router.service.config.warned_ids(ANNA) == []
@@ -53,7 +53,7 @@ def test_many_changes_leave_the_copy_that_they_were_tried_on(
 def test_a_document_is_packed_after_many_changes_and_goes_on(
     router: Router, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "MANY", 1)
+    monkeypatch.setattr(running_document, "MANY", 1)
     router.put(queue("q1", max_limit_bps=Pair(400, 400)), queue("q2"))
     with router.service.config.document(ANNA) as document:
         assert document.is_packed
@@ -73,8 +73,10 @@ def test_a_page_asks_the_rules_only_about_what_has_findings(
     assert [item.code for item in unknown["q1"]] == ["low-rate", "low-rate"]
     router.service.config.warned_ids(ANNA)
     asked: list[object] = []
-    look = running.findings_by_id
-    monkeypatch.setattr(running, "findings_by_id", lambda *given: asked.append(given[2]) or look(*given))
+    look = running_document.findings_by_id
+    monkeypatch.setattr(
+        running_document, "findings_by_id", lambda *given: asked.append(given[2]) or look(*given)
+    )
     assert router.service.config.findings_by_id(ANNA, "queue", ids) == unknown
     assert asked == [["q1"]]
     router.put(queue("q3", max_limit_bps=Pair(400, 400)))
@@ -84,7 +86,7 @@ def test_a_page_asks_the_rules_only_about_what_has_findings(
 def test_thousands_of_changes_are_applied_while_they_are_written(
     router: Router, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MANY", 1)
+    monkeypatch.setattr(commit, "MANY", 1)
     written, applying = threading.Event(), threading.Event()
     router.agent.behave = lambda moment: moment != "before-apply" or (applying.set(), written.wait(60))
     append = WriteTransaction.append
@@ -103,7 +105,7 @@ def test_thousands_of_changes_are_applied_while_they_are_written(
 def test_thousands_of_changes_that_cannot_be_written_are_taken_back(
     router: Router, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MANY", 1)
+    monkeypatch.setattr(commit, "MANY", 1)
     router.put(queue("q1"))
 
     def refuse(*_given: Any, **_named: Any) -> int:
@@ -119,7 +121,7 @@ def test_thousands_of_changes_that_cannot_be_written_are_taken_back(
 
 def test_queues_are_counted_before_anything_else(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
     """The router's tables refuse 200,000 queues; that was said after a minute under the write lock."""
-    monkeypatch.setattr(engine, "MANY", 5)
+    monkeypatch.setattr(commit, "MANY", 5)
     router.put(queue("q1"), queue("q2"), queue("q3"))
     router.agent.class_capacity = 10
     asked: list[str] = []

@@ -15,14 +15,14 @@ from weir.model.document import Document
 from weir.model.objects import Queue
 from weir.model.problem import Conflict, Invalid, PreconditionFailed, Unavailable
 from weir.model.rules import validate_all
-from weir.service import ABSENT, Edit, engine, preparation, running, turn
+from weir.service import ABSENT, Edit, commit, preparation, running_document, turn
 
 BOB = person("bob")
 
 
 @pytest.fixture(autouse=True)
 def three_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (engine, preparation, running):
+    for module in (commit, preparation, running_document):
         monkeypatch.setattr(module, "MANY", 2)
 
 
@@ -55,9 +55,9 @@ def between(monkeypatch: pytest.MonkeyPatch, *actions: Callable[[], object]) -> 
             results.append(left.pop(0)())
         return prepared
 
-    monkeypatch.setattr(engine, "prepare", slow)
+    monkeypatch.setattr(commit, "prepare", slow)
     yield results
-    monkeypatch.setattr(engine, "prepare", prepare)
+    monkeypatch.setattr(commit, "prepare", prepare)
 
 
 def is_valid(router: Router) -> bool:
@@ -117,12 +117,12 @@ def test_nothing_is_validated_under_the_lock_again(settled: Router, monkeypatch:
     asked: list[str] = []
     look = preparation.try_request
 
-    def noted(*given: object) -> running.Trial:
-        asked.append("locked" if settled.service.config._engine._turn.is_taken else "free")
+    def noted(*given: object) -> running_document.Trial:
+        asked.append("locked" if settled.service.config._committer._turn.is_taken else "free")
         return look(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(preparation, "try_request", noted)
-    monkeypatch.setattr(engine, "try_request", noted)
+    monkeypatch.setattr(commit, "try_request", noted)
     settled.service.config.commit(ANNA, many())
     assert asked == ["free"]
 
@@ -233,7 +233,7 @@ def test_who_waits_for_thousands_of_changes_is_told_how_long(
 ) -> None:
     for name, value in (("WAIT_S", 0.05), ("MAX_WAIT_S", 0.05), ("MANY", 2), ("FIRST_GUESS_S", 2.0)):
         monkeypatch.setattr(turn, name, value)
-    settled.service.config._engine._turn = turn.Turn()
+    settled.service.config._committer._turn = turn.Turn()
     entered, release = threading.Event(), threading.Event()
     settled.agent.behave = lambda at: at == "before-apply" and (entered.set(), release.wait(20))  # type: ignore[assignment,return-value]
     large = threading.Thread(target=lambda: settled.service.config.commit(ANNA, many()))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from weir.model.problem import NotFound
-from weir.service.router import Router
+from weir.service.router_state import Router
 from weir.stats import interfaces
 from weir.stats.interfaces import InterfaceHistory
 

@@ -16,10 +16,10 @@ from weir.model.problem import Unavailable
 from weir.stats.archive import Archive
 from weir.stats.codes import DELAY_US, PACKETS_PS, RATE_BPS
 from weir.stats.delays import Delays
-from weir.stats.engine import Engine
 from weir.stats.history import SecondHistory
 from weir.stats.hour import BLOCK_LINES, Hour
 from weir.stats.layout import Counters, Layout
+from weir.stats.queues import QueueFigures
 from weir.stats.rates import levels_of
 from weir.stats.samples import FIGURES, figures_of
 
@@ -28,24 +28,24 @@ UP, DOWN = 0, 1
 
 
 class Rig:
-    """An engine over maps, with a clock of its own."""
+    """Figures over maps, with a clock of its own."""
 
     def __init__(self, archive: Archive | None = None, slots: int = 64) -> None:
         self.maps = Maps(slots)
         layout, (details, classes, waits) = self.maps.layout(), self.maps.duplicates()
         self.counters = Counters(Layout.read(layout), details, classes, Delays(layout["delays"], waits))
-        self.engine = Engine(archive)
+        self.figures = QueueFigures(archive)
         self.now = NOON
 
     def follow(self) -> None:
-        self.engine.set_slots(self.maps.slots, self.counters)
+        self.figures.set_slots(self.maps.slots, self.counters)
 
     def second(self, seconds: float = 1.0) -> None:
         self.now += seconds
-        self.engine.sample(self.counters, self.now, seconds)
+        self.figures.sample(self.counters, self.now, seconds)
 
     def rate(self, name: str) -> tuple[float, float]:
-        row = self.engine.figures([name])[0]
+        row = self.figures.figures([name])[0]
         return row["rate_bps"]["upload"], row["rate_bps"]["download"]
 
 
@@ -69,17 +69,17 @@ def test_a_queue_is_known_when_it_was_read_twice(rig: Rig) -> None:
     rig.maps.place("a", 1)
     rig.maps.place("b", 2)
     rig.follow()
-    assert rig.engine.coverage() == (0, 2)
+    assert rig.figures.coverage() == (0, 2)
     rig.second()
-    assert rig.engine.coverage() == (0, 2)
+    assert rig.figures.coverage() == (0, 2)
     rig.second()
     rig.maps.place("c", 3)
     rig.follow()
     rig.second()
-    assert rig.engine.coverage() == (2, 3)
-    assert [row["live"] for row in rig.engine.figures(["a", "b", "c"])] == [True, True, False]
-    rig.engine.forget_readings()
-    assert rig.engine.coverage() == (0, 3)
+    assert rig.figures.coverage() == (2, 3)
+    assert [row["live"] for row in rig.figures.figures(["a", "b", "c"])] == [True, True, False]
+    rig.figures.forget_readings()
+    assert rig.figures.coverage() == (0, 3)
 
 
 def test_the_worst_delay_is_that_of_the_last_second_and_of_all_below(rig: Rig) -> None:
@@ -94,7 +94,7 @@ def test_the_worst_delay_is_that_of_the_last_second_and_of_all_below(rig: Rig) -
     for name in ("a", "b", "tower"):
         rig.maps.count(name, DOWN, bytes=100, packets=1)
     rig.second()
-    a, b, tower = (row["worst_delay_us"] for row in rig.engine.figures(["a", "b", "tower"]))
+    a, b, tower = (row["worst_delay_us"] for row in rig.figures.figures(["a", "b", "tower"]))
     assert a == {"upload": 0, "download": 15_000}
     assert b == {"upload": 700, "download": 0}
     assert tower == {"upload": 700, "download": 15_000}
@@ -107,7 +107,7 @@ def test_rates_are_bits_of_the_last_second_by_direction(rig: Rig) -> None:
     rig.maps.count("a", UP, bytes=1250, packets=2)
     rig.maps.count("a", DOWN, bytes=62_500, packets=100, drop_packets=7, fast_bytes=62_500, delay_us=50)
     rig.second()
-    row = rig.engine.figures(["a"])[0]
+    row = rig.figures.figures(["a"])[0]
     assert row["rate_bps"] == {"upload": 10_000, "download": 1_000_000}
     assert row["drops_ps"] == {"upload": 0, "download": 7}
     assert row["bytes"] == {"upload": 1250, "download": 125_000}
@@ -129,7 +129,7 @@ def test_a_parent_is_the_sum_of_what_is_below_it(rig: Rig) -> None:
         rig.maps.count(name, DOWN, bytes=1000, packets=1)
     rig.second()
     assert [rig.rate(name)[1] for name in ("leaf", "site", "other", "root")] == [8000, 16000, 8000, 32000]
-    assert rig.engine.figures(["root"])[0]["bytes"]["download"] == 4000
+    assert rig.figures.figures(["root"])[0]["bytes"]["download"] == 4000
 
 
 def test_a_counter_that_went_back_counts_from_zero(rig: Rig) -> None:
@@ -156,8 +156,8 @@ def test_a_reused_slot_inherits_neither_rate_nor_history(rig: Rig) -> None:
     rig.follow()
     rig.second()
     assert rig.rate("new") == (0, 0)
-    assert rig.engine.figures(["old"])[0]["live"] is False
-    assert not any(rig.engine.recent("new", "1h")["upload"]["rate_bps"])
+    assert rig.figures.figures(["old"])[0]["live"] is False
+    assert not any(rig.figures.recent("new", "1h")["upload"]["rate_bps"])
 
 
 def test_history_follows_a_queue_to_another_slot(rig: Rig) -> None:
@@ -167,13 +167,13 @@ def test_history_follows_a_queue_to_another_slot(rig: Rig) -> None:
     rig.maps.count("a", DOWN, bytes=750_000_000, packets=10)
     rig.second(60)
     rig.second(60)
-    before = rig.engine.recent("a", "1h")["download"]["rate_bps"]
+    before = rig.figures.recent("a", "1h")["download"]["rate_bps"]
     assert max(value or 0 for value in before) > 0
     rig.maps.free("a")
     rig.maps.place("b", 1)
     rig.maps.place("a", 40)
     rig.follow()
-    assert rig.engine.recent("a", "1h")["download"]["rate_bps"] == before
+    assert rig.figures.recent("a", "1h")["download"]["rate_bps"] == before
 
 
 def test_history_says_marks_waits_and_why_packets_were_dropped(rig: Rig) -> None:
@@ -192,7 +192,7 @@ def test_history_says_marks_waits_and_why_packets_were_dropped(rig: Rig) -> None
     rig.second(10)
     rig.second(60)
     for window, newest in (("2m", -3), ("1h", -2)):
-        a, tower = (rig.engine.recent(name, window)["download"] for name in ("a", "tower"))
+        a, tower = (rig.figures.recent(name, window)["download"] for name in ("a", "tower"))
         figures = [a[name][newest] for name in FIGURES[1:]]
         if window == "2m":
             assert figures == pytest.approx([15, 8, 6, 3, 40_000], rel=0.05)
@@ -212,7 +212,7 @@ def test_counters_of_32_bits_may_wrap(rig: Rig) -> None:
     rig.maps.clear_word("early_packets", 2)
     rig.maps.count("a", UP, bytes=1, packets=1, drop_packets=8, early_packets=4)
     rig.second()
-    assert rig.engine.recent("a", "2m")["upload"]["early_drops_ps"][-1] == pytest.approx(8, rel=0.05)
+    assert rig.figures.recent("a", "2m")["upload"]["early_drops_ps"][-1] == pytest.approx(8, rel=0.05)
 
 
 def _hour_of(slots: int, busy_share: float, waiting_share: float) -> Hour:
@@ -268,7 +268,7 @@ def test_two_minutes_are_kept_by_the_second(rig: Rig) -> None:
     for step in range(1, 4):
         rig.maps.count("a", UP, bytes=125 * step, packets=1)
         rig.second()
-    recent = rig.engine.recent("a", "2m")
+    recent = rig.figures.recent("a", "2m")
     assert recent["step_s"] == 1
     assert recent["start"] == rig.now - 119
     assert recent["upload"]["rate_bps"][-3:] == pytest.approx([1000, 2000, 3000], rel=5e-4)
@@ -282,7 +282,7 @@ def test_the_minute_is_the_mean_of_the_last_sixty_seconds(rig: Rig) -> None:
     for second in range(120):
         rig.maps.count("a", UP, bytes=125 if second < 60 else 1250, packets=1)
         rig.second()
-    assert rig.engine.figures(["a"])[0]["minute_rate_bps"]["upload"] == pytest.approx(10_000, rel=0.01)
+    assert rig.figures.figures(["a"])[0]["minute_rate_bps"]["upload"] == pytest.approx(10_000, rel=0.01)
 
 
 def test_the_ranking_is_by_the_figure_asked_for(rig: Rig) -> None:
@@ -294,9 +294,9 @@ def test_the_ranking_is_by_the_figure_asked_for(rig: Rig) -> None:
         rig.maps.count(name, UP, bytes=up, packets=1)
         rig.maps.count(name, DOWN, bytes=down, packets=1)
     rig.second()
-    assert rig.engine.ranking("rate_upload", 10) == ["a", "b", "c"]
-    assert rig.engine.ranking("rate_download", 2) == ["c", "b"]
-    assert rig.engine.ranking("drops", 10) == []
+    assert rig.figures.ranking("rate_upload", 10) == ["a", "b", "c"]
+    assert rig.figures.ranking("rate_download", 2) == ["c", "b"]
+    assert rig.figures.ranking("drops", 10) == []
 
 
 def test_the_ranking_by_load_is_by_the_share_of_the_limit(rig: Rig) -> None:
@@ -312,9 +312,9 @@ def test_the_ranking_by_load_is_by_the_share_of_the_limit(rig: Rig) -> None:
     rig.maps.count("up", UP, bytes=100_000, packets=100)  # 80 %
     rig.maps.count("endless", DOWN, bytes=10**8, packets=10**5)
     rig.second()
-    assert rig.engine.ranking_by_load(rig.counters, 10) == ["small", "up", "large"]
+    assert rig.figures.ranking_by_load(rig.counters, 10) == ["small", "up", "large"]
     rig.maps.limits_bps[3] = 10**7  # no queue got another slot: the limit is read when it is asked for
-    assert rig.engine.ranking_by_load(rig.counters, 2) == ["large", "small"]
+    assert rig.figures.ranking_by_load(rig.counters, 2) == ["large", "small"]
 
 
 def test_the_day_is_kept_in_the_archive_over_a_restart(tmp_path: Path) -> None:
@@ -332,12 +332,12 @@ def test_the_day_is_kept_in_the_archive_over_a_restart(tmp_path: Path) -> None:
     again.maps.place("idle", 8)
     again.follow()
     again.second()
-    day = again.engine.recent("a", "24h")
+    day = again.figures.recent("a", "24h")
     known = [value for value in day["download"]["rate_bps"] if value is not None]
     assert len(day["download"]["rate_bps"]) == 144
     assert known[-1] == pytest.approx(1_000_000, rel=0.01)
-    assert 0.0 in again.engine.recent("idle", "24h")["download"]["rate_bps"]
-    assert rig.engine.recent("nobody", "24h")["upload"]["rate_bps"] == [None] * 144
+    assert 0.0 in again.figures.recent("idle", "24h")["download"]["rate_bps"]
+    assert rig.figures.recent("nobody", "24h")["upload"]["rate_bps"] == [None] * 144
 
 
 def test_a_damaged_archive_is_begun_anew(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 Commit protocol (docs/adr/0040): the API holds the store's write lock, sends `apply`, commits, then sends
 `settle`. Between apply and settle this process is ahead of the store; if the connection goes away in that
-time, the store's head decides. Lock order everywhere: the store's write lock, then `Engine.lock`.
+time, the store's head decides. Lock order everywhere: the store's write lock, then `Configuration.lock`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from weir.store import Pending
 log = logging.getLogger(__name__)
 
 
-class Engine(Undoing):
+class Configuration(Undoing):
     """Thread-safe. `state` and `revision` may be read without the lock."""
 
     def __init__(

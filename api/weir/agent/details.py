@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from weir.adapters.datapath_records import RoundTrips, RoundTripsBelow, Usage
 from weir.adapters.subqueue_records import SubqueuesState
-from weir.agent.engine import Engine
+from weir.agent.configuration import Configuration
 from weir.model.problem import NotFound
 
 BUSIEST = 20
@@ -28,15 +28,18 @@ class Knows(Protocol):
     def round_trips_below(self, slot: int, direction: Literal[0, 1], age_max_ms: int) -> RoundTripsBelow: ...
 
 
-def details_of(engine: Engine, datapath: Knows, queue_id: str) -> dict[str, Any]:
+def details_of(configuration: Configuration, datapath: Knows, queue_id: str) -> dict[str, Any]:
     """The answer of the method `details`. Raises `NotFound` for a queue that does not exist."""
-    with engine.lock:
-        if engine.document.queue(queue_id) is None:
+    with configuration.lock:
+        if configuration.document.queue(queue_id) is None:
             raise NotFound(f"there is no queue {queue_id!r}", path=f"queue/{queue_id}")
-        spec = engine.compiled.class_of(queue_id)
+        spec = configuration.compiled.class_of(queue_id)
         used, bound = datapath.usage().subqueues
         slot = spec.slot if spec else None
-        ways = {name: None if slot is None else _subqueues(engine, datapath, slot, way) for name, way in WAYS}
+        ways = {
+            name: None if slot is None else _subqueues(configuration, datapath, slot, way)
+            for name, way in WAYS
+        }
         trips = {name: None if slot is None else _round_trip(datapath, slot, way) for name, way in WAYS}
         below = {name: None if slot is None else _below(datapath, slot, way) for name, way in WAYS}
     return {
@@ -71,10 +74,12 @@ def _below(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, float | 
     }
 
 
-def _subqueues(engine: Engine, datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, Any] | None:
+def _subqueues(
+    configuration: Configuration, datapath: Knows, slot: int, way: Literal[0, 1]
+) -> dict[str, Any] | None:
     """None where the queue has none."""
     try:
         found = asdict(datapath.subqueues_state(slot, way))
-        return {**found, "busiest": engine.sharing.busiest(slot, way, BUSIEST)}
+        return {**found, "busiest": configuration.sharing.busiest(slot, way, BUSIEST)}
     except NotFound:
         return None

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from weir.adapters import files, nft
 from weir.adapters.netlink import OUR_GROUP, Links
-from weir.agent.engine import Engine
+from weir.agent.configuration import Configuration
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.vlans import lower_first
 from weir.compiler import FirewallRule
@@ -36,21 +36,28 @@ DONE = "early"
 
 
 class EarlyStart:
-    """Keeps the file equal to what is committed and confirmed. Not thread-safe: the keeper's."""
+    """Keeps the file equal to what is committed and confirmed. Not thread-safe: the reconciler's."""
 
     def __init__(self, path: Path) -> None:
         """The folder has to be there, and root's own."""
         self._path = path
         self._revision = -1
 
-    def follow(self, engine: Engine) -> None:
+    def follow(self, configuration: Configuration) -> None:
         """Called now and then. A revision that waits to be settled or confirmed changes nothing."""
-        with engine.lock:
-            if not engine.loaded or engine.following.is_held or engine.revision == self._revision:
+        with configuration.lock:
+            if (
+                not configuration.loaded
+                or configuration.following.is_held
+                or configuration.revision == self._revision
+            ):
                 return
-            if engine.pending() is not None or engine.following.store.head() != engine.revision:
+            if (
+                configuration.pending() is not None
+                or configuration.following.store.head() != configuration.revision
+            ):
                 return
-            revision, compiled = engine.revision, engine.compiled
+            revision, compiled = configuration.revision, configuration.compiled
             content = content_of(compiled.firewall, compiled.network)
         self._keep(content)
         self._revision = revision

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from weir.adapters import connection_limits
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Port
-from weir.agent.engine import Engine
+from weir.agent.configuration import Configuration
 from weir.backends.ports import PortsWanted
 from weir.backends.tables import record_of
 from weir.compiler import NO_SLOT, ClassSpec, Compiled, explain, total_id
@@ -44,13 +44,13 @@ class _Seen:
     """Lines on what is not the queue's own: the ports that packets pass, and the rate that is charged now."""
 
 
-def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, Any]:
+def explain_queue(configuration: Configuration, datapath: Reads, queue_id: str) -> dict[str, Any]:
     """The answer of the method `explain`; `agrees` when every line does. Raises `NotFound`."""
-    with engine.lock:
-        compiled = engine.compiled
-        found = explain(compiled, engine.document, queue_id)
+    with configuration.lock:
+        compiled = configuration.compiled
+        found = explain(compiled, configuration.document, queue_id)
         spec, total = compiled.class_of(queue_id), compiled.class_of(total_id(queue_id))
-        read_class = engine.kernel.tables.read_class
+        read_class = configuration.kernel.tables.read_class
         seen = _Seen(
             spec,
             read_class(spec.slot) if spec else None,
@@ -58,8 +58,10 @@ def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, A
             read_class(total.slot) if total else None,
             {fate.prefix: _lookups(compiled, datapath, fate.prefix) for fate in found.prefixes},
             {name: port.target_slot for name, port in datapath.attached().items()},
-            {way: engine.kernel.waits(compiled, spec, way) for way in ("upload", "download")} if spec else {},
-            _path(engine, spec) if spec else (),
+            {way: configuration.kernel.waits(compiled, spec, way) for way in ("upload", "download")}
+            if spec
+            else {},
+            _path(configuration, spec) if spec else (),
         )
     lines = []
     for line in found.lines:
@@ -80,9 +82,9 @@ def explain_queue(engine: Engine, datapath: Reads, queue_id: str) -> dict[str, A
     }
 
 
-def _path(engine: Engine, spec: ClassSpec) -> list[dict[str, Any]]:
-    compiled = engine.compiled
-    reports = engine.kernel.ports.reports(PortsWanted(compiled.shaping.ports, compiled.firewall))
+def _path(configuration: Configuration, spec: ClassSpec) -> list[dict[str, Any]]:
+    compiled = configuration.compiled
+    reports = configuration.kernel.ports.reports(PortsWanted(compiled.shaping.ports, compiled.firewall))
     wrong = [f"{report.ifname}: {words}" for report in reports for words in report.wrong]
     meant = ", ".join(f"{report.ifname} {report.meant}" for report in reports[:MANY_PORTS])
     more = f" and {len(reports) - MANY_PORTS} more" if len(reports) > MANY_PORTS else ""
@@ -91,8 +93,8 @@ def _path(engine: Engine, spec: ClassSpec) -> list[dict[str, Any]]:
     ]
     ways: tuple[tuple[Literal[0, 1], str], ...] = ((0, "upload"), (1, "download"))
     for way, name in ways:
-        rate_bps, is_own = engine.kernel.tables.in_force_bps(spec.slot, way)
-        lent = not is_own and engine.sharing.is_lent(spec.slot, way)
+        rate_bps, is_own = configuration.kernel.tables.in_force_bps(spec.slot, way)
+        lent = not is_own and configuration.sharing.is_lent(spec.slot, way)
         text = _rate_text(rate_bps)
         text += ", lent by the share controller" if lent else "" if is_own else ", not what was compiled"
         own = _rate_text(getattr(spec, name).rate_bps)

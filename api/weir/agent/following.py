@@ -20,7 +20,7 @@ HELD = "store-held"
 
 
 class Store(Protocol):
-    """What the engine asks of the configuration; `StoreClient` and `ConfigStore` both have it."""
+    """What is asked of the configuration; `StoreClient` and `ConfigStore` both have it."""
 
     def look(self) -> tuple[int, bytes]: ...
     def digest(self, revision: int) -> bytes | None: ...
@@ -35,7 +35,7 @@ class Store(Protocol):
 
 
 class Following:
-    """The store, why it is not followed, and what is damaged in it. Used under the engine's lock; the
+    """The store, why it is not followed, and what is damaged in it. Used under the configuration's lock; the
     attributes may be read without."""
 
     def __init__(self, store: Store, last_good: LastGood | None) -> None:

@@ -3,8 +3,8 @@
 
 BPF tells nobody when a program is detached, a map written or a pin removed. So five times a second all that
 decides whether packets meet their classes is compared (`Datapath.guard`) and mended at once, beside the
-engine's lock: a long commit does not keep the guard waiting. What somebody else's rules must see leaves the
-fast path as soon as the kernel tells of the rules. What is right instead, the keeper finds out.
+configuration's lock: a long commit does not keep the guard waiting. What somebody else's rules must see
+leaves the fast path as soon as the kernel tells of the rules. The reconciler finds out what is right instead.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Guarded(Protocol):
 
 
 class Guard:
-    """Start it after the engine; `stop` waits for it, and must come before the datapath is closed."""
+    """Start it after the configuration; `stop` waits for it, and must come before the datapath is closed."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class Guard:
         routing: Callable[[], object] = lambda: None,
         period_s: float = PERIOD_S,
     ) -> None:
-        """`look` makes the keeper compare parts soon; `mount_pins` gives pins a file system again; `routing`
-        is something that changes when the routing daemons are others than before."""
+        """`look` makes the reconciler compare parts soon; `mount_pins` gives pins a file system again;
+        `routing` is something that changes when the routing daemons are others than before."""
         self._datapath = datapath
         self._rules = rules
         self._drift = drift

@@ -20,10 +20,10 @@ from weir.adapters.netlink import Links
 from weir.adapters.proc import resident_bytes
 from weir.agent import views
 from weir.agent.capabilities import Capabilities
+from weir.agent.configuration import Configuration
 from weir.agent.details import details_of
-from weir.agent.engine import Engine
 from weir.agent.explain import explain_queue
-from weir.agent.keeper import Keeper
+from weir.agent.reconciler import Reconciler
 from weir.agent.running import MANY_CHANGES
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change
@@ -44,16 +44,16 @@ class Handlers:
 
     def __init__(
         self,
-        engine: Engine,
-        keeper: Keeper,
+        configuration: Configuration,
+        reconciler: Reconciler,
         datapath: Datapath,
         links: Links,
         capabilities: Capabilities,
         data: Callable[[], dict[str, Any] | None],
         connections: Callable[[], dict[str, Any] | None],
     ) -> None:
-        self._engine = engine
-        self._keeper = keeper
+        self._configuration = configuration
+        self._reconciler = reconciler
         self._datapath = datapath
         self._links = links
         self._capabilities = capabilities
@@ -88,14 +88,14 @@ class Handlers:
         """A connection is gone; what it applied and did not settle is not to stay on its word."""
         revision = peer.state.pop(_APPLIED, None)
         if revision is not None:
-            self._engine.abandoned(revision)
+            self._configuration.abandoned(revision)
 
     def _status(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        engine = self._engine
+        configuration = self._configuration
         return {
             "version": self._version,
-            "revision": engine.revision,
-            "state": engine.state,
+            "revision": configuration.revision,
+            "state": configuration.state,
             "kernel": platform.release(),
             "capabilities": self._capabilities.to_json(),
             "shapers": {
@@ -105,50 +105,50 @@ class Handlers:
                     "fast_path": bool(decision.fast),
                     "fast_path_reason": decision.fast_reason,
                 }
-                for name, decision in dict(engine.kernel.decisions).items()
+                for name, decision in dict(configuration.kernel.decisions).items()
                 if decision.mode != "none"
             },
-            "drift": engine.drift.to_json(),
+            "drift": configuration.drift.to_json(),
             "confirm": self._confirm(),
-            "started_at": engine.started_at_ms,
-            "store": engine.following.to_json(),
-            "sharing": engine.sharing.to_json(),
+            "started_at": configuration.started_at_ms,
+            "store": configuration.following.to_json(),
+            "sharing": configuration.sharing.to_json(),
             "data": self._data(),
             "connections": self._connections(),
             "rss_bytes": resident_bytes(),
-            "class_capacity": engine.class_capacity,
+            "class_capacity": configuration.class_capacity,
         }
 
     def _confirm(self) -> dict[str, Any] | None:
         try:
-            pending = self._engine.pending()
+            pending = self._configuration.pending()
         except Problem:  # `store` says what it is
             return None
         if pending is None:
             return None
         left_s = pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
-        undone = self._engine.returned == pending
+        undone = self._configuration.returned == pending
         return {"revision": pending.revision, "seconds_left": round(left_s, 1), "undone": undone}
 
     def _apply(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         base, revision = _integer(params, "base"), _integer(params, "revision")
-        answer = self._engine.apply(base, revision, changes_of(params))
+        answer = self._configuration.apply(base, revision, changes_of(params))
         peer.state[_APPLIED] = revision
         return answer
 
     def _settle(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         revision = _integer(params, "revision")
-        self._engine.settle(revision)
+        self._configuration.settle(revision)
         peer.state.pop(_APPLIED, None)
-        self._keeper.wake()
-        return {"revision": self._engine.revision}
+        self._reconciler.wake()
+        return {"revision": self._configuration.revision}
 
     def _resync(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        self._engine.open_store()
-        self._engine.resync()
-        synced = self._engine.reconcile()
-        self._keeper.wake()
-        return {"revision": self._engine.revision, "faults": list(synced.faults.values())}
+        self._configuration.open_store()
+        self._configuration.resync()
+        synced = self._configuration.reconcile()
+        self._reconciler.wake()
+        return {"revision": self._configuration.revision, "faults": list(synced.faults.values())}
 
     def _adopt(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         """A person accepts the store's head, named by its digest."""
@@ -156,13 +156,13 @@ class Handlers:
             digest = bytes.fromhex(str(params.get("digest")))
         except ValueError as error:
             raise Invalid("digest must be hexadecimal", code="bad-request", path="digest") from error
-        self._engine.adopt(_integer(params, "revision"), digest)
-        self._keeper.wake()
-        return {"revision": self._engine.revision}
+        self._configuration.adopt(_integer(params, "revision"), digest)
+        self._reconciler.wake()
+        return {"revision": self._configuration.revision}
 
     def _running(self, params: dict[str, Any], peer: Peer) -> Answer:
         """The configuration that runs, as lines of kind, id and body in a file that exists in memory only."""
-        revision, document = self._engine.running()
+        revision, document = self._configuration.running()
         descriptor = os.memfd_create("weir-running", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             for item in document:
@@ -170,13 +170,13 @@ class Handlers:
         return Answer({"revision": revision, "objects": len(document)}, (descriptor,), closes=True)
 
     def _preview(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        return self._engine.preview(changes_of(params))
+        return self._configuration.preview(changes_of(params))
 
     def _explain(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        return explain_queue(self._engine, self._datapath, _queue_id(params))
+        return explain_queue(self._configuration, self._datapath, _queue_id(params))
 
     def _details(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        return details_of(self._engine, self._datapath, _queue_id(params))
+        return details_of(self._configuration, self._datapath, _queue_id(params))
 
     def _counters_fd(self, params: dict[str, Any], peer: Peer) -> Answer:
         """Read-only descriptors of details, classes, delays and, where the kernel has it, of the iterator
@@ -186,12 +186,15 @@ class Handlers:
 
     def _slots(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         since = params.get("since")
-        return self._engine.slot_log.since(since if type(since) is int else 0)
+        return self._configuration.slot_log.since(since if type(since) is int else 0)
 
     def _interfaces(self, params: dict[str, Any], peer: Peer) -> list[dict[str, Any]]:
-        with self._engine.lock:
+        with self._configuration.lock:
             return views.interfaces(
-                self._links, self._datapath, self._engine.kernel.decisions, self._engine.kernel.leases
+                self._links,
+                self._datapath,
+                self._configuration.kernel.decisions,
+                self._configuration.kernel.leases,
             )
 
     def _system(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
@@ -199,8 +202,8 @@ class Handlers:
 
     def _tuning(self, params: dict[str, Any], peer: Peer) -> list[dict[str, Any]]:
         """Every setting of the product with its reason, and what the kernel holds."""
-        with self._engine.lock:
-            return self._engine.kernel.tuning.to_json(self._engine.compiled.tuning)
+        with self._configuration.lock:
+            return self._configuration.kernel.tuning.to_json(self._configuration.compiled.tuning)
 
 
 def changes_of(params: dict[str, Any]) -> Sequence[Change]:

@@ -74,7 +74,7 @@ class Timing:
 
 
 class Kernel:
-    """Not thread-safe: the engine calls it under its lock."""
+    """Not thread-safe: the configuration calls it under its lock."""
 
     def __init__(
         self,

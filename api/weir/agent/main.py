@@ -37,18 +37,18 @@ from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, early, logs
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
+from weir.agent.configuration import Configuration
 from weir.agent.connections import Connections
 from weir.agent.dhcp_clients import DhcpClients
-from weir.agent.engine import Engine
 from weir.agent.following import Following
 from weir.agent.guard import PERIOD_S, Guard
 from weir.agent.handlers import Handlers
-from weir.agent.keeper import Keeper
 from weir.agent.kernel import Kernel
 from weir.agent.last_good import LastGood
 from weir.agent.leases import Leases
-from weir.agent.merging import Merging
 from weir.agent.notify import notify
+from weir.agent.packet_sizes import Merging
+from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
@@ -163,27 +163,27 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     events = Events()
     stack.callback(events.close)
     refusing = partial(capacity.explaining, lines.capacity)
-    engine = Engine(kernel, Sharing(share), Following(store, last_good), lines.capacity, refusing=refusing)
-    dhcp = DhcpClients(links, kernel.leases, engine.take_lease)
-    keeper = _keeper(options, engine, events, links, dhcp, share, routing, sending)
-    guard = _guard(options, datapath, engine, keeper, frr, stack)
+    following = Following(store, last_good)
+    configuration = Configuration(kernel, Sharing(share), following, lines.capacity, refusing=refusing)
+    dhcp = DhcpClients(links, kernel.leases, configuration.take_lease)
+    reconciler = _reconciler(options, configuration, events, links, dhcp, share, routing, sending)
+    guard = _guard(options, datapath, configuration, reconciler, frr, stack)
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
-    handlers = Handlers(engine, keeper, datapath, links, found, data, _connections(kernel, stack))
-    updates = Updates(
-        rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
-    )
+    handlers = Handlers(configuration, reconciler, datapath, links, found, data, _connections(kernel, stack))
+    uploads = options.database.parent / "uploads"
+    updates = Updates(rauc.Rauc(options.rauc_config), uploads, options.update_dir, restart)
     machine = Machine(data, data_partition.request_reset, restart, power_off)
     appliance = Appliance(machine, TimeZone(), updates.busy)
     server = _server(options, {**handlers.table(), **updates.table(), **appliance.table()}, handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
-    keeper.start()
-    stack.callback(keeper.stop)
+    reconciler.start()
+    stack.callback(reconciler.stop)
     guard.start()
     stack.callback(guard.stop)
-    found.probe(partial(_without_pacing, modes, engine), after_s=options.probe_after_s)
+    found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
     stack.callback(found.stop)
     log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
     notify("READY=1")
@@ -223,25 +223,25 @@ def _queues(store: StoreClient, last_good: LastGood) -> int:
     return max(stored, last_good.count("queue"))
 
 
-def _keeper(
+def _reconciler(
     options: argparse.Namespace,
-    engine: Engine,
+    configuration: Configuration,
     events: Events,
     links: Links,
     dhcp: DhcpClients,
     share: ShareController,
     routing: Routing,
     sending: Sending,
-) -> Keeper:
-    """With what it looks after besides the engine: sizes of merged packets, and leases once it is loaded."""
-    merging = Merging(links, lambda: dict(engine.kernel.decisions), lambda: share.state().slowest_bps)
-    return Keeper(
-        engine,
+) -> Reconciler:
+    """With what it looks after besides the configuration: sizes of merged packets, and leases once loaded."""
+    merging = Merging(links, lambda: dict(configuration.kernel.decisions), lambda: share.state().slowest_bps)
+    return Reconciler(
+        configuration,
         events,
         scan_s=options.scan_interval_s,
         fit_sizes=merging.fit,
-        follow_leases=lambda: dhcp.follow(engine.compiled.network) if engine.loaded else None,
-        keep_early=_early_start(options.early_file, engine),
+        follow_leases=lambda: dhcp.follow(configuration.compiled.network) if configuration.loaded else None,
+        keep_early=_early_start(options.early_file, configuration),
         routing=routing,
         sending=sending,
     )
@@ -250,8 +250,8 @@ def _keeper(
 def _guard(
     options: argparse.Namespace,
     datapath: Datapath,
-    engine: Engine,
-    keeper: Keeper,
+    configuration: Configuration,
+    reconciler: Reconciler,
     frr: Frr,
     stack: ExitStack,
 ) -> Guard:
@@ -260,8 +260,8 @@ def _guard(
     return Guard(
         datapath,
         rules,
-        engine.drift,
-        keeper.look,
+        configuration.drift,
+        reconciler.look,
         mount_pins=partial(_mount_pins, options.pin_dir),
         routing=frr.identity,
         period_s=options.guard_interval_s,
@@ -275,8 +275,8 @@ def _connections(kernel: Kernel, stack: ExitStack) -> Callable[[], dict[str, Any
     return found.to_json
 
 
-def _early_start(path: Path | None, engine: Engine) -> Callable[[], None]:
-    return (lambda: None) if path is None else partial(early.EarlyStart(path).follow, engine)
+def _early_start(path: Path | None, configuration: Configuration) -> Callable[[], None]:
+    return (lambda: None) if path is None else partial(early.EarlyStart(path).follow, configuration)
 
 
 def _server(
@@ -309,10 +309,10 @@ def _signals(stack: ExitStack) -> Callable[[], object]:
     return lambda: reader.recv(1)
 
 
-def _without_pacing(modes: PortModes, engine: Engine, reason: str) -> None:
+def _without_pacing(modes: PortModes, configuration: Configuration, reason: str) -> None:
     """fq is there but does not pace: the ports fall back to policing."""
     modes.refuse("fq", reason)
-    engine.reconcile(("ports",))
+    configuration.reconcile(("ports",))
 
 
 def _only_one(state_dir: Path) -> IO[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from weir.adapters.events import Area, Events
-from weir.agent.engine import Engine
+from weir.agent.configuration import Configuration
 from weir.agent.kernel import Part
 from weir.agent.rollback import RollbackTimer
 from weir.agent.routing import Routing
@@ -45,12 +45,12 @@ ROUTED_BY: frozenset[Area] = frozenset(("links", "routes"))
 SCANNED: tuple[Part, ...] = ("firewall", "network", "tuning", "htb", "ports", "forwarding", "routes")
 
 
-class Keeper:
-    """Start it after the engine; `stop` waits for it."""
+class Reconciler:
+    """Start it after the configuration; `stop` waits for it."""
 
     def __init__(
         self,
-        engine: Engine,
+        configuration: Configuration,
         events: Events,
         *,
         scan_s: float = SCAN_S,
@@ -60,7 +60,7 @@ class Keeper:
         routing: Routing | None = None,
         sending: Sending | None = None,
     ) -> None:
-        self._engine = engine
+        self._configuration = configuration
         self._events = events
         self._scan_s = scan_s
         self._fit_sizes = fit_sizes
@@ -72,8 +72,8 @@ class Keeper:
         self._lock = threading.Lock()
         self._asked: set[Part] = set()
         self._backoff_s = FIRST_BACKOFF_S
-        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
-        self._rollback = RollbackTimer(engine)
+        self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
+        self._rollback = RollbackTimer(configuration)
         now = time.monotonic()
         self._due: dict[str, float] = {
             "head": now,
@@ -99,7 +99,7 @@ class Keeper:
     def wake(self) -> None:
         """Something may be due earlier than was thought (a revision was committed)."""
         self._due["head"] = self._due["early"] = self._due["copy"] = 0.0
-        if self._engine.following.damage:  # perhaps it is mended now
+        if self._configuration.following.damage:  # perhaps it is mended now
             self._due["check"] = 0.0
         self._events.wake()
         self._rollback.look()
@@ -124,7 +124,7 @@ class Keeper:
                 log.warning("%s; trying again in %g s", problem.message, RETRY_S)
                 self._stopping.wait(RETRY_S)
             except Exception:
-                log.exception("the keeper failed; it goes on in %g s", RETRY_S)
+                log.exception("the reconciler failed; it goes on in %g s", RETRY_S)
                 self._stopping.wait(RETRY_S)
 
     def _round(self) -> None:
@@ -137,7 +137,7 @@ class Keeper:
             self._due["routing"] = 0.0
         if areas:
             areas |= self._events.settle(QUIET_S, BURST_LIMIT_S)
-            self._engine.reconcile([part for area in areas for part in AREA_PARTS[area]])
+            self._configuration.reconcile([part for area in areas for part in AREA_PARTS[area]])
         tasks: dict[str, Callable[[], float]] = {
             "head": self._look_at_store,
             "scan": self._scan,
@@ -164,33 +164,33 @@ class Keeper:
         with self._lock:
             asked, self._asked = self._asked, set()
         if asked:
-            self._engine.reconcile(asked)
+            self._configuration.reconcile(asked)
 
     def _try_again(self) -> float:
-        self._engine.reconcile(self._engine.drift.faulty())
+        self._configuration.reconcile(self._configuration.drift.faulty())
         self._backoff_s = min(self._backoff_s * 2, LAST_BACKOFF_S)
         return self._backoff_s
 
     def _plan_retry(self) -> None:
         """What cannot be brought in line is tried again after 0.2 s, then after twice as long each time."""
-        if not self._engine.drift.faulty():
+        if not self._configuration.drift.faulty():
             self._due["faults"], self._backoff_s = math.inf, FIRST_BACKOFF_S
         elif self._due["faults"] == math.inf:
             self._due["faults"] = time.monotonic() + self._backoff_s
 
     def _look_at_store(self) -> float:
         """Follow the store's head; seconds until the next look."""
-        if self._engine.open_store():
-            self._engine.follow_head()
+        if self._configuration.open_store():
+            self._configuration.follow_head()
         return HEAD_POLL_S
 
     def _scan(self) -> float:
-        self._engine.reconcile(SCANNED)
+        self._configuration.reconcile(SCANNED)
         return self._scan_s
 
     def _scan_tables(self) -> float:
-        if not self._engine.tables_agree():
-            self._engine.reconcile(("tables",))
+        if not self._configuration.tables_agree():
+            self._configuration.reconcile(("tables",))
         return TABLES_SCAN_S
 
     def _look_at_sizes(self) -> float:
@@ -208,31 +208,31 @@ class Keeper:
     def _look_at_routing(self) -> float:
         if self._routing is None:
             return SCAN_S
-        return self._routing.follow(self._engine.lock, self._engine.follow_routing)
+        return self._routing.follow(self._configuration.lock, self._configuration.follow_routing)
 
     def _look_at_sending(self) -> float:
         if self._sending is None:
             return SCAN_S
-        return self._sending.look(self._engine.lock, self._engine.follow_routing)
+        return self._sending.look(self._configuration.lock, self._configuration.follow_routing)
 
     def _look_at_neighbours(self) -> float:
-        return SCAN_S if self._routing is None else self._routing.confirm_used(self._engine.lock)
+        return SCAN_S if self._routing is None else self._routing.confirm_used(self._configuration.lock)
 
     def _keep_copy(self) -> float:
-        self._engine.keep_last_good()
+        self._configuration.keep_last_good()
         return HEAD_POLL_S
 
     def _check_store(self) -> float:
         """In a thread of its own: a large store takes seconds, and nothing else may wait for them."""
-        threading.Thread(target=self._engine.check_store, name="check", daemon=True).start()
+        threading.Thread(target=self._configuration.check_store, name="check", daemon=True).start()
         return CHECK_S
 
     def _rest(self) -> float:
-        self._engine.rest()
+        self._configuration.rest()
         return REST_S
 
     def _pass_time(self) -> float:
         """At every full minute, the resolution of time windows; a stepped clock is seen a minute later."""
-        self._engine.pass_time()
+        self._configuration.pass_time()
         now = datetime.now()
         return 60.0 - now.second - now.microsecond / 1e6 + 0.01

@@ -23,7 +23,7 @@ RETRY_S = 5.0
 
 
 class Undoing(Protocol):
-    """The part of `Engine` that is used here."""
+    """The part of `Configuration` that is used here."""
 
     def pending(self) -> Pending | None: ...
     def await_confirmation(self, pending: Pending | None) -> None: ...
@@ -32,10 +32,10 @@ class Undoing(Protocol):
 
 
 class RollbackTimer:
-    """Start it after the engine; `stop` waits for it."""
+    """Start it after the configuration; `stop` waits for it."""
 
-    def __init__(self, engine: Undoing) -> None:
-        self._engine = engine
+    def __init__(self, configuration: Undoing) -> None:
+        self._configuration = configuration
         self._asked = threading.Event()
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="rollback", daemon=True)
@@ -70,12 +70,12 @@ class RollbackTimer:
 
     def _follow(self) -> float:
         """Seconds until there is something to do."""
-        pending = self._engine.pending()
-        self._engine.await_confirmation(pending)
+        pending = self._configuration.pending()
+        self._configuration.await_confirmation(pending)
         if pending is None:
             return LOOK_S
-        self._engine.prepare_way_back(pending)
+        self._configuration.prepare_way_back(pending)
         left_s = pending.seconds_left(wall_ms(), boot_id(), boottime_ms())
         if left_s > 0:
             return min(left_s, LOOK_S)
-        return REVERTED_S if self._engine.roll_back(pending) is None else 0.0
+        return REVERTED_S if self._configuration.roll_back(pending) is None else 0.0

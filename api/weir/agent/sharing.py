@@ -29,7 +29,7 @@ class Controller(Protocol):
 
 
 class Sharing:
-    """Called under the engine's lock, after the kernel holds what the plan says."""
+    """Called under the configuration's lock, after the kernel holds what the plan says."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller

@@ -12,9 +12,9 @@ from weir.service import audit
 from weir.service.appliance import ApplianceService
 from weir.service.auth import AuthService
 from weir.service.throttle import CONSOLE
+from weir.service.types import Principal
 from weir.service.updates import UpdateService
 from weir.service.users import UserService
-from weir.service.values import Principal
 from weir.store.accounts import AccountStore
 from weir.wire.client import AgentClient
 

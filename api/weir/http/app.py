@@ -35,7 +35,7 @@ from weir.http.schemas.problem import Problem
 from weir.http.settings import Settings
 from weir.service import Principal, Service
 from weir.service.imports import ImportService
-from weir.service.once import once
+from weir.service.lazy import once
 from weir.service.stats import Head, StatsService
 
 AREAS: tuple[Area, ...] = (

@@ -2,9 +2,9 @@
 """What the router can be asked to do. `Service` is the only way in for HTTP; every method but signing
 in and authenticating takes the `Principal` who asks and checks what that one may do."""
 
-from weir.service.facade import Service
-from weir.service.fields import FieldChange
-from weir.service.values import (
+from weir.service.field_changes import FieldChange
+from weir.service.service import Service
+from weir.service.types import (
     ABSENT,
     ANYTHING,
     CandidateDiff,

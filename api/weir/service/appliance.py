@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from weir.service.audit import AuditService, entry_of
 from weir.service.permissions import requires
-from weir.service.values import Principal
+from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 TIMEOUT_S = 150.0

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from weir.model.problem import Problem
 from weir.service.permissions import requires
-from weir.service.values import Principal
+from weir.service.types import Principal
 from weir.store.accounts import AccountStore, AccountWriter, AuditEntry
 from weir.store.clock import wall_ms
 from weir.store.configuration import ConfigStore

@@ -19,7 +19,7 @@ from typing import Literal
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Throttled, Unauthenticated
 from weir.service import audit, passwords, throttle
 from weir.service.permissions import RANK, requires
-from weir.service.values import Principal, SignedIn
+from weir.service.types import Principal, SignedIn
 from weir.store.accounts import AccountStore, Scope, Session, Token, User
 from weir.store.clock import wall_ms
 

@@ -25,7 +25,7 @@ from weir.service.audit import AuditService, entry_of
 from weir.service.configuration import ConfigService
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
-from weir.service.values import ABSENT, ANYTHING, Committed, Edit, Principal
+from weir.service.types import ABSENT, ANYTHING, Committed, Edit, Principal
 from weir.store.rows import encode
 
 FORMAT = "weir-backup"

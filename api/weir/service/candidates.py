@@ -16,14 +16,14 @@ from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, Unavailable
 from weir.service.audit import AuditService, entry_of
+from weir.service.commit import Committer
 from weir.service.configuration import ask_preview
 from weir.service.effects import Effects, Newest
-from weir.service.engine import Engine
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
 from weir.service.request import Request
-from weir.service.running import MANY, Running
-from weir.service.values import (
+from weir.service.running_document import MANY, Running
+from weir.service.types import (
     ABSENT,
     ANYTHING,
     CandidateDiff,
@@ -44,13 +44,18 @@ from weir.wire.client import AgentClient
 
 class CandidateService:
     def __init__(
-        self, store: ConfigStore, running: Running, agent: AgentClient, engine: Engine, audit: AuditService
+        self,
+        store: ConfigStore,
+        running: Running,
+        agent: AgentClient,
+        committer: Committer,
+        audit: AuditService,
     ) -> None:
         self._audit = audit
         self._store = store
         self._running = running
         self._agent = agent
-        self._engine = engine
+        self._committer = committer
         self._effects = Effects()
         self._summaries = Newest[candidates.Summary]()
 
@@ -218,7 +223,7 @@ class CandidateService:
     @requires("config.write")
     def commit(self, by: Principal, message: str, confirm_within_s: int | None = None) -> Committed:
         """Commit the candidate and discard it. Raises `Conflict` (`candidate-conflict`) with a finding
-        for each object that somebody else changed; else as `Engine.run`."""
+        for each object that somebody else changed; else as `Committer.run`."""
 
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
             found = candidates.get(transaction.connection, by.username)
@@ -226,7 +231,7 @@ class CandidateService:
                 raise _no_candidate()
             _refuse_conflicts(candidates.conflicts(transaction.connection, by.username))
             edits = _edits(candidates.each_row(transaction.connection, by.username), size)
-            return self._engine.changes_of(edits, transaction)
+            return self._committer.changes_of(edits, transaction)
 
         def state(transaction: ReadTransaction) -> object:
             return candidates.get(transaction.connection, by.username)
@@ -237,7 +242,7 @@ class CandidateService:
         def discard(transaction: WriteTransaction) -> None:
             candidates.discard(transaction.connection, by.username)
 
-        return self._engine.run(
+        return self._committer.run(
             by,
             Request(
                 produce=produce,

@@ -48,9 +48,9 @@ from weir.service.preparation import (
     try_request,
 )
 from weir.service.request import Request, Timing, check_request
-from weir.service.running import MANY, Running, Trial
+from weir.service.running_document import MANY, Running, Trial
 from weir.service.turn import Turn
-from weir.service.values import ABSENT, ANYTHING, Committed, Confirmation, Edit, Principal
+from weir.service.types import ABSENT, ANYTHING, Committed, Confirmation, Edit, Principal
 from weir.store import ConfigStore, Pending, ReadTransaction, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.store.rows import encode, etag_of
@@ -73,7 +73,7 @@ class _Written:
     confirm: Confirmation | None
 
 
-class Engine:
+class Committer:
     def __init__(self, store: ConfigStore, running: Running, agent: AgentClient, audit: AuditService) -> None:
         self._store = store
         self._running = running

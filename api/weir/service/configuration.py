@@ -17,12 +17,12 @@ from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
-from weir.service.engine import Engine, encoded, hash_of
+from weir.service.commit import Committer, encoded, hash_of
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
 from weir.service.request import Request
-from weir.service.running import Running
-from weir.service.values import ANYTHING, Committed, Edit, PendingView, Principal
+from weir.service.running_document import Running
+from weir.service.types import ANYTHING, Committed, Edit, PendingView, Principal
 from weir.store import ConfigStore, Listing, Page, Pending, ReadTransaction, Stored, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.wire.client import AgentClient
@@ -42,14 +42,14 @@ class ConfigService:
         store: ConfigStore,
         running: Running,
         agent: AgentClient,
-        engine: Engine,
+        committer: Committer,
         audit: AuditService,
     ) -> None:
         self._audit = audit
         self._store = store
         self._running = running
         self._agent = agent
-        self._engine = engine
+        self._committer = committer
         self._id_lock = threading.Lock()
         self._last_number: dict[Kind, int] = {}
 
@@ -160,15 +160,15 @@ class ConfigService:
         audited_as: str = "",
     ) -> Committed:
         """Commit the edits together; with `expected_head` only on that revision (`Conflict`,
-        `outdated`). Raises as `Engine.run` does, and `Unsupported` (`too-many-queues`); then nothing was
+        `outdated`). Raises as `Committer.run` does, and `Unsupported` (`too-many-queues`); then nothing was
         changed. `audited_as`: see `Request`."""
-        full = self._engine.why_no_room(edits)
+        full = self._committer.why_no_room(edits)
         if full is not None:
             raise Unsupported(full, code="too-many-queues")
-        return self._engine.run(
+        return self._committer.run(
             by,
             Request(
-                produce=lambda transaction: self._engine.changes_of(edits, transaction),
+                produce=lambda transaction: self._committer.changes_of(edits, transaction),
                 message=message,
                 confirm_within_s=confirm_within_s,
                 expected_head=expected_head,
@@ -185,15 +185,15 @@ class ConfigService:
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
             with self._running.document() as document:
                 queue = document.queue(queue_id)
-                self._engine.changes_of([Edit("queue", queue_id, queue, expects)], transaction)
+                self._committer.changes_of([Edit("queue", queue_id, queue, expects)], transaction)
                 return tree.changes_to_move(document, queue_id, before)
 
-        return self._engine.run(by, Request(produce=produce))
+        return self._committer.run(by, Request(produce=produce))
 
     @requires("config.read")
     def check(self, _by: Principal, edits: Sequence[Edit]) -> list[Finding]:
         """What validation would say after the edits, or that there is no room for them. Changes nothing."""
-        full = self._engine.why_no_room(edits)
+        full = self._committer.why_no_room(edits)
         if full is not None:
             return [Finding("error", "too-many-queues", full, "queue", "")]
         return self._running.try_changes(lambda _: self.changes(edits)).findings
@@ -273,7 +273,7 @@ class ConfigService:
                 raise Conflict("the change has been confirmed or rolled back meanwhile", code="too-late")
             return transaction.changes_between(transaction.head, found.base_revision)
 
-        return self._engine.run(
+        return self._committer.run(
             by,
             Request(
                 produce=produce,

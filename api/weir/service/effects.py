@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from weir.memory import give_back_soon
 from weir.model.problem import Conflict
-from weir.service.values import Effect
+from weir.service.types import Effect
 
 MAX_OWNERS = 8
 Value = TypeVar("Value")

@@ -25,7 +25,7 @@ from weir.model.packed import PackedList
 from weir.model.problem import Conflict, Finding, Invalid, NotFound, Unavailable
 from weir.service import Service
 from weir.service.packed_edits import PackedEdits
-from weir.service.values import ABSENT, ANYTHING, CandidateView, Committed, Edit, Principal
+from weir.service.types import ABSENT, ANYTHING, CandidateView, Committed, Edit, Principal
 
 LIFETIME_S = 3600
 MAX_REPORTS = 8

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from weir.model.document import Change, Document
 from weir.model.packed import LazyList
 from weir.model.packed_changes import PackedChanges
-from weir.service.values import Edit
+from weir.service.types import Edit
 
 
 class PackedEdits(LazyList[Edit]):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 from weir.model.problem import Forbidden
-from weir.service.values import Principal
+from weir.service.types import Principal
 from weir.store.accounts import Scope
 
 P = ParamSpec("P")

@@ -15,7 +15,7 @@ from weir.model.document import Change
 from weir.model.problem import Conflict, Invalid
 from weir.model.rules import validate
 from weir.service.request import Request
-from weir.service.running import MANY, Running, Trial, require_valid
+from weir.service.running_document import MANY, Running, Trial, require_valid
 from weir.store import ConfigStore, ReadTransaction
 from weir.store.transaction import WriteTransaction
 

@@ -7,17 +7,17 @@ import builtins
 
 from weir.model.codec import to_json
 from weir.model.objects import ConfigObject, Kind
-from weir.service.engine import Engine
+from weir.service.commit import Committer
 from weir.service.permissions import requires
 from weir.service.request import Request
-from weir.service.values import Committed, Diff, HistoryEntry, ObjectDiff, Principal
+from weir.service.types import Committed, Diff, HistoryEntry, ObjectDiff, Principal
 from weir.store import ConfigStore, Revision
 
 
 class RevisionService:
-    def __init__(self, store: ConfigStore, engine: Engine) -> None:
+    def __init__(self, store: ConfigStore, committer: Committer) -> None:
         self._store = store
-        self._engine = engine
+        self._committer = committer
 
     @requires("config.read")
     def list(self, _by: Principal, before: int | None = None, limit: int = 100) -> builtins.list[Revision]:
@@ -40,8 +40,8 @@ class RevisionService:
     def restore(
         self, by: Principal, number: int, message: str = "", confirm_within_s: int | None = None
     ) -> Committed:
-        """Commit a new revision with the content of an old one. Raises `NotFound`; else as `Engine.run`."""
-        return self._engine.run(
+        """Commit an old revision's content as a new one. Raises `NotFound`; else as `Committer.run`."""
+        return self._committer.run(
             by,
             Request(
                 produce=lambda transaction: transaction.changes_between(transaction.head, number),

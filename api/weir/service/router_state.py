@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from weir.model.problem import NotFound
-from weir.service.once import once
+from weir.service.lazy import once
 from weir.stats.absent import Absent, absent_of
 
 if TYPE_CHECKING:

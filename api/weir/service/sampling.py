@@ -15,26 +15,26 @@ from typing import Any
 from weir.model.problem import Unavailable
 from weir.stats.archive import Archive
 from weir.stats.delays import Delays
-from weir.stats.engine import Engine
 from weir.stats.interfaces import InterfaceHistory
 from weir.stats.layout import CHUNK_LINES, Counters, Layout, close_descriptors
+from weir.stats.queues import QueueFigures
 from weir.stats.readings import Readings
 
-__all__ = ["InterfaceHistory", "counters_of", "engine"]
+__all__ = ["InterfaceHistory", "counters_of", "queue_figures"]
 
 log = logging.getLogger("weir.stats")
 Json = dict[str, Any]
 
 
-def engine(archive_path: Path | None) -> Engine:
+def queue_figures(archive_path: Path | None) -> QueueFigures:
     """Without an archive the day is empty. A database that cannot be written is reported in the log."""
     if archive_path is None:
-        return Engine(None)
+        return QueueFigures(None)
     try:
-        return Engine(Archive(archive_path))
+        return QueueFigures(Archive(archive_path))
     except (sqlite3.Error, OSError) as error:
         log.warning("statistics of the day are not kept: %s: %s", archive_path, error)
-        return Engine(None)
+        return QueueFigures(None)
 
 
 def counters_of(layout: Json, descriptors: list[int]) -> Counters:

@@ -12,12 +12,12 @@ from weir.service.audit import AuditService, note_timer
 from weir.service.auth import AuthService
 from weir.service.backup import BackupService
 from weir.service.candidates import CandidateService
+from weir.service.commit import Committer
 from weir.service.configuration import ConfigService
 from weir.service.daily import DailyCheck
-from weir.service.engine import Engine
 from weir.service.known import write_running
 from weir.service.revisions import RevisionService
-from weir.service.running import Running
+from weir.service.running_document import Running
 from weir.service.setup import SetupService
 from weir.service.stored import StoredService
 from weir.service.tuning import TuningService
@@ -43,18 +43,18 @@ class Service:
         self.daily = DailyCheck(database)
         running = Running(store, partial(note_timer, store, self.audit))
         self._running = running
-        engine = Engine(store, running, agent, self.audit)
-        self.config = ConfigService(store, running, agent, engine, self.audit)
+        committer = Committer(store, running, agent, self.audit)
+        self.config = ConfigService(store, running, agent, committer, self.audit)
         self.backup = BackupService(self.config, self.audit)
-        self.candidates = CandidateService(store, running, agent, engine, self.audit)
-        self.revisions = RevisionService(store, engine)
+        self.candidates = CandidateService(store, running, agent, committer, self.audit)
+        self.revisions = RevisionService(store, committer)
         self.auth = AuthService(accounts)
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")
         self.appliance = ApplianceService(agent, self.audit)
-        self.stored = StoredService((store, accounts), self.daily, running, engine, agent, self.audit)
+        self.stored = StoredService((store, accounts), self.daily, running, committer, agent, self.audit)
         self.setup = SetupService(self.auth, self.config, agent)
 
     @classmethod

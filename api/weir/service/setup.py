@@ -21,7 +21,7 @@ from weir.model.problem import Conflict, Forbidden, Invalid, Problem
 from weir.service.auth import AuthService
 from weir.service.configuration import ConfigService
 from weir.service.passwords import check_rules
-from weir.service.values import Edit, Principal
+from weir.service.types import Edit, Principal
 from weir.wire.client import AgentClient
 
 log = logging.getLogger(__name__)

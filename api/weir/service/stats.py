@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weir.model.problem import Problem
-from weir.service.once import once
-from weir.service.router import Router
-from weir.service.values import Principal
+from weir.service.lazy import once
+from weir.service.router_state import Router
+from weir.service.types import Principal
 from weir.stats.absent import without_delays
 from weir.stats.fanout import Fanout, Stream
 from weir.wire.client import AgentClient
 
 if TYPE_CHECKING:
-    from weir.stats.engine import Engine
     from weir.stats.layout import Counters
+    from weir.stats.queues import QueueFigures
 
 log = logging.getLogger("weir.stats")
 Json = dict[str, Any]
@@ -74,7 +74,7 @@ class StatsService:
     ) -> None:
         """Without an archive the day is empty. A database that cannot be written is reported in the log."""
         self._agent = agent
-        self._made = once(lambda: _engine(archive_path))
+        self._made = once(lambda: _figures(archive_path))
         self.router = Router()
         self._config_event = config_event
         self._permitted = permitted
@@ -94,7 +94,7 @@ class StatsService:
         self._thread: threading.Thread | None = None
 
     @property
-    def _engine(self) -> Engine:
+    def _figures(self) -> QueueFigures:
         return self._made()
 
     # --- the sampler ---
@@ -145,9 +145,9 @@ class StatsService:
             elapsed_s = clock - self._last_reading
             self._last_reading = clock
             if elapsed_s > LATE_S:
-                self._engine.forget_readings()
+                self._figures.forget_readings()
                 elapsed_s = TICK_S
-            self._engine.sample(self._counters, now, max(elapsed_s, 0.05))
+            self._figures.sample(self._counters, now, max(elapsed_s, 0.05))
         self._tick += 1
         self._publish()
 
@@ -177,7 +177,7 @@ class StatsService:
             for queue_id in answer.get("removed", ()):
                 self._slots.pop(queue_id, None)
             self._slots.update(_interned(answer["slots"]))
-        self._engine.set_slots(self._slots, counters)
+        self._figures.set_slots(self._slots, counters)
         self._generation = answer["generation"]
 
     def _map(self, layout: Json, descriptors: list[int]) -> None:
@@ -189,46 +189,46 @@ class StatsService:
             self._counters.close()
         self._counters = counters
         self._generation = -1
-        self._engine.forget_readings()
+        self._figures.forget_readings()
 
     # --- requests ---
 
     def _stale(self) -> tuple[float | None, str | None]:
         """Since when and why the queues' figures are not fresh."""
-        if self._counters is not None and time.time() - self._engine.at < LATE_S:
+        if self._counters is not None and time.time() - self._figures.at < LATE_S:
             return None, None
-        return self.router.lost_at or self._engine.at, self.router.lost_reason or "No sample was taken yet."
+        return self.router.lost_at or self._figures.at, self.router.lost_reason or "No sample was taken yet."
 
     def queues(self, ids: Sequence[str]) -> Json:
         """Figures of these queues, in this order."""
-        self._engine.watch(ids)
+        self._figures.watch(ids)
         return self._queues(ids)
 
     def _queues(self, ids: Sequence[str]) -> Json:
         since, reason = self._stale()
         return {
-            "at": self._engine.at,
+            "at": self._figures.at,
             "stale_since": since,
             "stale_reason": reason,
-            "items": self._engine.figures(ids, self.router.absent),
+            "items": self._figures.figures(ids, self.router.absent),
         }
 
     def top(self, count: int, by: str) -> Json:
-        """The busiest queues. `by` is one of `weir.stats.engine.ORDERS`, or `load` (share of the limit)."""
+        """The busiest queues. `by` is one of `weir.stats.queues.ORDERS`, or `load` (share of the limit)."""
         counters = self._counters
         if by != "load":
-            ids = self._engine.ranking(by, count)
+            ids = self._figures.ranking(by, count)
         else:
-            ids = [] if counters is None else self._engine.ranking_by_load(counters, count)
+            ids = [] if counters is None else self._figures.ranking_by_load(counters, count)
         found = self._queues(ids)
         unknown = self._unknown(ids) if found["stale_since"] is None else None
         return (
-            found if unknown is None else {**found, "stale_since": self._engine.at, "stale_reason": unknown}
+            found if unknown is None else {**found, "stale_since": self._figures.at, "stale_reason": unknown}
         )
 
     def _unknown(self, ids: Sequence[str]) -> str | None:
         """Why a ranking says nothing of the queues that there are now; None when it does."""
-        measured, classes = self._engine.coverage()
+        measured, classes = self._figures.coverage()
         if classes and measured * 2 < classes:
             return f"{measured} of {classes} queues were measured so far."
         head = self._head(ids)
@@ -242,11 +242,11 @@ class StatsService:
 
     def ranking(self, by: str, count: int) -> list[str]:
         """Ids of the busiest queues, the busiest first; those without traffic are not among them."""
-        return self._engine.ranking(by, count)
+        return self._figures.ranking(by, count)
 
     def history(self, queue_id: str, window: str) -> Json:
         """Samples of the last `2m`, `1h` or `24h`, the oldest first."""
-        found = {"id": queue_id, "window": window, **self._engine.recent(queue_id, window)}
+        found = {"id": queue_id, "window": window, **self._figures.recent(queue_id, window)}
         return without_delays(found, self.router.absent)
 
     # --- streams ---
@@ -317,10 +317,10 @@ def _event(tick: int, name: str, data: Json) -> bytes:
     return f"id: {tick}\nevent: {name}\ndata: {text}\n\n".encode()
 
 
-def _engine(archive_path: Path | None) -> Engine:
-    from weir.service.sampling import engine
+def _figures(archive_path: Path | None) -> QueueFigures:
+    from weir.service.sampling import queue_figures
 
-    return engine(archive_path)
+    return queue_figures(archive_path)
 
 
 def _interned(slots: dict[str, int]) -> dict[str, int]:

@@ -10,13 +10,13 @@ from typing import Any
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
 from weir.service.audit import AuditService, entry_of
+from weir.service.commit import Committer
 from weir.service.daily import DailyCheck
-from weir.service.engine import Engine
 from weir.service.known import TIMEOUT_S, running_objects
 from weir.service.permissions import requires
 from weir.service.request import Request
-from weir.service.running import Running
-from weir.service.values import Committed, Principal
+from weir.service.running_document import Running
+from weir.service.types import Committed, Principal
 from weir.store import ConfigStore, Damage, ReadTransaction
 from weir.store.accounts import AccountStore
 from weir.wire.client import AgentClient
@@ -28,14 +28,14 @@ class StoredService:
         stores: tuple[ConfigStore, AccountStore],
         daily: DailyCheck,
         running: Running,
-        engine: Engine,
+        committer: Committer,
         agent: AgentClient,
         audit: AuditService,
     ) -> None:
         self._stores = stores
         self._daily = daily
         self._running = running
-        self._engine = engine
+        self._committer = committer
         self._agent = agent
         self._audit = audit
 
@@ -80,7 +80,7 @@ class StoredService:
     def restore(self, by: Principal) -> Committed:
         """Write what the router runs in the place of what is damaged, as a revision. Raises as a commit."""
         _, objects = running_objects(self._agent)
-        done = self._engine.run(
+        done = self._committer.run(
             by,
             Request(lambda transaction: self._lost(transaction, objects), message="restore what is damaged"),
         )

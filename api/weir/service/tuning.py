@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from weir.service.permissions import requires
-from weir.service.values import Principal
+from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 

@@ -11,7 +11,7 @@ from weir.model.codec import to_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
-from weir.service.fields import FieldChange, compare
+from weir.service.field_changes import FieldChange, compare
 from weir.store.accounts import Scope
 from weir.store.candidates import Summary
 from weir.store.rows import ChangeCounts, Revision

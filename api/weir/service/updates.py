@@ -15,7 +15,7 @@ from weir.model.bundle import MAX_BUNDLE_BYTES, no_room, not_kept
 from weir.model.problem import Conflict, Invalid
 from weir.service.audit import AuditService, entry_of
 from weir.service.permissions import requires
-from weir.service.values import Principal
+from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from weir.model.problem import Conflict, Forbidden, Invalid, NotFound
 from weir.service import audit, passwords
 from weir.service.auth import hash_secret, make_token
 from weir.service.permissions import RANK, authorize, requires
-from weir.service.values import Principal
+from weir.service.types import Principal
 from weir.store.accounts import AccountStore, Scope, Token, User
 from weir.store.clock import wall_ms
 

@@ -40,7 +40,7 @@ WATCH_TICKS = 5
 Json = dict[str, Any]
 
 
-class Engine:
+class QueueFigures:
     def __init__(self, archive: Archive | None = None) -> None:
         self.lock = threading.RLock()
         self._archive = archive
