@@ -17,6 +17,8 @@ from schemathesis import checks
 from tests.http.world import World, app_of
 from weir.http import docspage, openapi
 from weir.http.app import describe
+from weir.http.schemas.unions import schema_name
+from weir.kinds import KINDS
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "api" / "openapi.json"
 EXISTING = {
@@ -58,8 +60,6 @@ EXPLAINED = {
     },
 }
 """Why a request that keeps to the document may be refused, by the problem's code."""
-STAGED = {"missing": "`new` is any object to the document, which does not tie it to the schema of its `kind`"}
-"""The same of `stage_changes` alone."""
 
 
 def valid_data_is_accepted_or_the_refusal_explained(_context: Any, response: Any, case: Any) -> None:
@@ -68,8 +68,7 @@ def valid_data_is_accepted_or_the_refusal_explained(_context: Any, response: Any
     if not refused or not (case.meta and case.meta.generation.mode.is_positive):
         return
     problem = response.json()
-    staging = case.operation.definition.raw.get("operationId") == "stage_changes"
-    why = {**EXPLAINED, **(STAGED if staging else {})}.get(problem["code"])
+    why = EXPLAINED.get(problem["code"])
     if isinstance(why, dict):
         why = next((reason for text, reason in why.items() if text in problem["detail"]), None)
     assert why or problem["code"] in FINDINGS, f"valid by the document, and refused: {problem}"
@@ -125,6 +124,32 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def test_the_committed_document_is_current() -> None:
     assert COMMITTED.read_text(encoding="utf-8") == openapi.text(), "run: make openapi"
+
+
+@pytest.mark.parametrize("general", ["ChangeInput", "Change", "StagedChange"])
+def test_the_fields_of_a_change_are_those_of_its_kind(general: str) -> None:
+    schemas = describe()["components"]["schemas"]
+    mapping = schemas[general]["discriminator"]["mapping"]
+    assert tuple(mapping) == KINDS
+    assert schemas[general]["oneOf"] == [{"$ref": place} for place in mapping.values()]
+    for kind, place in mapping.items():
+        found = schemas[place.rpartition("/")[2]]
+        assert found["properties"]["kind"]["enum"] == [kind]
+        shape = "Input" if general == "ChangeInput" else "Object"
+        new = {"$ref": f"#/components/schemas/{schema_name(kind)}{shape}"}
+        assert found["properties"]["new"]["anyOf"] == [new, {"type": "null"}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_without_an_id_is_for_kinds_whose_ids_are_assigned(kind: str, seeded: World) -> None:
+    change = describe()["components"]["schemas"][f"{schema_name(kind)}ChangeInput"]
+    answer = seeded.client()(
+        "PUT", "/candidate/changes", {"changes": [{"kind": kind, "id": None, "new": {}}]}
+    )
+    if "id" in change["required"]:
+        assert (answer.status_code, answer.json["code"]) == (422, "bad-id")
+    else:
+        assert answer.json["code"] == "missing"
 
 
 def test_every_operation_is_documented() -> None:

@@ -32,6 +32,7 @@ from weir.http.resources import (
     users,
 )
 from weir.http.schemas.problem import Problem
+from weir.http.schemas.unions import tie_to_kinds
 from weir.http.settings import Settings
 from weir.service import Principal, Service
 from weir.service.imports import ImportService
@@ -109,6 +110,7 @@ def describe() -> dict[str, Any]:
     schemes.security_scheme("session", {"type": "apiKey", "in": "cookie", "name": security.SESSION_COOKIE})
     for area in AREAS:
         api.register_blueprint(area)
+    tie_to_kinds(schemes.schemas)
     return dict(api.spec.to_dict())
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from weir.fields import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
 from weir.kinds import DECLARED, KINDS
 from weir.model import limits
 from weir.model.address import parse_address
-from weir.model.fields import ID_WANTED, INTERFACE_WANTED, TYPE_WANTED, Json, read_note
+from weir.model.fields import Json, read_note
 from weir.model.objects import (
     ConfigObject,
     Interface,
@@ -27,11 +29,11 @@ from weir.model.problem import Finding, Invalid
 from weir.model.queue_codec import queue_json, queue_stored_json, read_queue
 from weir.model.reader import Reader, shown
 
-_ID_FORM = {
-    "queue": (limits.OBJECT_ID, ID_WANTED),
-    **{kind: (item.ids.pattern, item.ids.wanted) for kind, item in DECLARED.items()},
-    "interface": (limits.INTERFACE_ID, INTERFACE_WANTED),
-    "queue-type": (limits.QUEUE_TYPE_ID, TYPE_WANTED),
+_ID_FORM: Mapping[Kind, IdForm] = {
+    "queue": replace(OBJECT_IDS, assigned="q"),
+    "queue-type": TYPE_NAMES,
+    "interface": INTERFACE_NAMES,
+    **{kind: item.ids for kind, item in DECLARED.items()},
 }
 
 
@@ -46,10 +48,15 @@ def parse_kind(text: str) -> Kind:
 
 def check_id(kind: Kind, object_id: object) -> str:
     """The interned id. Raises `Invalid` that says what an id of this kind may look like."""
-    pattern, wanted = _ID_FORM[kind]
-    if not isinstance(object_id, str) or not pattern.fullmatch(object_id):
-        raise Invalid(f"id must be {wanted}, not {shown(object_id)}", code="bad-id", path=f"{kind}/?/id")
+    form = _ID_FORM[kind]
+    if not isinstance(object_id, str) or not form.pattern.fullmatch(object_id):
+        raise Invalid(f"id must be {form.wanted}, not {shown(object_id)}", code="bad-id", path=f"{kind}/?/id")
     return sys.intern(object_id)
+
+
+def id_form(kind: Kind) -> IdForm:
+    """What the ids of a kind look like, and whether the router assigns them."""
+    return _ID_FORM[kind]
 
 
 def from_json(kind: Kind, data: object, object_id: str | None = None) -> ConfigObject:
@@ -144,7 +151,7 @@ def _read_queue_type(reader: Reader) -> QueueType:
 
 def _read_option(inner: Reader, name: str) -> str:
     if not limits.OBJECT_ID.fullmatch(name):
-        inner.error(shown(name), "bad-id", f"must be {ID_WANTED}")
+        inner.error(shown(name), "bad-id", f"must be {OBJECT_IDS.wanted}")
     return inner.text(name, "", limits.MAX_NAME_CHARS, limits.CONTROL_CHARACTER)
 
 
@@ -166,7 +173,7 @@ def _read_interface(reader: Reader) -> Interface:
         reverse_path=reader.one_of("reverse_path", "off", ("off", "loose", "strict")),
         domain=reader.integer("domain", 0, 0, limits.MAX_DOMAIN),
         vlan=_read_vlan(reader),
-        vrf=reader.optional_matching("vrf", limits.INTERFACE_ID, INTERFACE_WANTED),
+        vrf=reader.optional_matching("vrf", limits.INTERFACE_ID, INTERFACE_NAMES.wanted),
         vrf_table=reader.optional_integer("vrf_table", 0, limits.MAX_VRF_TABLE),
         disabled=reader.flag("disabled", False),
     )
@@ -182,7 +189,7 @@ def _read_vlan(reader: Reader) -> Vlan | None:
             inner.error(name, "missing", "must be given")
             return None
     return Vlan(
-        parent=inner.matching("parent", "", limits.INTERFACE_ID, INTERFACE_WANTED),
+        parent=inner.matching("parent", "", limits.INTERFACE_ID, INTERFACE_NAMES.wanted),
         id=inner.integer("id", limits.MIN_VLAN_ID, limits.MIN_VLAN_ID, limits.MAX_VLAN_ID),
         protocol=inner.one_of("protocol", "802.1Q", ("802.1Q", "802.1ad")),
     )

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from weir.kinds import DECLARED
-from weir.model import tree
+from weir.model import codec, tree
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem, Unsupported
@@ -30,10 +29,6 @@ from weir.wire.client import AgentClient
 log = logging.getLogger(__name__)
 
 PREVIEW_TIMEOUT_S = 30.0
-ID_PREFIX: dict[Kind, str] = {
-    "queue": "q",
-    **{kind: declaration.ids.assigned for kind, declaration in DECLARED.items()},
-}
 
 
 class ConfigService:
@@ -133,7 +128,7 @@ class ConfigService:
     @requires("config.write")
     def new_ids(self, _by: Principal, kind: Kind, count: int) -> list[str]:
         """As `new_id`, several at once."""
-        prefix = ID_PREFIX.get(kind)
+        prefix = codec.id_form(kind).assigned
         if not prefix:
             text = f"the id of a {kind.replace('-', ' ')} is chosen by people: give one"
             raise Invalid(text, code="bad-id", path=f"{kind}/?/id")

@@ -2364,44 +2364,11 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: {
-            /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
-            /**
-             * @description null: assign one.
-             * @default null
-             */
-            id: string | null;
-            new: {
-                [key: string]: unknown;
-            } | null;
-            /**
-             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
-             * @default null
-             */
-            base: string | null;
-        };
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
-        StagedChange: {
-            /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
-            id: string;
-            name: string;
-            /** @enum {string} */
-            action: "add" | "change" | "remove";
-            fields: components["schemas"]["FieldChange"][];
-            old: {
-                [key: string]: unknown;
-            } | null;
-            new: {
-                [key: string]: unknown;
-            } | null;
-            /** @description Its version, for `base` of the next change of the object. */
-            etag: string;
-            staged_at: string | null;
-        };
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -2472,21 +2439,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: {
-            /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
-            id: string;
-            name: string;
-            /** @enum {string} */
-            action: "add" | "change" | "remove";
-            fields: components["schemas"]["FieldChange"][];
-            old: {
-                [key: string]: unknown;
-            } | null;
-            new: {
-                [key: string]: unknown;
-            } | null;
-        };
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -2992,6 +2945,363 @@ export interface components {
         };
         PoweringOff: {
             powering_off: boolean;
+        };
+        QueueChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "queue";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["QueueInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        QueueTypeChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "queue-type";
+            id: string;
+            new: components["schemas"]["QueueTypeInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        InterfaceChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "interface";
+            id: string;
+            new: components["schemas"]["InterfaceInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        StaticRouteChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "static-route";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["StaticRouteInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        FirewallChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "firewall";
+            /** @enum {string} */
+            id: "firewall";
+            new: components["schemas"]["FirewallInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        TuningChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "tuning";
+            /** @enum {string} */
+            id: "tuning";
+            new: components["schemas"]["TuningInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        /** @description The fields of a queue as they are configured. */
+        QueueObject: {
+            id: string;
+            name: string;
+            target: string[];
+            dst: string | null;
+            parent: string | null;
+            position: number;
+            max_limit_bps: components["schemas"]["RatePair"];
+            limit_at_bps: components["schemas"]["RatePair"];
+            burst_limit_bps: components["schemas"]["RatePair"];
+            burst_threshold_bps: components["schemas"]["RatePair"];
+            burst_time_ms: components["schemas"]["DurationPair"];
+            priority: components["schemas"]["PriorityPair"];
+            queue_type: components["schemas"]["QueueTypePair"];
+            bucket_size_ms: components["schemas"]["BucketPair"];
+            time: components["schemas"]["TimeWindow"] | null;
+            total: components["schemas"]["TotalLimitsAnswer"];
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a queue type as they are configured. */
+        QueueTypeObject: {
+            id: string;
+            type: string;
+            options: {
+                [key: string]: string;
+            };
+            comment: string;
+        };
+        /** @description The fields of a interface as they are configured. */
+        InterfaceObject: {
+            id: string;
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: components["schemas"]["Vlan"] | null;
+            vrf: string | null;
+            vrf_table: number | null;
+            disabled: boolean;
+        };
+        /** @description The fields of a static route as they are configured. */
+        StaticRouteObject: {
+            id: string;
+            destination: string;
+            gateway: string | null;
+            interface: string | null;
+            blackhole: boolean;
+            distance: number;
+            vrf: string | null;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a firewall as they are configured. */
+        FirewallObject: {
+            id: string;
+            masquerade: boolean;
+            drop_new_from_wan: boolean;
+            allow_ping_from_wan: boolean;
+            allowed_wan_tcp_ports: number[];
+            connections_per_source: number;
+        };
+        /** @description The fields of a tuning as they are configured. */
+        TuningObject: {
+            id: string;
+            overrides: {
+                [key: string]: string;
+            };
+        };
+        QueueChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "queue";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["QueueObject"] | null;
+            new: components["schemas"]["QueueObject"] | null;
+        };
+        QueueTypeChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "queue-type";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["QueueTypeObject"] | null;
+            new: components["schemas"]["QueueTypeObject"] | null;
+        };
+        InterfaceChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "interface";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["InterfaceObject"] | null;
+            new: components["schemas"]["InterfaceObject"] | null;
+        };
+        StaticRouteChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "static-route";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["StaticRouteObject"] | null;
+            new: components["schemas"]["StaticRouteObject"] | null;
+        };
+        FirewallChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "firewall";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["FirewallObject"] | null;
+            new: components["schemas"]["FirewallObject"] | null;
+        };
+        TuningChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "tuning";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["TuningObject"] | null;
+            new: components["schemas"]["TuningObject"] | null;
+        };
+        QueueStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "queue";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["QueueObject"] | null;
+            new: components["schemas"]["QueueObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+        };
+        QueueTypeStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "queue-type";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["QueueTypeObject"] | null;
+            new: components["schemas"]["QueueTypeObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+        };
+        InterfaceStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "interface";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["InterfaceObject"] | null;
+            new: components["schemas"]["InterfaceObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+        };
+        StaticRouteStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "static-route";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["StaticRouteObject"] | null;
+            new: components["schemas"]["StaticRouteObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+        };
+        FirewallStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "firewall";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["FirewallObject"] | null;
+            new: components["schemas"]["FirewallObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+        };
+        TuningStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "tuning";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["TuningObject"] | null;
+            new: components["schemas"]["TuningObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
         };
     };
     responses: {

@@ -18,11 +18,22 @@ export type FirewallInput = Schemas["FirewallInput"];
 export type Finding = Schemas["Finding"];
 export type ProblemDocument = Schemas["Problem"];
 export type Candidate = Schemas["Candidate"];
-export type CandidateDiff = Schemas["CandidateDiff"];
+/** The fields of an object, for code that treats all kinds alike; the schemas say which fields a kind has. */
+type Fields = Record<string, unknown>;
+type OfAnyKind<T> = Omit<T, "old" | "new"> & { old: Fields | null; new: Fields | null };
 /** Of a staged change also its version and when it was staged. */
-export type Change = Schemas["Change"] & Partial<Pick<Schemas["StagedChange"], "etag" | "staged_at">>;
+export type Change = OfAnyKind<Schemas["Change"]> &
+  Partial<Pick<Schemas["StagedChange"], "etag" | "staged_at">>;
+export type CandidateDiff = Omit<Schemas["CandidateDiff"], "changes"> & {
+  changes: OfAnyKind<Schemas["StagedChange"]>[];
+};
+export type ChangesInput = Schemas["ChangesInput"];
 /** `base`: the version that it was made on; without one, whatever is staged is replaced. */
-export type ChangeInput = Omit<Schemas["ChangeInput"], "base"> & { base?: string | null };
+export type ChangeInput = Omit<Schemas["ChangeInput"], "id" | "new" | "base"> & {
+  id: string | null;
+  new: Fields | null;
+  base?: string | null;
+};
 export type Counts = Schemas["Counts"];
 export type FieldChange = Schemas["FieldChange"];
 export type KernelEffect = Schemas["KernelEffect"];

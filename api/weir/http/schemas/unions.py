@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas that hold an object of any kind, as one schema for each kind with `kind` as the discriminator.
+
+The general schema, such as `ChangeInput`, reads a body, or names what all of them have in common. In the
+OpenAPI document it becomes a `oneOf` of `QueueChangeInput`, `InterfaceChangeInput` and so on, so that `new`
+has the shape that its `kind` asks for.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from weir.http.editing import ANSWERS_ADD
+from weir.kinds import DECLARED, KINDS
+from weir.model import codec
+
+Json = dict[str, Any]
+ANSWERED = ("Change", "StagedChange")
+
+
+def schema_name(kind: str) -> str:
+    """What the schemas of a kind's objects are named after: "StaticRoute"."""
+    return "".join(word.capitalize() for word in kind.split("-"))
+
+
+def tie_to_kinds(schemas: Json) -> None:
+    """Split the general schemas among the components of an OpenAPI document, as far as it has them."""
+    kinds = [kind for kind in KINDS if schema_name(kind) in schemas]
+    if "ChangeInput" in schemas:
+        _split(schemas, "ChangeInput", kinds, _sent)
+    found = [name for name in ANSWERED if name in schemas]
+    if found:
+        schemas.update({f"{schema_name(kind)}Object": _object(schemas, kind) for kind in kinds})
+    for name in found:
+        _split(schemas, name, kinds, _answered)
+
+
+def _split(schemas: Json, name: str, kinds: Iterable[str], tie: Callable[[Json, str], None]) -> None:
+    general = schemas[name]
+    names = {kind: f"{schema_name(kind)}{name}" for kind in kinds}
+    for kind, own in names.items():
+        schema = copy.deepcopy(general)
+        schema["properties"]["kind"]["enum"] = [kind]
+        tie(schema, kind)
+        schemas[own] = schema
+    places = {kind: f"#/components/schemas/{own}" for kind, own in names.items()}
+    schemas[name] = {
+        **{key: general[key] for key in ("description",) if key in general},
+        "oneOf": [{"$ref": place} for place in places.values()],
+        "discriminator": {"propertyName": "kind", "mapping": places},
+    }
+
+
+def _sent(schema: Json, kind: str) -> None:
+    properties = schema["properties"]
+    properties["new"] = _or_null(f"{schema_name(kind)}Input")
+    properties["id"] = _id(kind, properties["id"])
+    if not codec.id_form(kind).assigned:
+        schema["required"] = sorted({*schema["required"], "id"})
+
+
+def _id(kind: str, given: Json) -> Json:
+    """Ids of some kinds are assigned when they are left out; a kind with one object has one id."""
+    if kind in DECLARED and DECLARED[kind].is_single:
+        return {"type": "string", "enum": [kind]}
+    form = codec.id_form(kind)
+    said = {"minLength": 1, "maxLength": form.max_chars, "pattern": f"^{form.pattern.pattern}$"}
+    return {**given, **said} if form.assigned else {"type": "string", **said}
+
+
+def _answered(schema: Json, kind: str) -> None:
+    for name in ("old", "new"):
+        schema["properties"][name] = _or_null(f"{schema_name(kind)}Object")
+
+
+def _object(schemas: Json, kind: str) -> Json:
+    """The answer of a kind without what it says beside the fields."""
+    answer = schemas[schema_name(kind)]
+    own = {name: said for name, said in answer["properties"].items() if name not in ANSWERS_ADD[kind]}
+    return {
+        "type": "object",
+        "description": f"The fields of a {kind.replace('-', ' ')} as they are configured.",
+        "properties": own,
+        "required": [name for name in answer["required"] if name in own],
+        "additionalProperties": False,
+    }
+
+
+def _or_null(name: str) -> Json:
+    return {"anyOf": [{"$ref": f"#/components/schemas/{name}"}, {"type": "null"}]}
