@@ -36,6 +36,15 @@ describe("Ctrl-K finds", () => {
     await waitFor(() => expect(history.location.href).toBe("/interfaces?edit=wan0"));
   });
 
+  it("the line of the shell that does the same as the chosen hit", async () => {
+    const { user, hit } = await palette("wan0");
+    await hit(/Interfaces wan0/);
+    expect(screen.getByTestId("same-line").textContent).toContain("weir interface show wan0");
+    await user.clear(screen.getByRole("combobox", { name: "Search everything" }));
+    expect(screen.getAllByRole("option")[0]!.textContent).toBe("ActionsNew queue");
+    expect(screen.getByTestId("same-line").textContent).not.toContain("weir ");
+  });
+
   it("a route by its gateway, and leads to it", async () => {
     const { user, hit, history } = await palette("198.51.100.1");
     await user.click(await hit(/Routes 0\.0\.0\.0\/0 198\.51\.100\.1, provider/));
@@ -111,6 +120,17 @@ describe("in the table of queues", () => {
     await waitFor(() => expect(chosen()).toEqual([4, 5, 6, 7]));
     fireEvent.click(row(2), { shiftKey: true });
     await waitFor(() => expect(chosen()).toEqual([2, 3, 4]));
+  });
+
+  it("Shift and a click on a check box select from the box before", async () => {
+    const { grid, chosen } = await table();
+    const box = (index: number) =>
+      within(grid.querySelector<HTMLElement>(`#row-${index}`)!).getByRole<HTMLInputElement>("checkbox");
+    fireEvent.click(box(2));
+    await waitFor(() => expect(chosen()).toEqual([2]));
+    fireEvent.click(box(6), { shiftKey: true });
+    await waitFor(() => expect(chosen()).toEqual([2, 3, 4, 5, 6]));
+    expect(box(6).checked).toBe(true);
   });
 
   it("Shift and an arrow widen the range and narrow it", async () => {

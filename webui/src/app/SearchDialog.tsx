@@ -21,8 +21,18 @@ interface Hit {
   group: string;
   title: string;
   detail: string;
+  /** The line of `weir` that shows or does the same. */
+  line?: string;
   go: () => void;
 }
+
+/** Quoted as a shell wants it. */
+const shellWord = (text: string): string =>
+  /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+/** What the keys of pending changes are called on the command line. */
+const PENDING_LINE: Record<string, string> = { c: "weir commit", d: "weir diff" };
+const POWER_LINE: Record<PowerAction, string | undefined> = { restart: "weir restart", off: undefined };
 
 const POWER_WORD: Record<PowerAction, string> = {
   restart: "Restart the router",
@@ -55,14 +65,15 @@ function useVerbs(onPower: (action: PowerAction) => void): Hit[] {
     },
     { title: "Import a file", detail: "", go: () => void navigate({ to: "/import" }) },
   ];
-  const pending = activeBindings().flatMap(({ keys, label, run }) =>
+  const pending: Omit<Hit, "key" | "group">[] = activeBindings().flatMap(({ keys, label, run }) =>
     run && PENDING_KEYS.includes(keys)
-      ? [{ title: label, detail: keys.replace("ctrl+z", "Ctrl Z"), go: run }]
+      ? [{ title: label, detail: keys.replace("ctrl+z", "Ctrl Z"), line: PENDING_LINE[keys], go: run }]
       : [],
   );
-  const power = (["restart", "off"] as const).map((action) => ({
+  const power: Omit<Hit, "key" | "group">[] = (["restart", "off"] as const).map((action) => ({
     title: POWER_WORD[action],
     detail: "",
+    line: POWER_LINE[action],
     go: () => onPower(action),
   }));
   const look = [
@@ -104,6 +115,7 @@ function useHits(text: string, onPower: (action: PowerAction) => void): { hits: 
           group: "Queues",
           title: queue.name,
           detail: `${targetText(queue.target[0] ?? "")}  ↑ ${limitText(queue.max_limit_bps.upload)} ↓ ${limitText(queue.max_limit_bps.download)}`,
+          line: `weir queue show ${queue.id}`,
           go: () => void navigate({ to: "/queues/$id", params: { id: queue.id } }),
         }));
   const total = queues.data?.total ?? 0;
@@ -113,6 +125,7 @@ function useHits(text: string, onPower: (action: PowerAction) => void): { hits: 
       group: "Queues",
       title: `All ${countText(total)} queues that match`,
       detail: "",
+      line: `weir queue list --search ${shellWord(words)}`,
       go: () => void navigate({ to: "/queues", search: { q: words } }),
     });
   const toPort = (id: string) => () => void navigate({ to: "/interfaces", search: { edit: id } });
@@ -123,21 +136,29 @@ function useHits(text: string, onPower: (action: PowerAction) => void): { hits: 
           ...interfacesWith(interfaces, text).map((item) => ({
             ...item,
             group: "Interfaces",
+            line: `weir interface show ${item.id}`,
             go: toPort(item.id),
           })),
           ...addressesWith(interfaces, text).map((item) => ({
             ...item,
             group: "Addresses",
+            line: `weir interface show ${item.id}`,
             go: toPort(item.id),
           })),
           ...routesWith(routes, text).map((item) => ({
             ...item,
             group: "Routes",
+            line: `weir route show ${item.id}`,
             go: () => void navigate({ to: "/routes", search: { edit: item.id } }),
           })),
         ];
-  return { hits: [...found, ...known, ...pages, ...actions].slice(0, 40), loading: queues.isFetching };
+  // With nothing typed yet, what can be done comes first: the pages are in the menu as well.
+  const rest = text.trim() === "" ? [...actions, ...pages] : [...pages, ...actions];
+  return { hits: [...found, ...known, ...rest].slice(0, 40), loading: queues.isFetching };
 }
+
+/** The chosen hit can be seen, also when the keys went past the end of the list. */
+const intoView = (element: HTMLElement | null) => element?.scrollIntoView({ block: "nearest" });
 
 interface SearchDialogProps {
   onClose: () => void;
@@ -184,7 +205,7 @@ export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
         variant="unstyled"
         className={classes.input}
         leftSection={<IconSearch size={17} />}
-        placeholder="A name, an address, a route, a page, an action"
+        placeholder="Name, address, page or action"
         aria-label="Search everything"
         role="combobox"
         aria-expanded="true"
@@ -205,8 +226,13 @@ export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
             role="option"
             aria-selected={index === chosen}
             className={classes.hit}
+            data-first={hit.group !== hits[index - 1]?.group || undefined}
             onClick={() => take(hit)}
-            onPointerMove={() => setAt(index)}
+            onPointerMove={(event) => {
+              // A list that scrolls under a hand at rest is not a choice.
+              if (event.movementX !== 0 || event.movementY !== 0) setAt(index);
+            }}
+            ref={index === chosen ? intoView : undefined}
           >
             <span className={classes.group}>{hit.group}</span>
             <span className={classes.title}>{hit.title}</span>
@@ -220,7 +246,18 @@ export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
             ? "Searching"
             : "Nothing matches. An address finds the queues whose target covers it, a prefix also those inside it."}
         </p>
-      ) : null}
+      ) : (
+        <p className={classes.foot} data-testid="same-line">
+          <span>
+            <kbd>↑</kbd> <kbd>↓</kbd> <kbd>Enter</kbd>
+          </span>
+          {hits[chosen]?.line ? (
+            <span>
+              The same in a shell: <code className="mono">{hits[chosen].line}</code>
+            </span>
+          ) : null}
+        </p>
+      )}
     </Modal>
   );
 }

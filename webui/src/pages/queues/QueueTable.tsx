@@ -168,8 +168,10 @@ export function QueueTable({
           tabIndex={-1}
           aria-label={`Select ${row.queue.name}`}
           checked={has(row.queue.id)}
-          onChange={() => toggle(row.queue)}
-          onClick={(event) => event.stopPropagation()}
+          onChange={({ nativeEvent }) => {
+            // With Shift the click goes on to the row, which takes all up to here.
+            if (!(nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)) toggle(row.queue);
+          }}
         />
       );
       if (cards) return <QueueCard row={row} check={check} onToggle={onToggle} />;

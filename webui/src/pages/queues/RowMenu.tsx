@@ -126,7 +126,7 @@ function Edits({ row, onLimit, onSearch }: { row: QueueRow } & Pick<RowMenuProps
         </Menu.Item>
       ) : null}
       {isGoing || staged === "add" ? null : (
-        <Menu.Item color="red" onClick={() => send(null, "its removal.")}>
+        <Menu.Item className="bad" onClick={() => send(null, "its removal.")}>
           Delete
         </Menu.Item>
       )}
