@@ -43,7 +43,7 @@ describe("the bar of pending changes", () => {
   it("opens a diff by Diff, with nothing to fill in, from which a change is undone", async () => {
     const { queue, press } = await pending();
     const dialog = await press("Diff");
-    expect(await dialog.findByText("upload 7 Mbit/s, download 8 Mbit/s")).toBeTruthy();
+    expect(await dialog.findByText("upload 7M, download 8M")).toBeTruthy();
     expect(dialog.queryByRole("textbox")).toBeNull();
     expect(dialog.queryByRole("combobox")).toBeNull();
     expect(

@@ -172,17 +172,19 @@ describe("small pieces", () => {
   });
   it("say of a field what its zero means, and leave out what nobody asked for", () => {
     expect(valueText("max_limit_bps", { upload: 0, download: 10_000_000 })).toBe(
-      "upload unlimited, download 10 Mbit/s",
+      "upload unlimited, download 10M",
     );
-    expect(valueText("limit_at_bps", { upload: 0, download: 1_000_000 })).toBe(
-      "upload none, download 1 Mbit/s",
-    );
-    expect(valueText("total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("limit 5 Mbit/s");
-    expect([fieldWords("vrf_table"), valueText("vrf_table", 0), valueText("vrf_table", 1001)]).toEqual([
-      "VRF table",
-      "by its name",
-      "1001",
-    ]);
+    expect(valueText("limit_at_bps", { upload: 0, download: 1_000_000 })).toBe("upload none, download 1M");
+    expect(valueText("total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("max limit 5M");
+    expect([
+      fieldWords("interface", "vrf_table"),
+      valueText("vrf_table", 0),
+      valueText("vrf_table", 1001),
+    ]).toEqual(["VRF table", "by its name", "1001"]);
+    expect([
+      fieldWords("queue", "max_limit_bps.upload"),
+      valueText("max_limit_bps.upload", 5_000_000),
+    ]).toEqual(["Max limit, upload", "5M"]);
     const {
       etag: _etag,
       path: _path,

@@ -56,8 +56,8 @@ describe("the history", () => {
     router.state.revisions[1]!.state = "past";
     const user = userEvent.setup();
     renderAt("/history?from=1&to=2");
-    expect(await screen.findByText("10 Mbit/s")).toBeInstanceOf(HTMLElement);
-    expect(screen.getByText("20 Mbit/s")).toBeInstanceOf(HTMLElement);
+    expect(await screen.findByText("10M")).toBeInstanceOf(HTMLElement);
+    expect(screen.getByText("20M")).toBeInstanceOf(HTMLElement);
     await user.click(screen.getByRole("button", { name: "Restore revision 1" }));
     const dialog = await screen.findByRole("dialog");
     await user.clear(within(dialog).getByLabelText("Why"));

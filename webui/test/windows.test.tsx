@@ -41,8 +41,8 @@ describe("two windows that stage a change of one queue", () => {
     const { user, dialog } = await overtaken();
     expect(dialog.textContent).toMatch(/admin in another window staged another change of it 2\d s ago/);
     const row = within(dialog).getByRole("row", { name: /limit/ });
-    expect(row.textContent).toContain("upload 9 Mbit/s");
-    expect(row.textContent).toContain("upload 7 Mbit/s");
+    expect(row.textContent).toContain("upload 9M");
+    expect(row.textContent).toContain("upload 7M");
     expect(stagedLimit()).toEqual(limit(7));
     await user.click(within(dialog).getByRole("button", { name: "Keep mine" }));
     await waitFor(() => expect(stagedLimit()).toEqual(limit(9)));

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from weir.kinds.words import label_of, value_text
 from weir.model.units import format_rate
 
 Json = dict[str, Any]
@@ -89,7 +90,8 @@ def diff(answer: Json) -> None:
         click.secho(f"{sign} {change['kind']} {change['id']} {clean(change['name'])}", fg=colour)
         if change["action"] == "change":
             for item in change["fields"]:
-                click.echo(f"    {item['field']}: {_short(item['old'])} -> {_short(item['new'])}")
+                old, new = (_short(value_text(item["field"], item[side])) for side in ("old", "new"))
+                click.echo(f"    {label_of(change['kind'], item['field'])}: {old} -> {new}")
     left = answer["total"] - len(answer["changes"])
     if left > 0:
         click.echo(f"... and {left} more")
@@ -101,6 +103,5 @@ def diff(answer: Json) -> None:
     findings(answer.get("findings", ()))
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+def _short(text: str) -> str:
     return clean(text if len(text) <= 80 else text[:77] + "...")

@@ -5,7 +5,7 @@ A field type knows values only. JSON is read here; the OpenAPI document, the com
 forms and the reference documentation look at the attributes of a field and make of it what they need.
 """
 
-from weir.fields.base import Field
+from weir.fields.base import Field, When
 from weir.fields.collections import Many, Table
 from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
 from weir.fields.numbers import Flag, Port, Whole
@@ -27,5 +27,6 @@ __all__ = [
     "Ref",
     "Table",
     "Text",
+    "When",
     "Whole",
 ]

@@ -4,14 +4,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from weir.model.problem import Invalid
 from weir.model.reader import Reader
 
+Importance = Literal["shown", "folded", "expert"]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A condition on another field of the same object: it has one of `values`; without them, any value.
+
+    With `unless` it is the opposite. Forms and lists use it; what a router accepts is said by rules.
+    """
+
+    field: str
+    values: tuple[str | bool | int, ...] = ()
+    unless: bool = False
+
 
 class Field(ABC):
     """A field type with what is said about one field: a sentence of help, and an example.
+
+    Forms and diffs call it `label`, or else by its name (`weir.kinds.words`). `importance` says where a form
+    has it: shown at once, folded, or among what experts need. It is not offered unless `when` holds.
 
     `option` is a second name on the command line, where the field's own is long or unusual (`--via`).
 
@@ -22,10 +40,22 @@ class Field(ABC):
 
     null_is_default = False
 
-    def __init__(self, *, help: str = "", example: str = "", option: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        help: str = "",
+        example: str = "",
+        option: str = "",
+        label: str = "",
+        importance: Importance = "shown",
+        when: When | None = None,
+    ) -> None:
         self.help = help
         self.example = example
         self.option = option
+        self.label = label
+        self.importance = importance
+        self.when = when
 
     @abstractmethod
     def read(self, reader: Reader, name: str, default: Any) -> Any:

@@ -16,7 +16,7 @@ class Many(Field):
 
     null_is_default = True
 
-    def __init__(self, item: Parsed, most: int, **said: str) -> None:
+    def __init__(self, item: Parsed, most: int, **said: Any) -> None:
         super().__init__(**said)
         self.item = item
         self.most = most
@@ -36,7 +36,7 @@ class Table(Field):
 
     null_is_default = True
 
-    def __init__(self, text: Text, most: int, **said: str) -> None:
+    def __init__(self, text: Text, most: int, **said: Any) -> None:
         super().__init__(**said)
         self.text = text
         self.most = most

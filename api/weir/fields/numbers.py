@@ -23,7 +23,7 @@ class Flag(Field):
 class Whole(Field):
     """A whole number from `low` to `high`, both included."""
 
-    def __init__(self, low: int, high: int, **said: str) -> None:
+    def __init__(self, low: int, high: int, **said: Any) -> None:
         super().__init__(**said)
         self.low = low
         self.high = high
@@ -38,7 +38,7 @@ class Whole(Field):
 class Port(Parsed, Whole):
     """A TCP port."""
 
-    def __init__(self, **said: str) -> None:
+    def __init__(self, **said: Any) -> None:
         super().__init__(1, 65_535, **said)
 
     def bounds(self) -> str:

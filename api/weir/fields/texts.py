@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weir.fields.base import Field, Parsed
+from weir.fields.base import Field, Parsed, When
 from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
 from weir.model.address import parse_host, parse_network
@@ -16,7 +16,7 @@ from weir.model.reader import Reader
 class Characters(Field):
     """Any text of `min_chars` to `max_chars` characters, as far as the API's schema can tell."""
 
-    def __init__(self, min_chars: int, max_chars: int, **said: str) -> None:
+    def __init__(self, min_chars: int, max_chars: int, **said: Any) -> None:
         super().__init__(**said)
         self.min_chars = min_chars
         self.max_chars = max_chars
@@ -25,7 +25,7 @@ class Characters(Field):
 class Text(Characters):
     """What people write, without control characters; with `lines`, of several lines."""
 
-    def __init__(self, max_chars: int, *, lines: bool = False, **said: str) -> None:
+    def __init__(self, max_chars: int, *, lines: bool = False, **said: Any) -> None:
         super().__init__(0, max_chars, **said)
         self.lines = lines
         self._forbidden = limits.CONTROL_BUT_NEWLINE_OR_TAB if lines else limits.CONTROL_CHARACTER
@@ -40,7 +40,7 @@ class Text(Characters):
 class _Address(Characters, Parsed):
     """A text that a parser brings to its canonical form."""
 
-    def __init__(self, **said: str) -> None:
+    def __init__(self, **said: Any) -> None:
         super().__init__(1, 64, **said)
 
 
@@ -65,7 +65,7 @@ class Prefix(_Address):
 class Choice(Field):
     """One of some words."""
 
-    def __init__(self, *choices: str, **said: str) -> None:
+    def __init__(self, *choices: str, **said: Any) -> None:
         super().__init__(**said)
         self.choices = choices
 
@@ -80,7 +80,8 @@ class Ref(Characters):
     """The id of another object.
 
     `role` is what that object is called where it is named: "VRF" for an interface that must be one, which
-    `fits` decides; `unfit` tells people how to know those that do.
+    `fits` decides; `unfit` tells people how to know those that do. `offered` says the same of the objects'
+    JSON: which of them a form offers.
     """
 
     def __init__(
@@ -91,7 +92,8 @@ class Ref(Characters):
         role: str = "",
         fits: Callable[[Any], bool] | None = None,
         unfit: str = "",
-        **said: str,
+        offered: When | None = None,
+        **said: Any,
     ) -> None:
         super().__init__(1, ids.max_chars, **said)
         self.kind = kind
@@ -99,6 +101,7 @@ class Ref(Characters):
         self.role = role or kind.replace("-", " ")
         self.fits = fits
         self.unfit = unfit
+        self.offered = offered
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
         return reader.matching(name, default, self.ids.pattern, self.ids.wanted)

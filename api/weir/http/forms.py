@@ -1,30 +1,124 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m weir.http.forms` writes what the web interface knows of the kinds: webui/src/kinds/kinds.json.
 
-Per kind the defaults of its fields, and the help of those that are declared: what OpenAPI types cannot tell a
-program in the browser.
+Per kind its names, the defaults of its fields, and of a declared kind all that its list and its form are made
+of: what OpenAPI types cannot tell a program in the browser.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+from weir.fields import Choice, Field, Flag, Host, Many, Port, Prefix, Ref, Table, Text, When, Whole
 from weir.kinds import DECLARED, KINDS
+from weir.kinds.declaration import AREAS, Declaration, Member
+from weir.kinds.words import label_of
 from weir.model.codec import defaults_of
 
 PATH = Path(__file__).resolve().parents[3] / "webui" / "src" / "kinds" / "kinds.json"
+Json = dict[str, Any]
+
+_UNDECLARED = {
+    "queue": ("queue", "queues"),
+    "queue-type": ("queue type", "queue types"),
+    "interface": ("interface", "interfaces"),
+}
 
 
 def text() -> str:
     """The file's text, the same for the same declarations."""
-    found = {kind: {"defaults": dict(defaults_of(kind)), "help": _help(kind)} for kind in KINDS}
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(described(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _help(kind: str) -> dict[str, str]:
+def described() -> Json:
+    """The areas of the navigation in their order, and the kinds."""
+    return {"areas": list(AREAS), "kinds": {kind: _kind(kind) for kind in KINDS}}
+
+
+def _kind(kind: str) -> Json:
+    defaults = dict(defaults_of(kind))
     declared = DECLARED.get(kind)
-    return {} if declared is None else {member.name: member.field.help for member in declared.members}
+    if declared is not None:
+        return {**_names(declared), "defaults": defaults, "fields": fields_of(declared)}
+    singular, plural = _UNDECLARED[kind]
+    labels = {path: label_of(kind, path) for name, value in defaults.items() for path in _paths(name, value)}
+    return {"singular": singular, "plural": plural, "labels": labels, "defaults": defaults}
+
+
+def _paths(name: str, value: object) -> list[str]:
+    return [name, *(f"{name}.{inner}" for inner in (value if isinstance(value, dict) else ()))]
+
+
+def _names(declaration: Declaration) -> Json:
+    return {
+        "singular": declaration.singular,
+        "plural": declaration.plural,
+        "short": declaration.short,
+        "path": declaration.path,
+        "area": declaration.area,
+        "isSingle": declaration.is_single,
+        "assignsIds": bool(declaration.ids.assigned),
+        "namedBy": declaration.named_by,
+        "columns": [name for name in declaration.columns if name != declaration.named_by],
+        "purpose": declaration.purpose,
+    }
+
+
+def fields_of(declaration: Declaration) -> list[Json]:
+    """The fields of a kind as a form and a list need them, in their order."""
+    return [_member(declaration.kind, member) for member in declaration.members]
+
+
+def _member(kind: str, member: Member) -> Json:
+    field = member.field
+    said = {"help": field.help, "example": field.example, "when": when_json(field.when)}
+    return {
+        "name": member.name,
+        "label": label_of(kind, member.name),
+        "importance": field.importance,
+        "required": member.required,
+        "nullable": member.nullable,
+        **{name: value for name, value in said.items() if value},
+        **shape(field),
+    }
+
+
+def when_json(when: When | None) -> Json | None:
+    """A condition; without `is` any value fulfils it."""
+    if when is None:
+        return None
+    return {"field": when.field, "is": list(when.values) or None, "unless": when.unless}
+
+
+def shape(field: Field) -> Json:
+    """The type of a field, and its bounds. A type that has no form of its own is edited as JSON."""
+    match field:
+        case Flag():
+            return {"type": "flag"}
+        case Whole():
+            return {
+                "type": "port" if isinstance(field, Port) else "whole",
+                "low": field.low,
+                "high": field.high,
+            }
+        case Choice():
+            return {"type": "choice", "choices": list(field.choices)}
+        case Text():
+            return {"type": "text", "most": field.max_chars, "lines": field.lines}
+        case Host():
+            return {"type": "host"}
+        case Prefix():
+            return {"type": "prefix"}
+        case Ref():
+            offered = {} if field.offered is None else {"offered": when_json(field.offered)}
+            return {"type": "ref", "kind": field.kind, "role": field.role, **offered}
+        case Many():
+            return {"type": "many", "item": shape(field.item), "most": field.most}
+        case Table():
+            return {"type": "table", "item": shape(field.text), "most": field.most}
+    return {"type": "json"}
 
 
 if __name__ == "__main__":

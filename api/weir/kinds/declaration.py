@@ -15,7 +15,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from weir.fields import OBJECT_IDS, Field, IdForm, Ref
 from weir.model.objects import ConfigObject
@@ -23,6 +23,10 @@ from weir.model.reader import Reader
 from weir.model.rule import Rule
 
 Json = dict[str, object]
+
+Area = Literal["Shaping", "Network", "Routing", "Firewall", "VPN", "Services", "System"]
+AREAS: tuple[Area, ...] = get_args(Area)
+"""In the order of the navigation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class Declaration:
     A kind with `is_single` has one object, whose id is the kind; unless it is stored its defaults hold.
     `adds` names what the API's answers say of an object beside its fields; it may come back and is not read.
     `columns` are the fields that a list shows behind the id; `path` is where the API has them.
+    `named_by` is the field that people know an object by. `area` is where the navigation has the kind, and
+    `purpose` says above an empty list what its objects are for.
     """
 
     def __init__(
@@ -75,6 +81,9 @@ class Declaration:
         is_single: bool = False,
         adds: tuple[str, ...] = (),
         columns: tuple[str, ...] = (),
+        named_by: str = "id",
+        area: Area = "Services",
+        purpose: str = "",
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -87,6 +96,9 @@ class Declaration:
         self.is_single = is_single
         self.adds = adds
         self.columns = columns
+        self.named_by = named_by
+        self.area = area
+        self.purpose = purpose
         self.path = self.kind if is_single else plural.replace(" ", "-")
         self.members = members_of(of)
         self.references = {

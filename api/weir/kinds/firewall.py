@@ -22,27 +22,47 @@ class Firewall(ConfigObject):
     kind: ClassVar[Kind] = "firewall"
     id: str = "firewall"
     masquerade: Annotated[
-        bool, Flag(help="IPv4 that leaves through a WAN gets its address. IPv6 is never translated.")
+        bool,
+        Flag(
+            label="Masquerade: customers share the WAN address",
+            help="IPv4 packets that leave through a WAN get its address. IPv6 is never translated. "
+            "Uploads are still counted by the customer's own address.",
+        ),
     ] = True
     drop_new_from_wan: Annotated[
         bool,
         Flag(
-            help="From WAN interfaces only answers (conntrack established, related), "
-            "IPv6 neighbour discovery and what the next two allow."
+            label="Drop new connections from the WAN",
+            help="From WAN interfaces only replies (conntrack established, related), IPv6 neighbour "
+            "discovery and what is allowed below pass.",
         ),
     ] = True
-    allow_ping_from_wan: Annotated[bool, Flag(help="ICMP and ICMPv6 echo requests to the router.")] = True
+    allow_ping_from_wan: Annotated[
+        bool,
+        Flag(
+            label="Answer ping from the WAN", help="ICMP and ICMPv6 echo requests to the router are answered."
+        ),
+    ] = True
     allowed_wan_tcp_ports: Annotated[
         tuple[int, ...],
-        Many(Port(), MAX_PORTS, help="TCP ports of the router that are open to a WAN.", option="allow-tcp"),
+        Many(
+            Port(),
+            MAX_PORTS,
+            label="Open TCP ports",
+            help="TCP ports of the router that the WAN may reach.",
+            example="443",
+            option="allow-tcp",
+        ),
     ] = ()
     connections_per_source: Annotated[
         int,
         Whole(
             0,
             MAX_CONNECTIONS,
+            label="Connections per address",
             help="Tracked connections that an address may have at once, by interface; "
-            "of IPv6 a /64, and a /56 four times as many. 0: any number.",
+            "of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped. "
+            "0: any number, and one customer can fill the table.",
         ),
     ] = 4096
 
@@ -66,10 +86,11 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
 
 KIND = Declaration(
     Firewall,
-    singular="firewall's policy",
-    plural="firewalls",
+    singular="firewall policy",
+    plural="firewall policies",
     short="firewall",
     about="The minimal policy between LAN and WAN.",
     is_single=True,
+    area="Firewall",
     rules=(Rule("firewall-sense", "firewall", firewall_sense, all_after("firewall", "interface"), False),),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Flag, Host, Prefix, Ref, Text, Whole
+from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Flag, Host, Prefix, Ref, Text, When, Whole
 from weir.kinds.declaration import Declaration
 from weir.model.limits import MAX_COMMENT_CHARS
 from weir.model.objects import ConfigObject, Interface, Kind
@@ -16,6 +16,8 @@ from weir.model.problem import Finding
 from weir.model.rule import LINK_LOCAL, Rule, View, all_after, error, warning
 from weir.model.vrf import is_vrf, vrf_of
 
+_LEADS_ON = When("blackhole", (False,))
+
 
 @dataclass(frozen=True, slots=True)
 class StaticRoute(ConfigObject):
@@ -23,21 +25,34 @@ class StaticRoute(ConfigObject):
 
     kind: ClassVar[Kind] = "static-route"
     id: str
-    destination: Annotated[str, Prefix(help="Where to.", example="0.0.0.0/0")]
+    destination: Annotated[
+        str, Prefix(help="The network that it leads to; 0.0.0.0/0 is everything else.", example="0.0.0.0/0")
+    ]
     gateway: Annotated[
         str | None,
         Host(
-            help="Next hop, of the destination's family. A link-local one needs an interface.", option="via"
+            help="The next router, of the destination's family. A link-local one needs an interface.",
+            example="192.0.2.1",
+            option="via",
+            when=_LEADS_ON,
         ),
     ] = None
     interface: Annotated[
         str | None,
         Ref(
-            "interface", INTERFACE_NAMES, help="Way out; without a gateway the destination is directly there."
+            "interface",
+            INTERFACE_NAMES,
+            help="Packets leave here; without a gateway the destination is directly connected.",
+            when=_LEADS_ON,
+            offered=When("vrf_table", unless=True),
         ),
     ] = None
-    blackhole: Annotated[bool, Flag(help="Drop in silence.")] = False
-    distance: Annotated[int, Whole(1, 255, help="Of several routes to a destination the smallest wins.")] = 1
+    blackhole: Annotated[
+        bool, Flag(label="Drop packets", help="Packets to the destination are dropped without an answer.")
+    ] = False
+    distance: Annotated[
+        int, Whole(1, 255, help="Of several routes to a destination the one with the smallest wins.")
+    ] = 1
     vrf: Annotated[
         str | None,
         Ref(
@@ -46,11 +61,13 @@ class StaticRoute(ConfigObject):
             role="VRF",
             fits=is_vrf,
             unfit="those have a vrf_table",
+            offered=When("vrf_table"),
+            label="VRF",
             help="The VRF whose route it is; its gateway and interface are in the same one.",
         ),
     ] = None
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
-    disabled: Annotated[bool, Flag(help="Kept, and not in force.")] = False
+    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    disabled: Annotated[bool, Flag(help="The route is kept and has no effect.")] = False
 
     @property
     def name(self) -> str:
@@ -200,6 +217,10 @@ KIND = Declaration(
     short="route",
     about="Static routes, given to FRR.",
     columns=("vrf", "destination", "gateway", "interface", "blackhole", "distance", "comment"),
+    named_by="destination",
+    area="Routing",
+    purpose="The router knows the networks of its own addresses. A route to 0.0.0.0/0 sends everything "
+    "else to your provider.",
     ids=replace(OBJECT_IDS, assigned="r"),
     rules=(
         Rule("one-way", "static-route", one_way, _OWN, True),

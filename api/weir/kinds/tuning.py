@@ -28,7 +28,7 @@ class Tuning(ConfigObject):
             Text(MAX_NAME_CHARS),
             MAX_OVERRIDES,
             help="Id of a setting to the value in its place; an empty one leaves the kernel's. "
-            "Without an entry the product's value holds.",
+            "Without an entry the product's value applies.",
         ),
     ] = ()
 
@@ -40,5 +40,6 @@ KIND = Declaration(
     short="tuning",
     about="Settings of kernel and network cards, with their reasons; each can be overridden.",
     is_single=True,
+    area="System",
     adds=("settings", "settings_reason"),
 )

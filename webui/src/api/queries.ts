@@ -10,7 +10,7 @@ import { saidOnce } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
-import type { Kind, Pending, System } from "./types";
+import type { Pending, System } from "./types";
 
 /**
  * Cache keys and errors, once. Whatever follows from the configuration lies under "config" and is
@@ -319,14 +319,6 @@ export const importReportQuery = (id: string) =>
     retry: false,
   });
 
-export const KIND_WORD: Record<Kind, readonly [string, string]> = {
-  queue: ["queue", "queues"],
-  "queue-type": ["queue type", "queue types"],
-  interface: ["interface", "interfaces"],
-  "static-route": ["route", "routes"],
-  firewall: ["firewall policy", "firewall policies"],
-  tuning: ["tuning", "tunings"],
-};
 export const sessionsQuery = queryOptions({
   queryKey: ["accounts", "sessions"],
   queryFn: () => need(api.GET("/api/v1/auth/sessions")),

@@ -502,15 +502,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show the firewall's policy */
+        /** Show the firewall policy */
         get: operations["get_firewall"];
-        /** Replace the firewall's policy */
+        /** Replace the firewall policy */
         put: operations["put_firewall"];
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Change fields of the firewall's policy (merge patch) */
+        /** Change fields of the firewall policy (merge patch) */
         patch: operations["patch_firewall"];
         trace?: never;
     };
@@ -2171,25 +2171,25 @@ export interface components {
             total: number;
         };
         StaticRouteCreateInput: {
-            /** @description Where to. */
+            /** @description The network that it leads to; 0.0.0.0/0 is everything else. */
             destination: string;
             /**
-             * @description Next hop, of the destination's family. A link-local one needs an interface.
+             * @description The next router, of the destination's family. A link-local one needs an interface.
              * @default null
              */
             gateway: string | null;
             /**
-             * @description Way out; without a gateway the destination is directly there.
+             * @description Packets leave here; without a gateway the destination is directly connected.
              * @default null
              */
             interface: string | null;
             /**
-             * @description Drop in silence.
+             * @description Packets to the destination are dropped without an answer.
              * @default false
              */
             blackhole: boolean;
             /**
-             * @description Of several routes to a destination the smallest wins.
+             * @description Of several routes to a destination the one with the smallest wins.
              * @default 1
              */
             distance: number;
@@ -2199,12 +2199,12 @@ export interface components {
              */
             vrf: string | null;
             /**
-             * @description For people.
+             * @description A note for people.
              * @default
              */
             comment: string;
             /**
-             * @description Kept, and not in force.
+             * @description The route is kept and has no effect.
              * @default false
              */
             disabled: boolean;
@@ -2212,25 +2212,25 @@ export interface components {
             id?: string | null;
         };
         StaticRouteInput: {
-            /** @description Where to. */
+            /** @description The network that it leads to; 0.0.0.0/0 is everything else. */
             destination: string;
             /**
-             * @description Next hop, of the destination's family. A link-local one needs an interface.
+             * @description The next router, of the destination's family. A link-local one needs an interface.
              * @default null
              */
             gateway: string | null;
             /**
-             * @description Way out; without a gateway the destination is directly there.
+             * @description Packets leave here; without a gateway the destination is directly connected.
              * @default null
              */
             interface: string | null;
             /**
-             * @description Drop in silence.
+             * @description Packets to the destination are dropped without an answer.
              * @default false
              */
             blackhole: boolean;
             /**
-             * @description Of several routes to a destination the smallest wins.
+             * @description Of several routes to a destination the one with the smallest wins.
              * @default 1
              */
             distance: number;
@@ -2240,32 +2240,32 @@ export interface components {
              */
             vrf: string | null;
             /**
-             * @description For people.
+             * @description A note for people.
              * @default
              */
             comment: string;
             /**
-             * @description Kept, and not in force.
+             * @description The route is kept and has no effect.
              * @default false
              */
             disabled: boolean;
         };
         StaticRoutePatch: {
-            /** @description Where to. */
+            /** @description The network that it leads to; 0.0.0.0/0 is everything else. */
             destination?: string | null;
-            /** @description Next hop, of the destination's family. A link-local one needs an interface. */
+            /** @description The next router, of the destination's family. A link-local one needs an interface. */
             gateway?: string | null;
-            /** @description Way out; without a gateway the destination is directly there. */
+            /** @description Packets leave here; without a gateway the destination is directly connected. */
             interface?: string | null;
-            /** @description Drop in silence. */
+            /** @description Packets to the destination are dropped without an answer. */
             blackhole?: boolean | null;
-            /** @description Of several routes to a destination the smallest wins. */
+            /** @description Of several routes to a destination the one with the smallest wins. */
             distance?: number | null;
             /** @description The VRF whose route it is; its gateway and interface are in the same one. */
             vrf?: string | null;
-            /** @description For people. */
+            /** @description A note for people. */
             comment?: string | null;
-            /** @description Kept, and not in force. */
+            /** @description The route is kept and has no effect. */
             disabled?: boolean | null;
         };
         Firewall: {
@@ -2280,38 +2280,38 @@ export interface components {
         };
         FirewallInput: {
             /**
-             * @description IPv4 that leaves through a WAN gets its address. IPv6 is never translated.
+             * @description IPv4 packets that leave through a WAN get its address. IPv6 is never translated. Uploads are still counted by the customer's own address.
              * @default true
              */
             masquerade: boolean;
             /**
-             * @description From WAN interfaces only answers (conntrack established, related), IPv6 neighbour discovery and what the next two allow.
+             * @description From WAN interfaces only replies (conntrack established, related), IPv6 neighbour discovery and what is allowed below pass.
              * @default true
              */
             drop_new_from_wan: boolean;
             /**
-             * @description ICMP and ICMPv6 echo requests to the router.
+             * @description ICMP and ICMPv6 echo requests to the router are answered.
              * @default true
              */
             allow_ping_from_wan: boolean;
-            /** @description TCP ports of the router that are open to a WAN. */
+            /** @description TCP ports of the router that the WAN may reach. */
             allowed_wan_tcp_ports?: number[] | null;
             /**
-             * @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. 0: any number.
+             * @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped. 0: any number, and one customer can fill the table.
              * @default 4096
              */
             connections_per_source: number;
         };
         FirewallPatch: {
-            /** @description IPv4 that leaves through a WAN gets its address. IPv6 is never translated. */
+            /** @description IPv4 packets that leave through a WAN get its address. IPv6 is never translated. Uploads are still counted by the customer's own address. */
             masquerade?: boolean | null;
-            /** @description From WAN interfaces only answers (conntrack established, related), IPv6 neighbour discovery and what the next two allow. */
+            /** @description From WAN interfaces only replies (conntrack established, related), IPv6 neighbour discovery and what is allowed below pass. */
             drop_new_from_wan?: boolean | null;
-            /** @description ICMP and ICMPv6 echo requests to the router. */
+            /** @description ICMP and ICMPv6 echo requests to the router are answered. */
             allow_ping_from_wan?: boolean | null;
-            /** @description TCP ports of the router that are open to a WAN. */
+            /** @description TCP ports of the router that the WAN may reach. */
             allowed_wan_tcp_ports?: number[] | null;
-            /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. 0: any number. */
+            /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped. 0: any number, and one customer can fill the table. */
             connections_per_source?: number | null;
         };
         SettingPlace: {
@@ -2350,13 +2350,13 @@ export interface components {
             warnings: components["schemas"]["Finding"][];
         };
         TuningInput: {
-            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value holds. */
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. */
             overrides?: {
                 [key: string]: string;
             } | null;
         };
         TuningPatch: {
-            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value holds. */
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. */
             overrides?: {
                 [key: string]: string;
             } | null;

@@ -10,6 +10,7 @@ import { agoText } from "@/ui/format";
 
 interface Row {
   field: string;
+  label: string;
   mine: string;
   theirs: string;
 }
@@ -23,6 +24,7 @@ export function differences({ mine, theirs }: Dispute): Row[] {
   );
   return fields.map((field) => ({
     field,
+    label: fieldWords(mine.kind, field),
     mine: valueText(field, own[field]),
     theirs: valueText(field, other[field]),
   }));
@@ -35,7 +37,7 @@ function whatHappened({ theirs }: Dispute, user: string): string {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { id: "field", title: "Field", render: (row) => fieldWords(row.field) },
+  { id: "field", title: "Field", render: (row) => row.label },
   { id: "mine", title: "Mine", render: (row) => row.mine },
   { id: "theirs", title: "Other window", render: (row) => row.theirs },
 ];

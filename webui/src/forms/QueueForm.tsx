@@ -113,7 +113,7 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
       ) : null}
       {notes.map((note) => (
         <Note key={note.field} severity={note.enforced ? "notice" : "warning"}>
-          {fieldWords(note.field)}
+          {fieldWords("queue", note.field)}
           {note.enforced ? "" : ", kept but not enforced"}: {note.note}
         </Note>
       ))}

@@ -13,7 +13,6 @@ import { useKeys } from "@/app/keyboard";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import type { Messages } from "@/forms/queueValues";
 import { VrfSelect } from "@/forms/VrfSelect";
-import kinds from "@/kinds/kinds.json";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { Split } from "@/ui/Split";
@@ -250,7 +249,7 @@ function Fields({
         />
       )}
       <VrfSelect
-        description={kinds["static-route"].help.vrf}
+        description=""
         value={values.vrf}
         error={messages["vrf"]}
         vrfs={vrfs}
@@ -258,7 +257,7 @@ function Fields({
       />
       <TextInput
         label="Distance"
-        description={kinds["static-route"].help.distance}
+        description=""
         inputMode="numeric"
         value={values.distance}
         error={messages["distance"]}

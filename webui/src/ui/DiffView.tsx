@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import { KIND_WORD } from "@/api/queries";
 import type { Change, Counts, FieldChange, Finding, KernelEffect } from "@/api/types";
+import { kindWords } from "@/kinds/kinds";
 import { Note } from "./blocks";
 import classes from "./DiffView.module.css";
 import { fieldWords, tellingFields, valueText } from "./fieldText";
@@ -31,7 +31,7 @@ export function FieldChanges({
     <dl className={classes.fields}>
       {shown.map((field) => (
         <div key={field.field} className={classes.field}>
-          <dt>{fieldWords(field.field)}</dt>
+          <dt>{fieldWords(kind, field.field)}</dt>
           <dd>
             {action === "add" ? null : <del>{valueText(field.field, field.old)}</del>}
             {action === "change" ? <span aria-hidden="true"> → </span> : null}
@@ -116,7 +116,7 @@ export function DiffView({ changes, total, kernel, findings = [], complete = tru
                 <span className="grow">
                   <strong>{change.name || change.id}</strong>{" "}
                   <span className="dim">
-                    {KIND_WORD[change.kind][0]} {style.word}
+                    {kindWords(change.kind)[0]} {style.word}
                   </span>
                 </span>
                 {action?.(change)}

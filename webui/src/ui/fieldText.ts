@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Fields of the model as an operator reads them: in the diff, in the history, in a queue's changes. */
 import type { FieldChange } from "@/api/types";
-import kinds from "@/kinds/kinds.json";
-import { durationText, limitWords } from "./rates";
+import { declaredLabel, defaultsOf } from "@/kinds/kinds";
+import { durationText, exactRate } from "./rates";
 
 /** What an object has when nobody says anything; an added object is shown without it. */
 const defaultOf = (kind: string, field: string): unknown => {
   const [name = "", ...inner] = field.split(".");
-  const defaults: Readonly<Record<string, unknown>> =
-    kind in kinds ? kinds[kind as keyof typeof kinds].defaults : {};
   return inner.reduce<unknown>(
     (value, key) =>
       typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined,
-    defaults[name],
+    defaultsOf(kind)[name],
   );
 };
-const NO_TOTAL: Readonly<Record<string, unknown>> = kinds.queue.defaults.total;
+const NO_TOTAL = defaultsOf("queue")["total"] as Readonly<Record<string, unknown>>;
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 const isEmpty = (value: unknown): boolean =>
@@ -36,8 +34,9 @@ export function valueText(field: string, value: unknown): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "number") {
     if (field.includes("_bps"))
-      return value === 0 && !field.includes("max_limit") ? "none" : limitWords(value);
+      return value > 0 ? exactRate(value) : field.includes("max_limit") ? "unlimited" : "none";
     if (field.includes("_ms")) return durationText(value);
+    if (field.endsWith("_bytes")) return `${value} bytes`;
     if (field === "vrf_table" && value === 0) return "by its name";
     return String(value);
   }
@@ -48,21 +47,25 @@ export function valueText(field: string, value: unknown): string {
   const defaults: Record<string, unknown> = field === "total" ? NO_TOTAL : {};
   const told = Object.entries(value).filter(([name, inner]) => !same(inner, defaults[name]));
   return (
-    told.map(([name, inner]) => `${fieldWords(name)} ${valueText(`${field}.${name}`, inner)}`).join(", ") ||
+    told.map(([name, inner]) => `${innerWords(name)} ${valueText(`${field}.${name}`, inner)}`).join(", ") ||
     "none"
   );
 }
 
-/** A field as the forms name it. */
-export const fieldWords = (field: string): string =>
-  field
-    .replace(/max_limit_bps/, "limit")
-    .replace(/limit_at_bps/, "guarantee")
-    .replace(/burst_limit_bps/, "burst")
-    .replace(/_bps|_ms/g, "")
-    .replaceAll("_", " ")
-    .replaceAll(".", " ")
-    .replace(/\b(mtu|vlan|vrf)\b/g, (word) => word.toUpperCase());
+const withoutUnit = (name: string): string => name.replace(/_(bps|ms|bytes|s)$/, "").replaceAll("_", " ");
+
+/** A field inside another. */
+const innerWords = (name: string): string =>
+  withoutUnit(name).replace(/\b(mtu|vlan|vrf|id)\b/g, (word) => word.toUpperCase());
+
+const titled = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
+
+/** A field as it is declared: `max_limit_bps.upload` of a queue is "Max limit, upload". */
+export function fieldWords(kind: string, field: string): string {
+  const [first = "", ...inner] = field.split(".");
+  const label = declaredLabel(kind, first) ?? titled(innerWords(first));
+  return [label, ...inner.map(innerWords)].join(", ");
+}
 
 /** The fields of a change that are worth a line; a place in the list says nothing of an object that comes or goes. */
 export const tellingFields = (

@@ -73,7 +73,7 @@ export function EnforcedBy({ queue }: { queue: Queue }) {
         {queue.enforcement.map((item) => (
           <div key={`${item.field} ${item.note}`} className="pad">
             <Note severity={item.enforced ? "notice" : "warning"}>
-              <strong>{fieldWords(item.field)}</strong>
+              <strong>{fieldWords("queue", item.field)}</strong>
               {item.enforced ? ": " : " is kept and not enforced: "}
               {sentence(item.note)}
             </Note>

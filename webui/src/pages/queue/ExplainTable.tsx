@@ -10,7 +10,7 @@ import { fieldWords } from "@/ui/fieldText";
 type Line = Explain["lines"][number];
 
 const COLUMNS: readonly Column<Line>[] = [
-  { id: "field", title: "What", render: (line) => fieldWords(line.field) },
+  { id: "field", title: "What", render: (line) => fieldWords("queue", line.field) },
   { id: "asked", title: "Asked", render: (line) => line.asked ?? "–" },
   {
     id: "compiled",

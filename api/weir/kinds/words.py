@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields and their values as people read them: in forms, lists and diffs, of browser and command line.
+
+A field is called by its declared label, or else by its name without its unit. Names of numbers end in their
+unit (`_bps`, `_ms`, `_bytes`), which also says how the value is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from weir.kinds import DECLARED
+from weir.model.units import format_duration_ms, format_rate_exact
+
+_UNIT = re.compile(r"_(bps|ms|bytes|s)$")
+_ACRONYM = re.compile(r"\b(dns|id|ip|mac|mtu|ntp|tcp|udp|vlan|vrf|wan|lan|bgp|ospf)\b", re.IGNORECASE)
+_LIMITS = frozenset({"max_limit_bps"})
+"""Rates of which 0 means that there is no limit; 0 of others means that there is no such rate."""
+
+
+def label_of(kind: str, path: str) -> str:
+    """A field, or one inside another: `max_limit_bps.upload` is "Max limit, upload"."""
+    first, *inner = path.split(".")
+    declaration = DECLARED.get(kind)
+    declared = {item.name: item.field.label for item in declaration.members} if declaration else {}
+    return ", ".join([declared.get(first) or _titled(_said(first)), *map(_said, inner)])
+
+
+def _titled(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _said(name: str) -> str:
+    words = _UNIT.sub("", name).replace("_", " ")
+    return _ACRONYM.sub(lambda match: match[0].upper(), words)
+
+
+def value_text(path: str, value: object) -> str:
+    """A value with its unit: 5000000 of `max_limit_bps.upload` is "5M"."""
+    match value:
+        case None | "":
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return _number(path, value)
+        case Mapping():
+            inner = (f"{_said(name)} {value_text(f'{path}.{name}', item)}" for name, item in value.items())
+            return ", ".join(inner) or "none"
+        case str():
+            return value
+        case Sequence():
+            return ", ".join(value_text(path, item) for item in value) or "none"
+    return str(value)
+
+
+def _number(path: str, value: int) -> str:
+    unit = {match[1] for name in path.split(".") if (match := _UNIT.search(name))}
+    if "bps" in unit:
+        nothing = "unlimited" if _LIMITS & set(path.split(".")) else "none"
+        return format_rate_exact(value) if value else nothing
+    if unit & {"ms", "s"}:
+        return format_duration_ms(value * (1 if "ms" in unit else 1000))
+    return f"{value} bytes" if "bytes" in unit else str(value)
