@@ -2,7 +2,7 @@
 """Where the fields of the kernel's arrays lie, for a process that reads them without libweir.
 
 The rows are `struct weir_line`, `struct weir_detail`, `struct weir_backlog` and, of the iterator over all of
-them, `struct weir_reading` of datapath/include/weir/abi.h.
+them, `struct weir_reading` of datapath/include/weir/abi/line.h.
 """
 
 from __future__ import annotations

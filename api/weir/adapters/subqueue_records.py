@@ -2,7 +2,7 @@
 """Sub-queues (PCQ) of one direction of a class, as Python values and in libweir's packed form.
 
 The layouts are `struct weir_subqueues_spec` of datapath/loader/weir.h and, as the programs read it,
-`struct weir_subqueues` of datapath/include/weir/abi.h.
+`struct weir_subqueues` of datapath/include/weir/abi/wait.h.
 """
 
 from __future__ import annotations
