@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tree4.h"
+#include "node4.h"
 
 #define PLAIN_UNITS (CHILDREN / WEIR_V4_UNIT_WORDS)
 #define COUNTED_LEAST 4 /* addresses in turn; fewer are as many runs */

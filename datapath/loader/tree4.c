@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tree4.h"
+#include "node4.h"
 
 #define COVERS_MAX 34
 #define SPARSE_CHANGES 12 /* at once; more make ordinary nodes anyway */

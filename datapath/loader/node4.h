@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the IPv4 tree: the forms of a node (node4.c), and what a change in progress has noted. */
-#ifndef WEIR_TREE4_H
-#define WEIR_TREE4_H
+/* The nodes of the IPv4 tree (node4.c), and what a change in progress has noted. The tree itself: internal.h. */
+#ifndef WEIR_NODE4_H
+#define WEIR_NODE4_H
 
 #include "internal.h"
 
