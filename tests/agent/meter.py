@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lab.measure import SO_TIMESTAMPNS, TIMESPEC, bound
-from tests.agent.polling import until
 from tests.agent.rig import Rig
+from tests.polling import until
 
 SPAN_S = 0.05
 IP_BYTES = 1228

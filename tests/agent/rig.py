@@ -21,8 +21,8 @@ from typing import Any
 
 from lab import frr, netns
 from tests.agent import traffic
-from tests.agent.polling import WAIT_S, until
 from tests.datapath import bpf_run
+from tests.polling import WAIT_S, until
 from weir.model.codec import to_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue

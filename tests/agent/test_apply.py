@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
+from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.model.objects import Interface, Pair, Total

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from lab import netns
-from tests.agent.polling import until
 from tests.agent.raw_frames import arrived_bps, mac_of, udp4, udp6
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath import packets as p
+from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Pair, Queue
 

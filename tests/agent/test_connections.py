@@ -30,8 +30,8 @@ from tests.agent.new_flows import (
     tracked,
     tracked_of,
 )
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
+from tests.polling import until
 from weir.adapters import connection_limits, conntrack, nft
 from weir.agent.connections import Connections
 from weir.backends.firewall import FirewallBackend, FirewallWanted

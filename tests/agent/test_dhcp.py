@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lab import netns
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
+from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Interface
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, wan
+from tests.polling import until
 from weir.agent.early import EarlyStart, content_of
 from weir.compiler.site import site_of
 from weir.model.document import Document

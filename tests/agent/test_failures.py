@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from tests.agent.polling import until
 from tests.agent.rig import Rig, apply, client_queue, lan, queue, wan
+from tests.polling import until
 from weir.kinds.static_route import StaticRoute
 from weir.model.objects import Pair
 from weir.model.problem import Problem, Unavailable

@@ -14,8 +14,8 @@ import pytest
 
 from tests.agent import traffic
 from tests.agent.meter import metered
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
+from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Interface, Pair, Queue
 

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.agent.polling import until
+from tests.agent.copies import kept_in
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
+from tests.polling import until
+from tests.small_disk import SmallDisk
 from weir.agent.last_good import LastGood, Mark
 from weir.model.document import Document
 from weir.model.problem import Unavailable
@@ -25,9 +26,8 @@ class DiskRig(Rig):
     def __init__(self) -> None:
         super().__init__()
         self.store.close()
-        self.disk = self.folder / "disk"
-        self.disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "weir-test", self.disk], check=True)
+        self.small = SmallDisk(self.folder / "disk")
+        self.disk = self.small.folder
         self.store = ConfigStore.open(self.disk / "weir.db", create=True)
 
     def start_agent(self, *options: str) -> None:
@@ -39,29 +39,13 @@ class DiskRig(Rig):
     def _places(self) -> list[str]:
         return ["--database", str(self.disk / "weir.db"), "--last-good", str(self.disk / "last-good.db")]
 
-    def fill(self) -> None:
-        with (self.disk / "ballast").open("wb", buffering=0) as file:
-            for size_bytes in (1 << 16, 1 << 12, 1):
-                try:
-                    while file.write(bytes(size_bytes)) == size_bytes:
-                        pass
-                except OSError:
-                    continue
-
-    def forbid(self) -> None:
-        subprocess.run(["mount", "-o", "remount,ro", str(self.disk)], check=True)
-
-    def free(self) -> None:
-        subprocess.run(["mount", "-o", "remount,rw", str(self.disk)], check=True)
-        (self.disk / "ballast").unlink(missing_ok=True)
-
     def close(self) -> None:
         super().close()
-        subprocess.run(["umount", "--lazy", str(self.disk)], check=False)
+        self.small.close()
 
 
 REASONS = {"full": "No space left on device (ENOSPC)", "read-only": "Read-only file system (EROFS)"}
-HANDS: dict[str, Callable[[DiskRig], None]] = {"full": DiskRig.fill, "read-only": DiskRig.forbid}
+HANDS: dict[str, Callable[[SmallDisk], None]] = {"full": SmallDisk.fill, "read-only": SmallDisk.forbid}
 
 
 @pytest.fixture
@@ -70,19 +54,11 @@ def rig() -> Iterator[DiskRig]:
     try:
         made.start_agent()
         made.commit(lan(), wan(), client_queue())
-        until("the copy is kept", lambda: kept(made) == 1)
+        until("the copy is kept", lambda: kept_in(made.disk) == 1)
         yield made
     finally:
         print(made.agent_log()[-3000:])
         made.close()
-
-
-def kept(rig: DiskRig) -> int:
-    copy = LastGood(rig.disk / "last-good.db")
-    try:
-        return -1 if copy.mark is None else copy.mark.revision
-    finally:
-        copy.close()
 
 
 def crash(rig: DiskRig) -> None:
@@ -115,22 +91,22 @@ def limits(rig: DiskRig) -> bool:
 @pytest.mark.parametrize("hand", HANDS)
 def test_what_ran_last_runs_from_a_start_on_a_disk_that_cannot_be_written(rig: DiskRig, hand: str) -> None:
     crash(rig)
-    HANDS[hand](rig)
+    HANDS[hand](rig.small)
     rig.spawn_there()
     until("it runs what ran last", lambda: rig.status()["revision"] == 1)
     assert limits(rig)
     told = rig.status()["store"]
     assert str(rig.disk / "weir.db") in told["reason"] and REASONS[hand] in told["reason"]
     assert REASONS[hand].partition(" (")[0] in told["copy_reason"]
-    rig.free()
+    rig.small.free()
     until("it follows the database again", lambda: rig.status()["state"] == "ok")
     rig.store = ConfigStore.open(rig.disk / "weir.db")
     assert rig.commit(queue(1))["revision"] == 2
-    until("and keeps the copy", lambda: kept(rig) == 2)
+    until("and keeps the copy", lambda: kept_in(rig.disk) == 2)
 
 
 def test_a_disk_that_fills_up_while_it_runs_loses_nothing(rig: DiskRig) -> None:
-    rig.fill()
+    rig.small.fill()
     with pytest.raises(Unavailable) as refused:
         rig.commit(*[queue(number) for number in range(1, 1500)])
     assert refused.value.code in ("store-full", "store-io") and "full" in refused.value.message
@@ -138,28 +114,23 @@ def test_a_disk_that_fills_up_while_it_runs_loses_nothing(rig: DiskRig) -> None:
     assert rig.status()["state"] == "ok"
     assert limits(rig)
     assert rig.store.head() == 1
-    rig.free()
+    rig.small.free()
     assert rig.commit(queue(1))["revision"] == 2
-    until("and keeps the copy", lambda: kept(rig) == 2)
+    until("and keeps the copy", lambda: kept_in(rig.disk) == 2)
 
 
 def test_a_copy_that_cannot_be_made_again_is_not_removed(tmp_path: Path) -> None:
     """On a full disk: the file before has to stay until the new one is whole."""
-    rig_disk = tmp_path / "disk"
-    rig_disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "weir-test", rig_disk], check=True)
-    try:
-        copy = LastGood(rig_disk / "last-good.db")
+    with SmallDisk(tmp_path / "disk", "1m") as disk:
+        copy = LastGood(disk.folder / "last-good.db")
         copy.replace(Mark(1, b"one"), Document.packed([client_queue()]))
         assert (copy.reason, copy.mark) == ("", Mark(1, b"one"))
         many = Document.packed(queue(number, comment="x" * 500) for number in range(1, 3000))
         copy.replace(Mark(2, b"two"), many)
         assert "full" in copy.reason or "No space" in copy.reason
         copy.close()
-        again = LastGood(rig_disk / "last-good.db")
+        again = LastGood(disk.folder / "last-good.db")
         assert again.mark == Mark(1, b"one")
         found = again.load()
         assert found is not None and found.get("queue", "client") == client_queue()
         again.close()
-    finally:
-        subprocess.run(["umount", "--lazy", rig_disk], check=True)

@@ -17,9 +17,9 @@ from lab import netns
 from tests.agent import hooks
 from tests.agent.hooks import pins
 from tests.agent.meter import metered
-from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, running, wan
 from tests.datapath import bpf_run
+from tests.polling import until
 
 RATE_BPS = 1_000_000
 OFFERED_BPS = 10_000_000

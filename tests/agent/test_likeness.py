@@ -11,10 +11,10 @@ import pytest
 
 from lab import netns
 from tests.agent.likeness import End, Ends, mute
-from tests.agent.polling import until
 from tests.agent.random_packets import MARK, Around, Frames
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath.packets import ipv4, udp
+from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Interface
 

@@ -11,9 +11,9 @@ import pytest
 
 from lab import netns
 from tests.agent import traffic
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
 from tests.agent.test_stacking import link
+from tests.polling import until
 from weir.adapters.datapath_records import Above, Role
 from weir.adapters.xdp_features import ALL
 from weir.backends.fast import Around, FastPaths, Sight

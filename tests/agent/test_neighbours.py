@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from lab.measure import bound
-from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, running, wan
+from tests.polling import until
 from weir.kinds.firewall import Firewall
 
 OPEN = Firewall(masquerade=False, drop_new_from_wan=False)

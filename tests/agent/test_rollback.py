@@ -7,8 +7,8 @@ import dataclasses
 
 import pytest
 
-from tests.agent.polling import until
 from tests.agent.rig import Rig, apply, lan, pending_of, queue, wan
+from tests.polling import until
 from weir.model.document import Change
 from weir.store import Pending
 

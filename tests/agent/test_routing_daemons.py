@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, wan
+from tests.polling import until
 from weir.adapters import standing_routes
 from weir.adapters.standing_routes import Hop, KernelRoute
 from weir.backends.routes import SETTLED_S, RoutesBackend, RoutesState

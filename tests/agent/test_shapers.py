@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from lab import netns
-from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
+from tests.polling import until
 from weir.adapters import htb_classes, tc
 from weir.adapters.htb_classes import HtbClass
 from weir.model.objects import Pair, Queue, QueueType

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from lab import netns
-from tests.agent.polling import until
 from tests.agent.rig import Rig, client_queue, lan, wan
+from tests.polling import until
 from weir.model.problem import Unavailable
 from weir.store import ConfigStore
 

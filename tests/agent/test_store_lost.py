@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.polling import until
+from tests.agent.copies import kept_in
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
-from weir.agent.last_good import LastGood
+from tests.polling import until
 from weir.model.objects import Queue
 from weir.model.problem import Conflict, Unavailable
 from weir.store import ConfigStore
@@ -25,20 +25,11 @@ def rig() -> Iterator[Rig]:
     try:
         made.start_agent()
         made.commit(lan(), wan(), client_queue())
-        until("the copy is kept", lambda: kept(made) == 1)
+        until("the copy is kept", lambda: kept_in(made.folder) == 1)
         yield made
     finally:
         print(made.agent_log())
         made.close()
-
-
-def kept(rig: Rig) -> int:
-    """The revision of the agent's copy, by a second look at its file."""
-    copy = LastGood(rig.folder / "last-good.db")
-    try:
-        return -1 if copy.mark is None else copy.mark.revision
-    finally:
-        copy.close()
 
 
 def exchange(rig: Rig, database: Path | None) -> None:
@@ -98,7 +89,7 @@ def test_a_database_that_lost_its_log_is_not_obeyed_until_a_person_says_so(
     shutil.copy(rig.folder / "weir.db", tmp_path / "old.db")
     rig.commit(queue(1), Queue("client", "client", disabled=True, target=("10.64.0.2/32",)))
     rig.commit(client_queue(200_000))
-    until("the copy is kept", lambda: kept(rig) == 3)
+    until("the copy is kept", lambda: kept_in(rig.folder) == 3)
     if restarted:
         rig.kill_agent()
     exchange(rig, tmp_path / "old.db")
@@ -116,7 +107,7 @@ def test_a_database_that_lost_its_log_is_not_obeyed_until_a_person_says_so(
     assert (rig.status()["state"], rig.status()["revision"]) == ("ok", 1)
     assert rig.explain("client")["kernel"]["class"]["upload"]["rate_bps"] == 100_000
     rig.commit(queue(3))
-    until("the copy follows", lambda: kept(rig) == 2)
+    until("the copy follows", lambda: kept_in(rig.folder) == 2)
 
 
 def test_the_process_of_a_killed_agent_removes_no_files(rig: Rig) -> None:

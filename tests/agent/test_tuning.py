@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan
+from tests.polling import until
 from weir.adapters.netlink import Link
 from weir.adapters.tunables import Tunables, mask_of
 from weir.backends.tuning import Setting, TuningBackend, load

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.agent.bundles import Bundler, missing_tools
-from tests.agent.polling import until
+from tests.polling import until
 from weir.adapters.rauc import Rauc, Slot, Slots, problem_of
 from weir.agent import updates
 from weir.agent.updates import Updates

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.measure import bound
-from tests.agent.polling import until
+from tests.polling import until
 
 MEASURED_S = 1.5
 LATE_S = 0.1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.agent.polling import until
+from tests.polling import until
 from weir.adapters.rauc import Rauc
 from weir.agent.updates import Updates
 from weir.wire.server import Peer

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,59 +15,20 @@ from typing import Any
 import pytest
 
 from tests.http.world import Client, World
+from tests.polling import until
+from tests.small_disk import SmallDisk
 from weir.model.codec import from_json
 from weir.store import ConfigStore
 
-WAIT_S = 20.0
 PASSWORD = "only for the tests of a full disk"
 QUEUES = ("q1", "q2", "q3")
 REVISIONS = [6, 5, 4, 3, 2, 1, 0]
 
 
-def until(what: str, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
-class Disk:
-    """A small file system at a folder of the test's own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._ballast = folder / "ballast"
-
-    def fill(self) -> None:
-        """Not a byte is left."""
-        with self._ballast.open("wb", buffering=0) as file:
-            for size_bytes in (1 << 16, 1 << 12, 1):
-                try:
-                    while file.write(bytes(size_bytes)) == size_bytes:
-                        pass
-                except OSError:
-                    continue
-
-    def forbid(self) -> None:
-        self._mount("ro")
-
-    def free(self) -> None:
-        self._mount("rw")
-        self._ballast.unlink(missing_ok=True)
-
-    def _mount(self, option: str) -> None:
-        subprocess.run(["mount", "-o", f"remount,{option}", self.folder], check=True)
-
-
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "weir-test", folder], check=True)
-    try:
-        yield Disk(folder)
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with SmallDisk(tmp_path / "disk") as disk:
+        yield disk
 
 
 class Killed:
@@ -114,7 +73,7 @@ class Killed:
 
 
 @pytest.fixture
-def killed(disk: Disk, tmp_path: Path) -> Killed:
+def killed(disk: SmallDisk, tmp_path: Path) -> Killed:
     return Killed(disk.folder, tmp_path)
 
 
@@ -152,14 +111,16 @@ class Browser:
         return self._client(method, path, body, headers={"X-CSRF-Token": self.signed.json["csrf_token"]})
 
 
-HANDS: dict[str, tuple[Callable[[Disk], None], str, str]] = {
-    "full": (Disk.fill, "store-full", "No space left on device (ENOSPC). Free space"),
-    "read-only": (Disk.forbid, "store-read-only", "Read-only file system (EROFS). Its disk is mounted"),
+HANDS: dict[str, tuple[Callable[[SmallDisk], None], str, str]] = {
+    "full": (SmallDisk.fill, "store-full", "No space left on device (ENOSPC). Free space"),
+    "read-only": (SmallDisk.forbid, "store-read-only", "Read-only file system (EROFS). Its disk is mounted"),
 }
 
 
 @pytest.mark.parametrize("hand", HANDS)
-def test_a_full_or_read_only_disk_at_start_is_read_and_said(disk: Disk, killed: Killed, hand: str) -> None:
+def test_a_full_or_read_only_disk_at_start_is_read_and_said(
+    disk: SmallDisk, killed: Killed, hand: str
+) -> None:
     take_away, code, reason = HANDS[hand]
     take_away(disk)
     with killed.start() as world:
@@ -190,7 +151,7 @@ def head_of(database: Path) -> int:
         store.close()
 
 
-def test_a_disk_that_is_full_only_for_new_pages_is_found_at_start(disk: Disk, killed: Killed) -> None:
+def test_a_disk_that_is_full_only_for_new_pages_is_found_at_start(disk: SmallDisk, killed: Killed) -> None:
     """With the shared memory of a process that runs the file can be opened, and not be written."""
     other = ConfigStore.open(killed.database)
     try:
@@ -205,7 +166,9 @@ def test_a_disk_that_is_full_only_for_new_pages_is_found_at_start(disk: Disk, ki
 
 
 @pytest.mark.parametrize("hand", HANDS)
-def test_signing_in_works_meanwhile_and_is_kept_afterwards(disk: Disk, killed: Killed, hand: str) -> None:
+def test_signing_in_works_meanwhile_and_is_kept_afterwards(
+    disk: SmallDisk, killed: Killed, hand: str
+) -> None:
     HANDS[hand][0](disk)
     with killed.start() as world:
         first, second = Browser(world), Browser(world)
@@ -224,7 +187,9 @@ def test_signing_in_works_meanwhile_and_is_kept_afterwards(disk: Disk, killed: K
         assert told == [("sign-in", "refused"), ("sign-out", "ok"), ("sign-in", "ok"), ("sign-in", "ok")]
 
 
-def test_a_disk_that_fills_up_later_refuses_changes_and_lets_people_in(disk: Disk, killed: Killed) -> None:
+def test_a_disk_that_fills_up_later_refuses_changes_and_lets_people_in(
+    disk: SmallDisk, killed: Killed
+) -> None:
     with killed.start() as world:
         api = world.client()
         assert change(api, "before").status_code == 200
@@ -334,7 +299,7 @@ def test_accounts_that_cannot_be_read_open_no_door(killed: Killed) -> None:
     assert accounts.read_bytes() == b""
 
 
-def test_a_file_that_vanished_is_not_replaced_by_an_empty_one(disk: Disk, killed: Killed) -> None:
+def test_a_file_that_vanished_is_not_replaced_by_an_empty_one(disk: SmallDisk, killed: Killed) -> None:
     disk.forbid()
     with killed.start() as world:
         disk.free()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.polling import until
+from tests.polling import until
 from tests.store.objects import commit, content, create, new_store, queue
 from weir.model.document import Change
 from weir.model.objects import Queue

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.agent.polling import until
+from tests.polling import until
 from tests.store.objects import commit, content, create, new_store, queue
 from weir.model.document import Change
 from weir.model.objects import Interface, Pair

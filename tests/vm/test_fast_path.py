@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from lab.measure import bound, punctual
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
+from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Interface, Pair, Queue
 

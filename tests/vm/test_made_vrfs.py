@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.polling import until
 from tests.agent.rig import running
 from tests.datapath.loaded import DOWNLOAD, SECOND_NS, UPLOAD, Loaded
 from tests.datapath.packets import value4
 from tests.datapath.topology import Peer, run
+from tests.polling import until
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import PrefixEntry, Role
 from weir.adapters.netlink import Links

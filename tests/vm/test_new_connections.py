@@ -13,8 +13,8 @@ import pytest
 from lab import netns
 from lab.measure import bound
 from tests.agent.new_flows import ATTACKER, BYSTANDER, NEW_BYTES, SERVER, flooded, flows, opens, tracked
-from tests.agent.polling import until
 from tests.agent.rig import Rig, lan, running, wan
+from tests.polling import until
 from weir.adapters import connection_limits
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Pair, Queue

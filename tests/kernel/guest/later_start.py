@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.agent.polling import until
 from tests.agent.rig import apply
+from tests.polling import until
 from weir.adapters.netlink import Links
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Interface, Vlan
