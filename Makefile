@@ -26,7 +26,7 @@ run: build $(if $(filter vm,$(LAB)),vm-image) ## Start the lab and print its URL
 lab: build $(if $(filter vm,$(LAB)),vm-image) ## The same in the background; writes build/lab.json (url, token, namespaces, addresses)
 	@$(PYTHON) -m lab up --port $(PORT) $(if $(filter vm,$(LAB)),--vm)
 
-lab-down: ## Remove the lab, whoever started it
+lab-down: ## Remove the lab, also one that somebody else started
 	@$(PYTHON) -m lab down
 
 dev: lab ## A lab, and the web interface with hot reload in front of it on port 5173; Ctrl-C removes both

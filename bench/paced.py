@@ -110,7 +110,7 @@ def overload() -> list[Row]:
         ratio("peer-overload-htb", f"{what}, HTB by u32: over unshaped", rates, "htb", "unshaped", handled),
     ]
     for name in ("edt", "htb"):
-        # What was queued before the count and leaves within it is forwarded without being handled anew.
+        # What was queued before the count and leaves within it is forwarded without being handled again.
         dropped = [max(0.0, 1 - rate.counted / rate.handled) for rate in rates[name]]
         rows.append(
             Row.of(

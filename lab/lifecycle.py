@@ -149,7 +149,7 @@ def require_root() -> None:
 
 
 def take_down(within_s: float = 30.0) -> bool:
-    """Remove the lab, whoever started it; returns whether there was one."""
+    """Remove the lab, also one that somebody else started; returns whether there was one."""
     if os.geteuid() != 0:
         raise LabError("removing the lab needs root")
     pid = process.remembered("lab")

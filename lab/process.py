@@ -87,7 +87,7 @@ def wait_for(
             must_run(child)
         if time.monotonic() > deadline:
             words = f"; {children[0].name} said: {last_words(children[0])}" if children else ""
-            raise LabError(f"waited {within_s:.0f} s for {what} in vain{words}")
+            raise LabError(f"waited {within_s:.0f} s for {what}, which did not come{words}")
         time.sleep(0.02)
 
 

@@ -56,7 +56,7 @@ def wanted_bps(limit_bps: int, number: int, now_s: float) -> int:
 
 
 def internet() -> None:
-    """Serve downloads to whoever asks; forget who has not asked for some seconds."""
+    """Serve downloads to everybody who asks; forget who has not asked for some seconds."""
     servers = (plan.INTERNET_ADDRESSES[0], plan.INTERNET_ADDRESSES[-1], plan.ROUTED_SERVER)
     sockets = [_listening(address) for address in servers]
     streams: dict[tuple[socket.socket, tuple[str, int]], Stream] = {}

@@ -37,7 +37,7 @@ _is_waiting = False
 
 
 def give_back_soon() -> None:
-    """`give_back_memory` in a moment, when whoever asks has let go of what it holds."""
+    """`give_back_memory` in a moment, when the caller has let go of what it holds."""
     global _is_waiting
     with _lock:
         if _is_waiting:

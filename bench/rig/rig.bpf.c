@@ -6,7 +6,7 @@
  * `addresses` destinations and gives it to the stack of the ingress device (XDP_PASS), to the link behind it
  * (XDP_TX), or to nobody (XDP_DROP). Receive, forwarding and egress happen on the CPU that called. Pages
  * are recycled dirty, so nothing of the frame may be assumed. Each destination is one flow and comes to one CPU,
- * as a card's receive-side scaling would have it, unless every CPU shall send to all (docs/adr/0084).
+ * as a card's receive-side scaling would have it, unless every CPU is to send to all (docs/adr/0084).
  * `count` sits on the far end of each egress link, counts and drops. `pass` gives the router's devices a
  * registered receive queue, which live frames need. Each CPU has its own slot in each map.
  */

@@ -4,7 +4,7 @@
 #
 #   papers.sh BUILDROOT OUTPUT VARIANT
 #
-# The sources that some licences ask for stay in OUTPUT/legal-info; whoever hands an image on hands them on, too. They are
+# The sources that some licences ask for stay in OUTPUT/legal-info; a person who passes an image on passes them on, too. They are
 # collected from the downloads of every package: LICENCES=no leaves them and the texts out, for a trial that nobody gets.
 
 set -euo pipefail

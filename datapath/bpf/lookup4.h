@@ -4,7 +4,7 @@
  * prefixes are scattered, or addresses in turn have slots in turn, so that a lookup among very many touches
  * one line of memory besides the root.
  *
- * The loader writes a changed node anew and publishes it by one store into its parent, and reuses a
+ * The loader writes a changed node again and publishes it by one store into its parent, and reuses a
  * node's memory only after a grace period: a lookup sees the table before or after, never between.
  */
 #ifndef WEIR_BPF_LOOKUP4_H

@@ -6,7 +6,7 @@
  *
  * It walks weir_blocks, which is there for its number of entries only: each stands for WEIR_READ_LINES lines, so that
  * the kernel's own work for an entry is shared by them. What does not fit the reader's buffer any more is
- * read anew with the next one: nothing here changes anything.
+ * read again with the next one: nothing here changes anything.
  */
 #include <stdbool.h>
 

@@ -220,7 +220,7 @@ static void pack(const uint32_t *children, enum weir_level level, struct runs *r
 
 /*
  * Many runs; or a child that stands for 28 prefixes at least and is read as fast as can be: a lookup that
- * passes two nodes shall meet one map of runs at most, which is what costs most of it. So many prefixes pay for the
+ * passes two nodes meets one map of runs at most, which is what costs most of it. So many prefixes pay for the
  * node: the tree keeps its bound.
  */
 static bool wants_plain(const uint32_t *children, uint32_t count)

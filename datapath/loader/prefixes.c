@@ -328,7 +328,7 @@ int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remov
 	return error;
 }
 
-/* A change was cut off: the tables are whole, entry by entry, and the tree is made from them anew. */
+/* A change was cut off: the tables are whole, entry by entry, and the tree is made from them again. */
 static int rebuild(struct weir *weir)
 {
 	const struct weir_table *table = &weir->table[0];

@@ -28,7 +28,7 @@ void weir_subqueues_open(struct weir *weir)
 	weir->subqueues_next = 1;
 }
 
-/* What a line's hosts owe is not for whoever gets its slot next. */
+/* What a line's hosts owe is not for the class that gets its slot next. */
 static void forget_hosts(struct weir *weir, uint32_t line)
 {
 	struct weir_host *hosts = weir->map[WEIR_MAP_HOSTS];

@@ -292,7 +292,7 @@ static void lend(struct weir_controller *c, uint32_t line, double rate_bps)
 	__atomic_store_n(&c->lines[line].cost, cost_of(rate_bps), __ATOMIC_RELEASE);
 }
 
-/* Whoever changes the rate stores it before the cost: if that came in between, the new one is looked at again. */
+/* A change of the rate stores it before the cost: if that came in between, the new one is looked at again. */
 static void give_back(struct weir_controller *c, uint32_t line)
 {
 	uint64_t cost;

@@ -50,7 +50,7 @@ def test_with_a_flow_table_all_ports_ask_it() -> None:
 
 @pytest.mark.parametrize("chain", ["forward", "postrouting"])
 def test_a_rule_that_names_no_interface_holds_for_all(chain: str) -> None:
-    rules = (*NAT, FirewallRule(chain, "drop", "whoever", protocol="tcp"))  # type: ignore[arg-type]
+    rules = (*NAT, FirewallRule(chain, "drop", "anybody", protocol="tcp"))  # type: ignore[arg-type]
     assert set(fast(around(Sight.of(rules, ""), "lan0", "net0", "wan0"), NO_FLOWS).values()) == {Role.NOTHING}
 
 

@@ -56,7 +56,7 @@ def test_what_is_as_wanted_is_left_alone() -> None:
     assert not compared(held, spec("eth1"), spec("acme", ACME), spec("a", VOICE))
 
 
-def test_another_tag_makes_it_anew_with_all_that_is_on_it() -> None:
+def test_another_tag_recreates_it_with_all_that_is_on_it() -> None:
     held = {"eth1": port(), "acme": device(ACME), "a": device(VOICE)}
     found = compared(held, spec("eth1"), spec("acme", Vlan("eth1", 101)), spec("a", VOICE))
     assert texts(found)[:4] == [

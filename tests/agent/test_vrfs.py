@@ -89,7 +89,7 @@ def test_the_last_one_takes_its_rules_along() -> None:
     ]
 
 
-def test_another_table_makes_it_anew_and_fills_it_again() -> None:
+def test_another_table_recreates_it_and_fills_it_again() -> None:
     held = {"eth1": port("blue"), "blue": vrf(1001)}
     assert texts(compared(held, spec("eth1", "blue"), blue(1002))) == [
         "remove blue",

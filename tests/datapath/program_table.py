@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps docs/bpf-programs.md: what each program costs, as the verifier of a kernel sees it.
 
-sudo build/venv/bin/python -m tests.datapath.program_table     makes the section of the running kernel anew
+sudo build/venv/bin/python -m tests.datapath.program_table     writes the section of the running kernel again
 lab/vm/run build/venv/bin/python -m tests.datapath.program_table --print     and that of the virtual machine's
 """
 

@@ -26,7 +26,7 @@ def compare_with_table(*, strict: bool) -> None:
     }
     if strict and (expected.kernel, expected.compiler) == (found.kernel, found.compiler):
         assert grown == {}, (
-            "larger than docs/bpf-programs.md says (was, is): make the table anew if it must be"
+            "larger than docs/bpf-programs.md says (was, is): write the table again if it must be"
         )
     elif grown:
         warnings.warn(f"larger than on {expected.kernel} with {expected.compiler}: {grown}", stacklevel=1)

@@ -221,7 +221,7 @@ def test_a_reset_that_wipes_leaves_nothing_of_the_owner(device: str) -> None:
     assert sorted(found.split()) == ["./rauc/central.status", "./reserve"]
 
 
-def test_a_damaged_partition_is_made_anew_when_somebody_decides_so(tmp_path: Path) -> None:
+def test_a_damaged_partition_is_recreated_when_somebody_decides_so(tmp_path: Path) -> None:
     backing = tmp_path / "noise.img"
     backing.write_bytes(os.urandom(MEBIBYTE) + bytes(31 * MEBIBYTE))
     with loop(backing) as device:

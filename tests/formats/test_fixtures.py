@@ -2,7 +2,7 @@
 """Every folder below fixtures/<format> is a test: its files are one import, `expected.json` its report.
 
 `existing.json`, a list of objects with their kind, is the document the import meets. After a change that is
-meant, `WEIR_WRITE_EXPECTED=1 pytest tests/formats/test_fixtures.py` writes the reports anew: read the diff.
+meant, `WEIR_WRITE_EXPECTED=1 pytest tests/formats/test_fixtures.py` rewrites the reports: read the diff.
 """
 
 from __future__ import annotations

@@ -52,6 +52,6 @@ def test_new_queues_go_between_their_neighbours() -> None:
     assert assign_positions([*items, Placed(None, None)], 13) == [4, 10, 11, 13, 23]
 
 
-def test_a_gap_that_is_too_narrow_numbers_the_group_anew() -> None:
+def test_a_gap_that_is_too_narrow_renumbers_the_group() -> None:
     items = [Placed(None, (10, "a")), Placed(None, None), Placed(None, (11, "b"))]
     assert assign_positions(items, 11) == [21, 31, 41]

@@ -30,6 +30,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def shared_api(shared: World) -> Client:
-    """For tests that leave nothing behind. The application serves this world again, whoever came between."""
+    """For tests that leave nothing behind. The application serves this world again."""
     shared.app.extensions["weir"] = shared.parts
     return shared.client()

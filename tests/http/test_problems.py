@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error is a problem document, whoever raised it, and none tells internals."""
+"""Every error is a problem document, no matter where it was raised, and none tells internals."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_a_router_without_a_port_says_so_and_waits_for_one(new: NewWorld) -> Non
     assert new.ask("GET").json["reason"] is None
 
 
-def test_whoever_comes_first_makes_the_account_and_nobody_after(new: NewWorld) -> None:
+def test_the_first_visitor_makes_the_account_and_nobody_after(new: NewWorld) -> None:
     prepared(new)
     done = new.ask("POST", {"password": PASSWORD})
     assert (done.status_code, done.json["username"]) == (201, "admin")

@@ -102,7 +102,7 @@ def test_a_slot_is_marked(choice: Choice) -> None:
 
 @pytest.mark.parametrize("damage", [b"", bytes(BYTES), b"# GRUB Environment Block\n", b"x" * BYTES, None])
 @pytest.mark.parametrize("damaged", FILES)
-def test_a_damaged_file_is_made_anew_from_the_other(
+def test_a_damaged_file_is_recreated_from_the_other(
     choice: Choice, damaged: str, damage: bytes | None
 ) -> None:
     file = choice.folder / damaged

@@ -35,7 +35,7 @@ def test_the_first_start_makes_a_key_of_the_routers_own_that_stays(tmp_path: Pat
 
 @needs_openssl
 @pytest.mark.parametrize("content", ["", "-----BEGIN PRIVATE KEY-----\nMC4CAQ"])
-def test_a_file_that_a_power_failure_cut_is_made_anew(tmp_path: Path, content: str) -> None:
+def test_a_file_that_a_power_failure_cut_is_recreated(tmp_path: Path, content: str) -> None:
     make_key(tmp_path)
     (tmp_path / "kept/weir.pem").write_text(content)
     openssl("x509", "-noout", "-in", tmp_path / "used/weir.pem")

@@ -76,7 +76,7 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> SlotDisk:
 
 
 def listed(disk: SlotDisk, *options: str) -> dict[str, list[str]]:
-    """What the system said of each kind of device; the boot counter begins anew each time."""
+    """What the system said of each kind of device; the boot counter starts over each time."""
     disk.set_environment(A_TRY="0")
     found = disk.start(END, "none,id=disk", *options)
     assert found is not None, disk.console()[-3000:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about limits that lie more than one level above, ends that nothing reaches, options in vain."""
+"""Findings: limits more than one level above, ends that nothing reaches, options without effect."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_every_option_that_does_nothing_is_named(options: dict[str, str], named:
     assert {finding.field for finding in found} == {f"options.{name}" for name in named}
 
 
-def test_an_option_in_vain_is_said_with_its_value_and_why() -> None:
+def test_an_option_without_effect_is_named_with_its_value_and_why() -> None:
     item = QueueType("mine", "pfifo", (("pfifo-limit", "many"), ("pfifo-size", "9")))
     assert [found.message for found in validate_all(Document([item]))] == [
         "the option pfifo-limit of queue type 'mine' is 'many', which is not a number from 0 to 1000000: "

@@ -135,7 +135,7 @@ CAKE = QueueType("mine", "cake")
         (Queue("q", "q", total=Total(max_limit_bps=1, queue_type="default")), {"total.queue_type": True}),
     ],
 )
-def test_a_queue_names_what_it_sets_in_vain(queue: Queue, said: dict[str, bool]) -> None:
+def test_a_queue_names_its_settings_without_effect(queue: Queue, said: dict[str, bool]) -> None:
     found = enforcement_of(queue, Document([CAKE]))
     assert {item.field: item.enforced for item in found} == said
     assert all(item.note for item in found)

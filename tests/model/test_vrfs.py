@@ -39,7 +39,7 @@ def test_a_vrf_is_written_as_it_is_read() -> None:
 
 
 def test_a_table_that_was_not_given_goes_by_the_name_and_stays() -> None:
-    """This number is in the kernels of routers that run: another one would make their VRFs anew."""
+    """This number is in the kernels of routers that run: another one would recreate their VRFs."""
     assert (table_of(GREEN), table_of(BLUE), table_of(ACME)) == (GREENS_TABLE, 1001, None)
 
 
@@ -55,12 +55,12 @@ def test_customers_with_one_address_in_two_vrfs_are_fine() -> None:
     [
         (
             [ACME],
-            "error unknown-vrf interface/acme/vrf interface acme shall be in VRF blue, which is not "
+            "error unknown-vrf interface/acme/vrf interface acme is to be in VRF blue, which is not "
             "configured: make it before, or in the same commit",
         ),
         (
             [replace(BLUE, vrf_table=None), ACME],
-            "error unknown-vrf interface/acme/vrf interface acme shall be in VRF blue, which is not a VRF: "
+            "error unknown-vrf interface/acme/vrf interface acme is to be in VRF blue, which is not a VRF: "
             "those have a vrf_table",
         ),
         (

@@ -71,7 +71,7 @@ def test_an_unknown_action_is_refused_even_to_an_administrator(action: str) -> N
         authorize(person(), action)
 
 
-def test_whoever_must_change_the_password_may_only_look_after_the_account() -> None:
+def test_a_user_who_must_change_the_password_may_only_look_after_the_account() -> None:
     who = person(must_change_password=True)
     authorize(who, "self")
     for action in set(NEEDED) - {"self"}:

@@ -182,7 +182,7 @@ def test_a_revision_that_is_restored_is_compared_with_the_head_that_it_replaces(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_commits_at_once_leave_a_valid_configuration_whoever_is_first(router: Router, seed: int) -> None:
+def test_commits_at_once_leave_a_valid_configuration_in_any_order(router: Router, seed: int) -> None:
     """Writers add children, remove parents, rename and move at once, in commits of few and of many."""
     generator = random.Random(seed)
     router.put(*(queue(f"q{n}", target=()) for n in range(1, 7)), *(queue(f"q{n}") for n in range(10, 16)))

@@ -340,7 +340,7 @@ def test_the_day_is_kept_in_the_archive_over_a_restart(tmp_path: Path) -> None:
     assert rig.figures.recent("nobody", "24h")["upload"]["rate_bps"] == [None] * 144
 
 
-def test_a_damaged_archive_is_begun_anew(tmp_path: Path) -> None:
+def test_a_damaged_archive_is_started_over(tmp_path: Path) -> None:
     path = tmp_path / "statistics.db"
     path.write_bytes(b"this is no database" * 100)
     archive = Archive(path)

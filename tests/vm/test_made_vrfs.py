@@ -249,7 +249,7 @@ def test_a_table_that_somebody_else_has_stops_it(router: Router, peers: dict[str
 
 
 def test_the_agent_makes_it_with_its_routes_and_takes_it_back() -> None:
-    """By the protocol of commits, with FRR; an agent that starts anew finds nothing to do."""
+    """By the protocol of commits, with FRR; an agent that restarts finds nothing to do."""
     route = StaticRoute("r1", "0.0.0.0/0", "203.0.113.1", vrf="blue")
     wan = Interface("wan0", "wan", ("203.0.113.2/24",), vrf="blue")
     with running(frr=True) as rig:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every program in every configuration loads on Linux 6.12, far within the verifier's limits.
 
-Growth is an error on the developer's kernel, where the table is easily made anew; here it is reported.
+Growth is an error on the developer's kernel, where the table is easily recreated; here it is reported.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def customers() -> Iterator[Customers]:
 
 @pytest.fixture(params=[STACK, FAST], ids=["stack", "XDP"])
 def roles(request: pytest.FixtureRequest, customers: Customers) -> Role:
-    """Both customers anew, with counters at 0 and limits that nobody reaches."""
+    """Both customers again, with counters at 0 and limits that nobody reaches."""
     for domain, slot in SLOTS.items():
         customers.loaded.datapath.clear_class(slot)
         customers.loaded.limit(slot, 50_000_000, burst_bytes=200_000, limit_ns=SECOND_NS)

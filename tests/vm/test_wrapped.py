@@ -108,7 +108,7 @@ class Rig:
             self.datapath.attach(port, ROUTED | roles, mode, tag=tag)
 
     def limit(self, rate_bps: int) -> None:
-        """Both classes anew, with counters at 0."""
+        """Both classes again, with counters at 0."""
         for slot in (OUTER_SLOT, INNER_SLOT):
             self.datapath.clear_class(slot)
             self.loaded.limit(slot, rate_bps, limit_ns=SECOND_NS)

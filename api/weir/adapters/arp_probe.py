@@ -24,7 +24,7 @@ WAIT_S = 1.0
 
 
 def holder_of(ifname: str, mac: bytes, address: str) -> str:
-    """The MAC address of whoever has it, or is about to take it as we are; "" when nobody says so.
+    """The MAC address of the host that has it, or is about to take it as we are; "" when nobody says so.
 
     Raises `OSError` where the interface is down or gone.
     """

@@ -39,6 +39,6 @@ def state(file: Path | None, folder: Path = FOLDER) -> dict[str, Any] | None:
 def request_reset(mode: Literal["keep", "wipe"]) -> None:
     """Let the next start make the data partition as it left the factory. Raises `ApplyFailed`.
 
-    By a unit of its own: the agent sees no disks, and a partition that is damaged is made anew at once.
+    By a unit of its own: the agent sees no disks, and a partition that is damaged is recreated at once.
     """
     run(["systemctl", "start", f"weir-reset@{mode}.service"], timeout_s=UNIT_TIMEOUT_S)

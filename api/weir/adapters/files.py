@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are replaced as a whole: whoever opens one finds the old content or the new."""
+"""Files that are replaced as a whole: a reader finds the old content or the new."""
 
 from __future__ import annotations
 

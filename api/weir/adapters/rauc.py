@@ -23,7 +23,7 @@ _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 _PROGRESS = re.compile(r"\s*(\d{1,3})% (.+)")
 _NOISE = re.compile(r"^(\(?rauc[:-].*|.*-Message: .*|installing)$")
 
-# What RAUC says, and what that means to whoever sent the bundle. The first that fits.
+# What RAUC says, and what that means to the person who sent the bundle. The first that fits.
 _REASONS: tuple[tuple[re.Pattern[str], type[Problem], str, str], ...] = (
     (
         re.compile(r"Invalid bundle format|[Ss]ignature size|bundle size|squashfs magic|bundle too small"),
@@ -183,7 +183,7 @@ def problem_of(said: str) -> Problem:
 
 
 def _environment() -> Mapping[str, str]:
-    """The bus may be named by whoever started us; everything else is fixed."""
+    """The bus may be named by the process that started us; everything else is fixed."""
     bus = os.environ.get("DBUS_SYSTEM_BUS_ADDRESS")
     return {**_ENVIRONMENT, "DBUS_SYSTEM_BUS_ADDRESS": bus} if bus else _ENVIRONMENT
 

@@ -57,7 +57,7 @@ class Appliance:
             raise Conflict("there is no data partition to reset", code="no-data-partition")
         if found["state"] == "damaged" and mode == "keep":
             raise Conflict(
-                "nothing can be kept: the data partition is damaged; a reset that wipes makes it anew",
+                "nothing can be kept: the data partition is damaged; a reset that wipes recreates it",
                 code="data-damaged",
             )
         log.warning("factory reset (%s), as asked by uid %d", mode, peer.uid)

@@ -100,7 +100,7 @@ class DhcpClients:
         try:
             client.run()
         except Exception:
-            log.exception("DHCP on %s failed; a restart of the agent begins anew", name)
+            log.exception("DHCP on %s failed; a restart of the agent starts over", name)
 
     def _take(self, name: str, lease: Lease | None) -> None:
         """Called by the client's thread, which must survive what the kernel says."""

@@ -133,7 +133,7 @@ class Kernel:
         return found
 
     def refuse_missing(self, plan: Plan) -> None:
-        """Raise `NotFound` for an interface that is configured anew and does not exist; one that is made
+        """Raise `NotFound` for a newly configured interface that does not exist; one that is made
         here may wait for what it is made on."""
         added = [new.ifname for old, new in plan.network.set if old is None and not new.is_made]
         if not added:

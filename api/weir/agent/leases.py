@@ -95,7 +95,7 @@ class Leases:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            log.warning("%s is not readable, so addresses are asked for anew: %s", self._path, error)
+            log.warning("%s is not readable, so addresses are asked for again: %s", self._path, error)
             return {}
         now = since_boot_s()
         return {name: lease for name, lease in leases.items() if lease.expires_at > now}

@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--library", type=Path, default=None, help="libweir.so, if it is not in its usual place")
     add("--frr-run-dir", type=Path, default=Path("/run/frr"), help="folder of FRR's vty sockets")
     add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
-    add("--capacity", type=int, default=0, help="class slots when maps are made anew; 0: by the memory")
+    add("--capacity", type=int, default=0, help="class slots when maps are recreated; 0: by the memory")
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
     add("--guard-interval-s", type=float, default=PERIOD_S, help="how often hooks and pins are looked at")
     add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")

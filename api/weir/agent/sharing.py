@@ -2,7 +2,7 @@
 """The share controller, kept informed of which classes may burst.
 
 Guarantees and priorities it reads from the classes themselves; bursts live in this process only, so they
-are told anew at every start.
+are told again at every start.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class FastPaths:
         self._doubts[ifname, ifindex] = _Doubt(time.monotonic() + wait_s, times, reason)
 
     def refuse(self, ifname: str, ifindex: int, reason: str) -> None:
-        """Remember what the kernel said to attaching (until the device is made anew)."""
+        """Remember what the kernel said to attaching (until the device is recreated)."""
         self._refused_on[ifname, ifindex] = reason
 
     def decide(self, spec: PortSpec, decision: Decision, around: Around) -> Decision:

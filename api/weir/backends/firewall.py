@@ -45,7 +45,7 @@ class FirewallHeld:
 
 @dataclass(frozen=True, slots=True)
 class FirewallDifference:
-    """`wanted` None: there shall be no table of ours. `limits_wanted`: as nft will print `limits`."""
+    """`wanted` None: there must be no table of ours. `limits_wanted`: as nft will print `limits`."""
 
     held: Table | None
     wanted: Table | None

@@ -3,7 +3,7 @@
 
 Minor numbers come from slots (`htb_tree`), so a tree holds slots up to `MAX_HTB_SLOT`. A WAN port's tree
 limits uploads, every other port's downloads. HTB cannot move a class to another parent: such a class is
-made anew, with those below it.
+recreated, with those below it.
 """
 
 from __future__ import annotations

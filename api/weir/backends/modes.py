@@ -55,7 +55,7 @@ class PortModes:
         self._refusals[kind] = reason
 
     def refuse_pacing(self, ifname: str, ifindex: int, reason: str) -> None:
-        """Remember that fq could not be put in place on this very device (until it is made anew)."""
+        """Remember that fq could not be put in place on this very device (until it is recreated)."""
         self._refused_on[ifname, ifindex] = reason
 
     def leaf(self, waiting: Waiting) -> Leaf:

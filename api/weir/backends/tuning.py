@@ -212,7 +212,7 @@ class TuningBackend:
 
     def _resolved(self, setting: Setting, value: str, place: str) -> str | None:
         """What a value means on this machine; None when it cannot be had here. Words that mean nothing for
-        this setting stay as they are, so that whoever is given them refuses them."""
+        this setting stay as they are, so that the part that is given them refuses them."""
         memory, size = _MEMORY.fullmatch(value), _SIZE.fullmatch(value)
         if memory:
             return str(self._tunables.memory_bytes() // int(memory[1]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """VLAN interfaces: which are made and which go, so that the kernel has those that are wanted.
 
-A kernel's VLAN keeps its parent and its tag for life, so one that is to have others is made anew. What is
+A kernel's VLAN keeps its parent and its tag for life, so one that is to have others is recreated. What is
 stacked on it goes with it. Only what carries our mark is removed; an equal VLAN of somebody else's is used
 as it is.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """VRFs: which are made and which go, which interfaces are in them, and what keeps them to themselves.
 
-A kernel's VRF keeps its routing table for life, so one that is to have another is made anew. Only what
+A kernel's VRF keeps its routing table for life, so one that is to have another is recreated. Only what
 carries our mark is removed; an equal one of somebody else's is used as it is, and interfaces that somebody
 else put into a VRF that is not configured stay there.
 """

@@ -156,7 +156,7 @@ class Earlier:
 
 @dataclass(slots=True)
 class Replacement:
-    """Outcome of a plan that compiled everything anew."""
+    """Outcome of a plan that compiled everything."""
 
     base_generation: int
     tables: Tables

@@ -232,7 +232,7 @@ class _Update:
         return tuple(self._before.claims.get(packed)) if edited is None else edited
 
     def _settle_prefixes(self, plan: Plan, touched: list[int]) -> None:
-        """Decide anew about every touched prefix and all that lies inside it."""
+        """Decide again about every touched prefix and all that lies inside it."""
         settled_to = -1
         for packed in touched:
             if packed <= settled_to:

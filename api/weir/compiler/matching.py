@@ -4,8 +4,8 @@
 A packet walks the list: among siblings the first queue whose target holds its address takes it, then
 that queue's children are tried inside it. So queues are ranked children before parent, siblings by
 position, and the best rank wins. Prefixes are nested or disjoint: who may take the packets of one is
-whoever claims it or what covers it (`forks.answers`), and where that is what the covering one gives anyway,
-the prefix is dropped. So the longest match is the first in the list.
+the queue that claims it or what covers it (`forks.answers`), and where that is what the covering one gives
+anyway, the prefix is dropped. So the longest match is the first in the list.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ ADMIN = "admin"
 
 
 class Actions:
-    """Each opens the accounts anew and says in the audit trail that it was the console."""
+    """Each opens the accounts again and says in the audit trail that it was the console."""
 
     def __init__(self, database: Path, agent: AgentClient) -> None:
         self._database = database

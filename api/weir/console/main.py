@@ -21,7 +21,7 @@ AGENT_TIMEOUT_S = 5.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 when the line is gone; whoever supervises the line starts it again."""
+    """0 when the line is gone; the line's supervisor starts it again."""
     options = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL)
     agent = AgentClient(options.socket, timeout_s=AGENT_TIMEOUT_S, connections=1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the console can ask of the router: the services of the API and the agent, never a way of its own.
 
-Whoever sits at the console can take the disk out, so the menu asks for no password; what it does is in the
+A person at the console can take the disk out, so the menu asks for no password; what it does is in the
 audit trail like everything else. A shell is another matter: that takes an administrator's password.
 """
 

@@ -186,7 +186,7 @@ class LazyList(Sequence[T]):
 
 
 class PackedList(LazyList[T]):
-    """Values in one piece of memory; each is made anew whenever it is looked at.
+    """Values in one piece of memory; each is recreated whenever it is looked at.
 
     100,000 objects that come and go leave memory behind, because whatever outlives them lies between them.
     One piece goes back as a whole.

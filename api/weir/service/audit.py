@@ -77,7 +77,7 @@ def write(writer: AccountWriter, made: AuditEntry) -> None:
 
 
 def _clean(text: str) -> str:
-    """One printable line of bounded length: names come from whoever tries to sign in."""
+    """One printable line of bounded length: anybody who tries to sign in can choose the name."""
     shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return shown[:MAX_TEXT_CHARS]
 

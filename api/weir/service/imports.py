@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports: read a file, report what it would do, and commit exactly that as one revision.
 
-A report belongs to whoever made it and to the revision it was made on. It lives in memory for an
+A report belongs to the user who made it and to the revision it was made on. It lives in memory for an
 hour; after a restart, or when the configuration moved on, the file is read again.
 """
 

@@ -32,7 +32,7 @@ class Trial:
 
 
 class Running:
-    """One document, many threads: whoever looks at it or tries something on it holds its lock.
+    """One document, many threads: a thread that looks at it or tries something on it holds its lock.
 
     The store is the truth and other processes write to it too (the agent's rollback timer), so every
     look first catches up with the store's head; that costs one small query when nothing happened.

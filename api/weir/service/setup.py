@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first minutes of a router: an address to reach it by, and whoever reaches it first makes the account.
+"""The first minutes of a router: an address to reach it by, and the first visitor makes the account.
 
 There is no password before that one. While there is no account the router has one address, on its first port;
 nothing leads there from outside, and a request from a public address is refused.

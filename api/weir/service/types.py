@@ -48,7 +48,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Shown once, to whoever committed: with `token` the revision can be confirmed."""
+    """Shown once, to the user who committed: with `token` the revision can be confirmed."""
 
     revision: int
     base_revision: int

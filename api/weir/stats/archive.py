@@ -38,7 +38,7 @@ class Archive:
     """Not shared with another process. Thread-safe. Losing it loses pictures, never configuration."""
 
     def __init__(self, path: Path) -> None:
-        """Raises sqlite3.Error or OSError; a file of another version or a damaged one is begun anew."""
+        """Raises sqlite3.Error or OSError; a file of another version or a damaged one is started over."""
         self._lock = threading.Lock()
         try:
             self._database = self._open(path)

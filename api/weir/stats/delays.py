@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long packets waited: the worst of the last second of every class and direction, and the early drops.
 
-The programs note it in spans of 2^30 ns (datapath/include/weir/abi/wait.h, struct weir_backlog), and only where
-packets wait; a row that was not touched lately says nothing about now.
+The programs note it in spans of 2^30 ns (datapath/include/weir/abi/wait.h, struct weir_backlog), and only
+where packets wait; a row that was not touched lately says nothing about now.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class QueueFigures:
                 self._seconds.watch(fitting.values())
 
     def _follow(self, keys: U64) -> None:
-        """History moves with its queue's key when slots were dealt anew."""
+        """History moves with its queue's key when slots were dealt again."""
         changed = np.flatnonzero(keys != _fitted(self._keys, len(keys)))
         held = {int(key): slot for slot, key in enumerate(self._keys) if key} if len(changed) else {}
         moves = [(held[int(keys[slot])], slot) for slot in changed if int(keys[slot]) in held]

@@ -107,7 +107,7 @@ def etag_of(revision: int) -> str:
 def encode(item: ConfigObject) -> str:
     """Compact JSON without the fields that have their default value.
 
-    The defaults are part of the stored format: whoever changes one writes a migration (ADR 0021).
+    The defaults are part of the stored format: a change of one needs a migration (ADR 0021).
     """
     return _encode_json(to_stored_json(item))
 

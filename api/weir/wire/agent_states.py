@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent's states mean to whoever runs the router."""
+"""What the agent's states mean to the operator."""
 
 from __future__ import annotations
 

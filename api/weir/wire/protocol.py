@@ -17,7 +17,7 @@ from weir.model import problem as problems
 from weir.model.problem import Finding, Invalid, Problem
 
 Json = Any
-"""What `json.loads` returns. Whoever receives it checks it; nothing here is trusted."""
+"""What `json.loads` returns. The receiver checks it; nothing here is trusted."""
 JsonObject = dict[str, Any]
 
 MAX_LINE_BYTES = 256 << 20

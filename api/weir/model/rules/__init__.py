@@ -128,7 +128,7 @@ def _check(view: View, rule: Rule, ids: Iterable[str]) -> Iterable[Finding]:
 def _checks(
     document: Document, *, errors_only: bool = False
 ) -> Iterator[tuple[Rule, str, Iterable[Finding]]]:
-    """Every rule on every object, and what it says. By object: a packed one is made anew to be looked at."""
+    """Every rule on every object, and what it says. By object: a packed one is made again to be looked at."""
     view = View(document)
     for kind in KINDS:
         rules = [rule for rule in RULES if rule.kind == kind and (rule.gives_errors or not errors_only)]

@@ -67,7 +67,7 @@ def _unknown_vrf(view: View, interface: Interface) -> Iterator[Finding]:
     what = "is not configured: make it before, or in the same commit"
     if vrf is not None:
         what = "is not a VRF: those have a vrf_table"
-    text = f"interface {interface.id} shall be in VRF {interface.vrf}, which {what}"
+    text = f"interface {interface.id} is to be in VRF {interface.vrf}, which {what}"
     yield error("unknown-vrf", interface, "vrf", text)
 
 

@@ -56,7 +56,7 @@ struct weir_quantum {
 	__u64 taken_tk; /* when it was last refilled */
 };
 
-/* A fork: `dst` decides among several queues (bpf/far.h). `parent` leads to whoever takes the rest. */
+/* A fork: `dst` decides among several queues (bpf/far.h). `parent` leads to the queue that takes the rest. */
 #define WEIR_LINE_FORK 0x20U
 #define WEIR_LINE_STACK (WEIR_LINE_SUBQUEUES | WEIR_LINE_FORK) /* not for the fast path */
 
