@@ -204,6 +204,12 @@ def test_a_disk_that_fills_up_later_refuses_changes_and_lets_people_in(
         until("changes are taken again", lambda: change(api, "after").status_code == 200)
 
 
+def test_a_sign_in_is_taken_before_the_full_disk_was_noticed(disk: SmallDisk, killed: Killed) -> None:
+    with killed.start() as world:
+        disk.fill()
+        assert [Browser(world).signed.status_code for _ in range(3)] == [200, 200, 200]
+
+
 def text(path: Path) -> None:
     path.write_bytes(b"this is no database, it is somebody's file" * 500)
 

@@ -91,6 +91,8 @@ class SteadyDatabase:
     ) -> Iterator[sqlite3.Connection]:
         """As `Database.writing`. While the file cannot be written, raises why; what is `passing` is then
         written to the stand-in, if there is one."""
+        if passing and self._needs_stand_in():
+            self.look_again()
         with self._using() as held:
             if self.refused is not None and not (passing and held.folder is not None and self._carry):
                 raise self._refusal(self.refused)
@@ -111,6 +113,13 @@ class SteadyDatabase:
             elif self.refused is None or self._may_be_well(self.refused):
                 self._try_file()
             self._improve()
+
+    def _needs_stand_in(self) -> bool:
+        """Whether a write that may pass would be refused for want of a stand-in that is not made yet."""
+        held = self._held
+        if self._carry is None or held is None or held.folder is not None:
+            return False
+        return self.refused is not None or standin.is_scarce(self.path)
 
     def _look_at_open(self, held: _Held) -> None:
         """The file is open: it may have been exchanged, and its disk full or read-only."""
