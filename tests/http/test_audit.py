@@ -143,6 +143,10 @@ STEPS: dict[str, tuple[str, Callable[[Client], Any]]] = {
         "config.commit",
         post("/static-routes", {"destination": "10.0.0.0/8", "blackhole": True}),
     ),
+    "static-routes.bulk_static_routes": (
+        "config.commit",
+        post("/static-routes/bulk", {"upsert": [{"destination": "10.7.0.0/16", "blackhole": True}]}),
+    ),
     "static-routes.put_static_route": (
         "config.commit",
         lambda api: put(route(api), {"destination": "10.9.0.0/16", "blackhole": True})(api),

@@ -19,6 +19,8 @@ from tests.stats.maps import Maps
 from weir.http.app import create_app, open_parts
 from weir.http.context import Context
 from weir.http.settings import Settings
+from weir.kinds import DECLARED
+from weir.kinds.declaration import Declaration
 from weir.model.problem import Invalid, Problem
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
@@ -222,9 +224,13 @@ def _interface(name: str, index: int) -> dict[str, Any]:
     }
 
 
-@cache
 def app_of(static_dir: Path | None) -> Flask:
     """One application per process: building it takes longer than most tests. Its parts are swapped."""
+    return _app_of(static_dir, tuple(DECLARED.values()))
+
+
+@cache
+def _app_of(static_dir: Path | None, _declared: tuple[Declaration, ...]) -> Flask:
     return create_app(Settings(Path(), Path(), static_dir), cast(Context, object()))
 
 

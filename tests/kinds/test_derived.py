@@ -59,7 +59,7 @@ def document(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, object]]:
 
 def test_it_has_all_operations(document: dict[str, dict[str, object]]) -> None:
     one, all_ = "/api/v1/church-bells/{bell_id}", "/api/v1/church-bells"
-    assert document["paths"].keys() == {one, all_}
+    assert document["paths"].keys() == {one, all_, f"{all_}/bulk"}
     names = {
         (path, method): operation["operationId"]
         for path, found in document["paths"].items()
@@ -69,6 +69,7 @@ def test_it_has_all_operations(document: dict[str, dict[str, object]]) -> None:
     assert names == {
         (all_, "get"): "list_church_bells",
         (all_, "post"): "create_bell",
+        (f"{all_}/bulk", "post"): "bulk_church_bells",
         (one, "get"): "get_bell",
         (one, "put"): "put_bell",
         (one, "patch"): "patch_bell",

@@ -12,7 +12,7 @@ from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Interface, Pair, Queue, QueueType, TimeWindow, Total
 from weir.model.rule import View
-from weir.model.rules import RULES, validate, validate_all
+from weir.model.rules import all_rules, validate, validate_all
 
 
 def M(upload: float, download: float) -> Pair[int]:
@@ -353,7 +353,7 @@ def test_many_changes_in_one_tree_reach_each_queue_a_few_times() -> None:
     chain = [Queue(f"q{n}", "same", ("::/0",), parent=f"q{n - 1}" if n else None) for n in range(1000)]
     document = Document(chain)
     changes = [Change("queue", queue.id, None, queue) for queue in chain]
-    for rule in RULES:
+    for rule in all_rules():
         view = View(document)
         reached = sum(1 for change in changes for _ in rule.reach(view, change))
         assert reached <= 4 * len(chain), rule.name

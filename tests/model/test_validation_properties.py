@@ -14,7 +14,7 @@ from weir.model.document import Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
 from weir.model.rule import View
-from weir.model.rules import RULES, FlaggedObjects, affected, findings_of, validate, validate_all
+from weir.model.rules import FlaggedObjects, affected, all_rules, findings_of, validate, validate_all
 
 documents = st.lists(anything, max_size=10)
 
@@ -23,7 +23,7 @@ def by_rule(document: Document) -> dict[tuple[str, str], list[Finding]]:
     view = View(document)
     return {
         (rule.name, item.id): found
-        for rule in RULES
+        for rule in all_rules()
         for item in document.of_kind(rule.kind).values()
         if (found := list(rule.check(view, item)))
     }
@@ -44,7 +44,7 @@ def test_rules_reach_every_object_whose_findings_change(
     deleted = {
         (rule.name, change.id)
         for change in changes
-        for rule in RULES
+        for rule in all_rules()
         if rule.kind == change.kind and change.new is None
     }
     untouched = {key: found for key, found in before.items() if key not in reached and key not in deleted}

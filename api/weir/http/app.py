@@ -39,13 +39,14 @@ from weir.service.imports import ImportService
 from weir.service.lazy import once
 from weir.service.stats import Head, StatsService
 
-AREAS: tuple[Area, ...] = (
+_FIRST: tuple[Area, ...] = (
     auth.area,
     users.area,
     queues.area,
     network.queue_types,
     network.interfaces,
-    *kinds.areas({"tuning": tuning.area}),
+)
+_LAST: tuple[Area, ...] = (
     candidate.area,
     candidate.config,
     revisions.area,
@@ -66,6 +67,11 @@ by the queue's target. Errors are problem details (RFC 9457) with a stable `code
 failed, `findings` that name the fields. Objects carry an `etag`; changing one needs `If-Match`.
 Lists are paged: follow `next_cursor`. With `?candidate=1` a write is staged instead of committed (202).
 """
+
+
+def areas() -> tuple[Area, ...]:
+    """All areas, those of the declared kinds in the middle."""
+    return (*_FIRST, *kinds.areas({"tuning": tuning.area}), *_LAST)
 
 
 class DocumentedApi(Api):  # type: ignore[misc]  # flask-smorest has no types
@@ -108,7 +114,7 @@ def describe() -> dict[str, Any]:
     schemes = api.spec.components
     schemes.security_scheme("token", {"type": "http", "scheme": "bearer"})
     schemes.security_scheme("session", {"type": "apiKey", "in": "cookie", "name": security.SESSION_COOKIE})
-    for area in AREAS:
+    for area in areas():
         api.register_blueprint(area)
     tie_to_kinds(schemes.schemas)
     return dict(api.spec.to_dict())
@@ -117,7 +123,7 @@ def describe() -> dict[str, Any]:
 def register(app: Flask) -> dict[str, Operation]:
     """Every resource; the operations by endpoint."""
     operations: dict[str, Operation] = {}
-    for area in AREAS:
+    for area in areas():
         app.register_blueprint(area)
         operations.update(area.operations)
     return operations

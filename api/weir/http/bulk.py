@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a bulk request: many queues, every wrong field of all of them in one answer."""
+"""A bulk request: many objects of a kind, every wrong field of all of them in one answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from flask import Response
+
 from weir.http.context import me, service
-from weir.http.editing import writable
+from weir.http.editing import server_timing, writable
+from weir.http.endpoint import answer
+from weir.http.rendering import findings_json, kernel_json, staged_json
 from weir.model import codec
 from weir.model.document import POSITION_STEP
-from weir.model.objects import Queue
+from weir.model.objects import Kind, Queue
 from weir.model.problem import Finding, Invalid
 from weir.service import ANYTHING, Edit
 
@@ -19,7 +23,7 @@ MAX_FINDINGS = 1000
 MAX_ETAG_CHARS = 64
 
 
-def read_edits(body: Mapping[str, Any]) -> list[Edit]:
+def read_edits(kind: Kind, body: Mapping[str, Any]) -> list[Edit]:
     """The edits of `{"upsert": [...], "delete": [...]}`. Raises Invalid naming `upsert[7].name`."""
     unknown = body.keys() - {"upsert", "delete"}
     if unknown:
@@ -27,16 +31,16 @@ def read_edits(body: Mapping[str, Any]) -> list[Edit]:
     findings: list[Finding] = []
     upserts = _items(body, "upsert")
     unnamed = sum(1 for item in upserts if isinstance(item, dict) and item.get("id") is None)
-    ids = iter(service().config.new_ids(me(), "queue", unnamed) if unnamed else ())
-    positions = _Positions(upserts)
+    ids = iter(service().config.new_ids(me(), kind, unnamed) if unnamed else ())
+    positions = _Positions(upserts) if kind == "queue" else None
     edits = [
         edit
         for index, item in enumerate(upserts)
-        if (edit := _upsert(index, item, ids, positions, findings)) is not None
+        if (edit := _upsert(kind, index, item, ids, positions, findings)) is not None
     ]
-    for index, queue_id in enumerate(_items(body, "delete")):
+    for index, object_id in enumerate(_items(body, "delete")):
         try:
-            edits.append(Edit("queue", codec.check_id("queue", queue_id), None, ANYTHING))
+            edits.append(Edit(kind, codec.check_id(kind, object_id), None, ANYTHING))
         except Invalid as problem:
             findings.append(_finding(f"delete[{index}]", problem.code, problem.message))
     if findings:
@@ -58,27 +62,53 @@ def _items(body: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _upsert(
-    index: int, item: Any, ids: Iterator[str], positions: _Positions, findings: list[Finding]
+    kind: Kind,
+    index: int,
+    item: Any,
+    ids: Iterator[str],
+    positions: _Positions | None,
+    findings: list[Finding],
 ) -> Edit | None:
     where = f"upsert[{index}]"
     if not isinstance(item, dict):
-        findings.append(_finding(where, "bad-object", "must be a queue, a JSON object"))
+        findings.append(_finding(where, "bad-object", f"must be a {kind}, a JSON object"))
         return None
     expects = item.get("etag", ANYTHING)
-    given = writable("queue", item)
+    given = writable(kind, item)
     given["id"] = next(ids) if given.get("id") is None else given["id"]
-    if "position" not in given:
+    if positions is not None and "position" not in given:
         given["position"] = positions.of(given["id"], given.get("parent"))
     try:
         if not isinstance(expects, str) or len(expects) > MAX_ETAG_CHARS:
             raise Invalid("etag must be the text that an answer gave", code="bad-etag")
-        queue = codec.from_json("queue", given)
+        made = codec.from_json(kind, given)
     except Invalid as problem:
         for found in problem.findings or (_finding("", problem.code, problem.message),):
             field = f"{where}.{found.field}" if found.field else where
             findings.append(_finding(field, found.code, found.message))
         return None
-    return Edit("queue", queue.id, queue, expects)
+    return Edit(kind, made.id, made, expects)
+
+
+def perform(kind: Kind, body: Mapping[str, Any], *, staged: bool) -> Response:
+    """Commit or stage what a bulk request asks for: all of it or nothing."""
+    edits = read_edits(kind, body)
+    upserted = [edit.id for edit in edits if edit.new is not None]
+    deleted = [edit.id for edit in edits if edit.new is None]
+    if staged:
+        view = service().candidates.stage(me(), edits)
+        return answer(staged_json(view, kind, upserted + deleted), 202)
+    committed = service().config.commit(me(), edits)
+    return answer(
+        {
+            "revision": committed.revision,
+            "upserted": upserted,
+            "deleted": deleted,
+            "kernel": kernel_json(committed.applied),
+            "findings": findings_json(committed.findings),
+        },
+        Server_Timing=server_timing(committed.timing_ms),
+    )
 
 
 class _Positions:

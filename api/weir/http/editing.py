@@ -19,16 +19,20 @@ from weir.model.problem import Conflict, NotFound, PreconditionFailed, Precondit
 from weir.service import ABSENT, Edit, Stored
 
 EVERY_ANSWER_ADDS = frozenset({"etag", "warnings"})
-ANSWERS_ADD: dict[Kind, frozenset[str]] = {
+_ANSWERS_ADD: dict[Kind, frozenset[str]] = {
     "queue": EVERY_ANSWER_ADDS | {"path", "child_count", "enforcement"},
     "queue-type": EVERY_ANSWER_ADDS | {"enforcement", "used_by"},
     "interface": EVERY_ANSWER_ADDS | {"configured", "state"},
-    **{kind: EVERY_ANSWER_ADDS.union(declaration.adds) for kind, declaration in DECLARED.items()},
 }
-"""What answers of a kind say beside its fields."""
 
 BUILT_IN = "built-in"
 Render = Callable[[Stored], dict[str, Any]]
+
+
+def answers_add(kind: Kind) -> frozenset[str]:
+    """What answers of a kind say beside its fields."""
+    declaration = DECLARED.get(kind)
+    return _ANSWERS_ADD[kind] if declaration is None else EVERY_ANSWER_ADDS.union(declaration.adds)
 
 
 def find(kind: Kind, object_id: str, *, staged: bool) -> Stored:
@@ -162,5 +166,5 @@ def remove(kind: Kind, object_id: str, render: Render, *, staged: bool) -> Respo
 
 def writable(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
     """The body without what answers of this kind add to an object, so that GET, edit, PUT works."""
-    added = ANSWERS_ADD[kind]
+    added = answers_add(kind)
     return {name: value for name, value in body.items() if name not in added}

@@ -4,12 +4,34 @@
 A new kind is a module here and its line in `DECLARED`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
 from weir.kinds import firewall, static_route, tuning
 from weir.kinds.declaration import Declaration
 
 DECLARED: dict[str, Declaration] = {
     declaration.kind: declaration for declaration in (static_route.KIND, firewall.KIND, tuning.KIND)
 }
-"""By kind, in the order in which they are shown."""
+"""By kind, in the order in which they are shown. What follows from a declaration is looked up here when it is
+needed, so a test adds a kind of its own for as long as it runs."""
 
-KINDS = ("queue", "queue-type", "interface", *DECLARED)
+
+class _Names(Sequence[str]):
+    """The names of all kinds that there are now."""
+
+    def _now(self) -> tuple[str, ...]:
+        return ("queue", "queue-type", "interface", *DECLARED)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # an index or a slice
+        return self._now()[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+
+KINDS: Sequence[str] = _Names()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from weir.fields import Ref
 from weir.kinds.declaration import Declaration
@@ -11,6 +12,12 @@ from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, warning
+
+
+@cache
+def rules_of(declaration: Declaration) -> tuple[Rule, ...]:
+    """The rules of a kind: that its references hold, and its own."""
+    return (reference_rule(declaration), *declaration.rules)
 
 
 def reference_rule(declaration: Declaration) -> Rule:

@@ -33,7 +33,6 @@ _ID_FORM: Mapping[Kind, IdForm] = {
     "queue": replace(OBJECT_IDS, assigned="q"),
     "queue-type": TYPE_NAMES,
     "interface": INTERFACE_NAMES,
-    **{kind: item.ids for kind, item in DECLARED.items()},
 }
 
 
@@ -48,7 +47,7 @@ def parse_kind(text: str) -> Kind:
 
 def check_id(kind: Kind, object_id: object) -> str:
     """The interned id. Raises `Invalid` that says what an id of this kind may look like."""
-    form = _ID_FORM[kind]
+    form = id_form(kind)
     if not isinstance(object_id, str) or not form.pattern.fullmatch(object_id):
         raise Invalid(f"id must be {form.wanted}, not {shown(object_id)}", code="bad-id", path=f"{kind}/?/id")
     return sys.intern(object_id)
@@ -56,7 +55,7 @@ def check_id(kind: Kind, object_id: object) -> str:
 
 def id_form(kind: Kind) -> IdForm:
     """What the ids of a kind look like, and whether the router assigns them."""
-    return _ID_FORM[kind]
+    return _ID_FORM.get(kind) or DECLARED[kind].ids
 
 
 def from_json(kind: Kind, data: object, object_id: str | None = None) -> ConfigObject:
@@ -74,7 +73,8 @@ def from_json(kind: Kind, data: object, object_id: str | None = None) -> ConfigO
             path=f"{kind}/{own_id}/id",
         )
     findings: list[Finding] = []
-    item = _READERS[kind](Reader(data, kind, own_id, findings))
+    read = _READERS.get(kind) or DECLARED[kind].read
+    item = read(Reader(data, kind, own_id, findings))
     if findings:
         raise _invalid(item, findings)
     return item
@@ -90,7 +90,8 @@ def _invalid(item: ConfigObject, findings: list[Finding]) -> Invalid:
 
 def to_json(item: ConfigObject) -> Json:
     """The whole object with its id, defaults included; read-only additions are the API's business."""
-    return _WRITERS[item.kind](item)
+    write = _WRITERS.get(item.kind) or DECLARED[item.kind].to_json
+    return write(item)
 
 
 def to_stored_json(item: ConfigObject) -> Json:
@@ -215,22 +216,20 @@ _READERS: Mapping[Kind, Callable[[Reader], ConfigObject]] = {
     "queue": read_queue,
     "queue-type": _read_queue_type,
     "interface": _read_interface,
-    **{kind: declaration.read for kind, declaration in DECLARED.items()},
 }
 _WRITERS: Mapping[Kind, Callable[..., Json]] = {
     "queue": queue_json,
     "queue-type": _queue_type_json,
     "interface": _interface_json,
-    **{kind: declaration.to_json for kind, declaration in DECLARED.items()},
 }
 _REQUIRED: Mapping[Kind, Json] = {"queue": {"name": "x"}, "queue-type": {"type": "pfifo"}}
-_defaults: dict[Kind, Mapping[str, object]] = {
-    kind: declaration.defaults for kind, declaration in DECLARED.items()
-}
+_defaults: dict[Kind, Mapping[str, object]] = {}
 
 
 def defaults_of(kind: Kind) -> Mapping[str, object]:
     """What holds for each field that is left out, as JSON; required fields have none."""
+    if kind in DECLARED:
+        return DECLARED[kind].defaults
     if kind not in _defaults:
         required = _REQUIRED.get(kind, {})
         item = from_json(kind, required, "x")

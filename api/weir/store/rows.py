@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-from weir.kinds.static_route import StaticRoute
+from weir.fields import Text
+from weir.kinds import DECLARED
 from weir.model.codec import from_json, to_stored_json
 from weir.model.objects import ConfigObject, Interface, Kind, Queue, QueueType
 
@@ -131,6 +132,7 @@ def columns(item: ConfigObject) -> tuple[str, str | None, int, int, int, int, st
 def _remark(item: ConfigObject) -> str:
     if isinstance(item, Interface):
         return item.description
-    if isinstance(item, Queue | QueueType | StaticRoute):
+    if isinstance(item, Queue | QueueType):
         return item.comment
-    return ""
+    texts = (member.name for member in DECLARED[item.kind].members if isinstance(member.field, Text))
+    return "\n".join(getattr(item, name) for name in texts)

@@ -473,6 +473,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/static-routes/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many static routes */
+        post: operations["bulk_static_routes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/static-routes/{route_id}": {
         parameters: {
             query?: never;
@@ -2210,6 +2227,53 @@ export interface components {
             disabled: boolean;
             /** @description Assigned (r1, r2, ...) when omitted. */
             id?: string | null;
+        };
+        StaticRouteUpsertInput: {
+            /** @description The network that it leads to; 0.0.0.0/0 is everything else. */
+            destination: string;
+            /**
+             * @description The next router, of the destination's family. A link-local one needs an interface.
+             * @default null
+             */
+            gateway: string | null;
+            /**
+             * @description Packets leave here; without a gateway the destination is directly connected.
+             * @default null
+             */
+            interface: string | null;
+            /**
+             * @description Packets to the destination are dropped without an answer.
+             * @default false
+             */
+            blackhole: boolean;
+            /**
+             * @description Of several routes to a destination the one with the smallest wins.
+             * @default 1
+             */
+            distance: number;
+            /**
+             * @description The VRF whose route it is; its gateway and interface are in the same one.
+             * @default null
+             */
+            vrf: string | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The route is kept and has no effect.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (r1, r2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        StaticRouteBulkInput: {
+            upsert?: components["schemas"]["StaticRouteUpsertInput"][];
+            delete?: string[];
         };
         StaticRouteInput: {
             /** @description The network that it leads to; 0.0.0.0/0 is everything else. */
@@ -4477,6 +4541,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StaticRoute"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_static_routes: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StaticRouteBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
                 };
             };
             /** @description Staged in your candidate */

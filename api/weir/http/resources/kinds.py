@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from flask import Response
 
-from weir.http import editing
+from weir.http import bulk, editing
 from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
-from weir.http.endpoint import READ, View, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, View, answer
 from weir.http.rendering import findings_json, object_json
-from weir.http.schemas import paging
+from weir.http.schemas import changes, paging
 from weir.http.schemas.kinds import Schemas, schemas_of
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
@@ -50,7 +51,12 @@ def area_of(
 
 def areas(own: Mapping[str, ConfigArea]) -> tuple[ConfigArea, ...]:
     """Those of all declared kinds, which is the `own` one of a kind whose answers say more."""
-    return tuple(own.get(kind) or area_of(kind, schemas_of(kind)) for kind in DECLARED)
+    return tuple(own.get(kind) or _area(declaration) for kind, declaration in DECLARED.items())
+
+
+@cache
+def _area(declaration: Declaration) -> ConfigArea:
+    return area_of(declaration.kind, schemas_of(declaration.kind))
 
 
 def page_json(kind: str, query: Query, render: editing.Render) -> dict[str, Any]:
@@ -95,6 +101,19 @@ class _Operations:
         listing(_told(list_, named, f"List {plural}"))
         creating = self.area.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
         creating(_told(create, f"create_{self.one}", f"Create a {self.declaration.singular}"))
+
+        def bulk_(body: dict[str, Any], query: Query) -> Response:
+            return bulk.perform(self.kind, body, staged=query["candidate"])
+
+        many = self.area.writing(
+            "POST",
+            f"{self.path}/bulk",
+            shape=shapes.bulk,
+            answers=changes.BulkAnswer,
+            status=200,
+            max_body_bytes=LARGE_BODY_BYTES,
+        )
+        many(_told(bulk_, f"bulk_{plural.replace(' ', '_')}", f"Create, replace and delete many {plural}"))
 
     def on_each(self) -> None:
         what, path = f"a {self.declaration.singular}", f"{self.path}/<string(maxlength=63):{self._argument}>"

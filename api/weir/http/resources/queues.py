@@ -16,7 +16,6 @@ from weir.http.ranking import is_live, live_page
 from weir.http.rendering import (
     field_change_json,
     findings_json,
-    kernel_json,
     object_json,
     read_number,
     revision_json,
@@ -165,23 +164,7 @@ def bulk_queues(body: dict[str, Any], query: dict[str, Any]) -> Response:
 
     All of it happens or nothing. An item with an etag is refused when its queue has changed since.
     """
-    edits = bulk.read_edits(body)
-    upserted = [edit.id for edit in edits if edit.new is not None]
-    deleted = [edit.id for edit in edits if edit.new is None]
-    if query["candidate"]:
-        view = service().candidates.stage(me(), edits)
-        return answer(staged_json(view, "queue", upserted + deleted), 202)
-    committed = service().config.commit(me(), edits)
-    return answer(
-        {
-            "revision": committed.revision,
-            "upserted": upserted,
-            "deleted": deleted,
-            "kernel": kernel_json(committed.applied),
-            "findings": findings_json(committed.findings),
-        },
-        Server_Timing=editing.server_timing(committed.timing_ms),
-    )
+    return bulk.perform("queue", body, staged=query["candidate"])
 
 
 @area.writing("POST", QUEUE + "/move", body=queue.MoveInput, answers=queue.Queue, status=200)

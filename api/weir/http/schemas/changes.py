@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from marshmallow import fields, validate
 
 from weir.http.schemas.base import Answer, Input, QueryInteger, Text, Whole, one_of
@@ -11,6 +13,11 @@ from weir.http.schemas.problem import Finding
 from weir.kinds import KINDS
 
 CONFIRM_WITHIN_S = (1, 3600)
+
+
+def _kind(**kwargs: Any) -> fields.String:
+    """The name of a kind that there is when it is read."""
+    return fields.String(validate=validate.OneOf(KINDS), **kwargs)
 
 
 class CommitInput(Input):
@@ -36,7 +43,7 @@ class ConfirmInput(Input):
 class ChangeInput(Input):
     """One object's new content, or null to delete it. The fields are those of the kind's own resource."""
 
-    kind = one_of(*KINDS, required=True)
+    kind = _kind(required=True)
     id = Text(
         max_length=255, load_default=None, allow_none=True, metadata={"description": "null: assign one."}
     )
@@ -69,7 +76,7 @@ class FieldChange(Answer):
 class Change(Answer):
     """`old` is null when the object is added and `new` when it is removed."""
 
-    kind = one_of(*KINDS)
+    kind = _kind()
     id = fields.String()
     name = fields.String()
     action = one_of("add", "change", "remove")
@@ -161,7 +168,7 @@ class Candidate(Answer):
 
 
 class ObjectReference(Answer):
-    kind = one_of(*KINDS)
+    kind = _kind()
     id = fields.String()
 
 

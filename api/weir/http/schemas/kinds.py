@@ -16,19 +16,24 @@ from weir.http.schemas import base
 from weir.http.schemas.problem import Finding
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration, Member
+from weir.model import limits
 
 SchemaType = type[Schema]
+
+BULK = "Creates, replacements and deletions in one transaction."
+UPSERT = "An item of a bulk request: with an id it replaces or creates that one, without it creates."
 
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """`create` has an id, `page` is a list of answers; a kind with one object has neither."""
+    """`create` has an id, `page` is a list of answers, `bulk` many inputs: not of a kind with one object."""
 
     input: SchemaType
     create: SchemaType | None
     patch: SchemaType
     answer: SchemaType
     page: SchemaType | None
+    bulk: SchemaType | None
 
 
 def schemas_of(kind: str, *, adds: dict[str, Any] | None = None) -> Schemas:
@@ -37,11 +42,12 @@ def schemas_of(kind: str, *, adds: dict[str, Any] | None = None) -> Schemas:
     name = declaration.of.__name__
     shape = _class(f"{name}Input", base.Input, _inputs(declaration), declaration.of.__doc__)
     answer = _class(name, base.Answer, {**_answers(declaration), **(adds or {}), **_common()})
-    create = page = None
+    create = page = bulk = None
     if not declaration.is_single:
         create = _class(f"{name}CreateInput", shape, {"id": _new_id(declaration)})
         page = _class(f"{name}Page", base.Answer, _page(answer))
-    return Schemas(shape, create, base.patch_of(shape), answer, page)
+        bulk = _class(f"{name}BulkInput", base.Input, _bulk(name, shape, declaration), BULK)
+    return Schemas(shape, create, base.patch_of(shape), answer, page, bulk)
 
 
 def _class(name: str, parent: SchemaType, members: dict[str, Any], about: str | None = None) -> SchemaType:
@@ -112,8 +118,26 @@ def _common() -> dict[str, Any]:
 
 def _new_id(declaration: Declaration) -> fields.Field[Any]:
     letter = declaration.ids.assigned
+    if not letter:
+        return _an_id(declaration, required=True)
     text = f"Assigned ({letter}1, {letter}2, ...) when omitted."
     return base.identifier(allow_none=True, metadata={"description": text})
+
+
+def _an_id(declaration: Declaration, **said: Any) -> fields.Field[Any]:
+    if declaration.ids.pattern == limits.OBJECT_ID:
+        return base.identifier(**said)
+    return base.Text(min_length=1, max_length=declaration.ids.max_chars, **said)
+
+
+def _bulk(name: str, shape: SchemaType, declaration: Declaration) -> dict[str, Any]:
+    etag = base.Text(max_length=64, metadata={"description": "Refuse unless the object still has it."})
+    upsert = _class(f"{name}UpsertInput", shape, {"id": _new_id(declaration), "etag": etag}, UPSERT)
+
+    def items(item: fields.Field[Any]) -> fields.Field[Any]:
+        return fields.List(item, load_default=list, validate=validate.Length(max=10_000))
+
+    return {"upsert": items(fields.Nested(upsert)), "delete": items(_an_id(declaration))}
 
 
 def _page(answer: SchemaType) -> dict[str, Any]:

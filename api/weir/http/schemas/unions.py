@@ -12,7 +12,7 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from weir.http.editing import ANSWERS_ADD
+from weir.http.editing import answers_add
 from weir.kinds import DECLARED, KINDS
 from weir.model import codec
 
@@ -78,7 +78,7 @@ def _answered(schema: Json, kind: str) -> None:
 def _object(schemas: Json, kind: str) -> Json:
     """The answer of a kind without what it says beside the fields."""
     answer = schemas[schema_name(kind)]
-    own = {name: said for name, said in answer["properties"].items() if name not in ANSWERS_ADD[kind]}
+    own = {name: said for name, said in answer["properties"].items() if name not in answers_add(kind)}
     return {
         "type": "object",
         "description": f"The fields of a {kind.replace('-', ' ')} as they are configured.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from weir.kinds import DECLARED, KINDS
-from weir.kinds.references import reference_rule
+from weir.kinds.references import rules_of
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Finding
@@ -19,21 +19,22 @@ from weir.model.rules import hierarchy, network, rates, targets, vlans, vrfs
 from weir.model.rules.naming import naming_findings
 from weir.model.rules.removal import removal_findings
 
-RULES: tuple[Rule, ...] = (
+_WRITTEN: tuple[Rule, ...] = (
     *hierarchy.RULES,
     *rates.RULES,
     *targets.RULES,
     *network.RULES,
     *vlans.RULES,
     *vrfs.RULES,
-    *(
-        rule
-        for declaration in DECLARED.values()
-        for rule in (reference_rule(declaration), *declaration.rules)
-    ),
 )
+"""Those of the kinds that have none declared."""
 
 _FEW_CHANGES = 1000
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """The rules of all kinds, in the order in which findings are listed."""
+    return (*_WRITTEN, *(rule for declaration in DECLARED.values() for rule in rules_of(declaration)))
 
 
 def validate(
@@ -64,10 +65,10 @@ def validate_many(
 
 def validate_all(document: Document, *, errors_only: bool = False) -> list[Finding]:
     """What the rules say about the whole document."""
-    findings: dict[str, list[Finding]] = {rule.name: [] for rule in RULES}
+    findings: dict[str, list[Finding]] = {rule.name: [] for rule in all_rules()}
     for rule, _, said in _checks(document, errors_only=errors_only):
         findings[rule.name].extend(said)
-    found = [item for rule in RULES for item in findings[rule.name]]
+    found = [item for rule in all_rules() for item in findings[rule.name]]
     return [item for item in found if item.severity == "error"] if errors_only else found
 
 
@@ -79,7 +80,7 @@ def findings_of(document: Document, kind: Kind, object_id: str) -> list[Finding]
 def findings_by_id(document: Document, kind: Kind, ids: Iterable[str]) -> dict[str, list[Finding]]:
     """`findings_of` each; what several of them need is worked out once."""
     view, objects = View(document), document.of_kind(kind)
-    rules = [rule for rule in RULES if rule.kind == kind]
+    rules = [rule for rule in all_rules() if rule.kind == kind]
     items = {object_id: objects.get(object_id) for object_id in ids}
     return {
         object_id: [] if item is None else [found for rule in rules for found in rule.check(view, item)]
@@ -92,7 +93,7 @@ def affected(
 ) -> Iterable[tuple[Rule, Iterable[str]]]:
     """Every rule with the ids of the objects that it must look at again."""
     many = is_much(document, changes)
-    for rule in RULES:
+    for rule in all_rules():
         if errors_only and not rule.gives_errors:
             continue
         if many:
@@ -129,9 +130,9 @@ def _checks(
     document: Document, *, errors_only: bool = False
 ) -> Iterator[tuple[Rule, str, Iterable[Finding]]]:
     """Every rule on every object, and what it says. By object: a packed one is made again to be looked at."""
-    view = View(document)
+    view, every = View(document), all_rules()
     for kind in KINDS:
-        rules = [rule for rule in RULES if rule.kind == kind and (rule.gives_errors or not errors_only)]
+        rules = [rule for rule in every if rule.kind == kind and (rule.gives_errors or not errors_only)]
         for item in document.of_kind(kind).values() if rules else ():
             for rule in rules:
                 yield rule, item.id, rule.check(view, item)
@@ -143,8 +144,8 @@ class FlaggedObjects:
     def __init__(self, document: Document, findings: list[Finding] | None = None) -> None:
         """Looks at every object; what it finds is also added to `findings`."""
         self._document = document
-        self._ids: dict[str, set[str]] = {rule.name: set() for rule in RULES}
-        collected: dict[str, list[Finding]] = {rule.name: [] for rule in RULES}
+        self._ids: dict[str, set[str]] = {rule.name: set() for rule in all_rules()}
+        collected: dict[str, list[Finding]] = {rule.name: [] for rule in all_rules()}
         for rule, object_id, said in _checks(document):
             found = list(said)
             if found:
@@ -152,14 +153,14 @@ class FlaggedObjects:
                 if findings is not None:
                     collected[rule.name] += found
         if findings is not None:
-            findings += (item for rule in RULES for item in collected[rule.name])
+            findings += (item for rule in all_rules() for item in collected[rule.name])
 
     def update(self, changes: Sequence[Change]) -> None:
         """After the changes were applied to the document."""
         view = View(self._document)
         for change in changes:
             if change.new is None:
-                for rule in RULES:
+                for rule in all_rules():
                     if rule.kind == change.kind:
                         self._ids[rule.name].discard(change.id)
         for rule, ids in affected(self._document, changes):
@@ -171,11 +172,11 @@ class FlaggedObjects:
 
     def ids(self, kind: Kind) -> set[str]:
         """The objects of a kind that at least one rule has something to say about."""
-        return set().union(*(self._ids[rule.name] for rule in RULES if rule.kind == kind))
+        return set().union(*(self._ids[rule.name] for rule in all_rules() if rule.kind == kind))
 
     def among(self, kind: Kind, ids: Iterable[str]) -> list[str]:
         """Those of the ids that `ids` holds."""
-        flagged = [found for rule in RULES if rule.kind == kind and (found := self._ids[rule.name])]
+        flagged = [found for rule in all_rules() if rule.kind == kind and (found := self._ids[rule.name])]
         return [object_id for object_id in ids if any(object_id in found for found in flagged)]
 
     def _look(self, view: View, rule: Rule, ids: Iterable[str]) -> None:
