@@ -18,6 +18,7 @@ from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, 
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
 from weir.service.configuration import ask_preview
+from weir.service.edits import expected_changes_of
 from weir.service.effects import Effects, Newest
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
@@ -231,7 +232,8 @@ class CandidateService:
                 raise _no_candidate()
             _refuse_conflicts(candidates.conflicts(transaction.connection, by.username))
             edits = _edits(candidates.each_row(transaction.connection, by.username), size)
-            return self._committer.changes_of(edits, transaction)
+            with self._running.document() as document:
+                return expected_changes_of(edits, document, transaction)
 
         def state(transaction: ReadTransaction) -> object:
             return candidates.get(transaction.connection, by.username)

@@ -30,14 +30,9 @@ from typing import Any
 
 from weir.model.document import Change
 from weir.model.problem import (
-    Conflict,
-    Invalid,
-    NotFound,
-    PreconditionFailed,
     Problem,
 )
 from weir.service.audit import AuditService, entry_of
-from weir.service.packed_edits import PackedEdits
 from weir.service.preparation import (
     ROUNDS,
     Outdated,
@@ -50,10 +45,10 @@ from weir.service.preparation import (
 from weir.service.request import Request, Timing, check_request
 from weir.service.running_document import MANY, Running, Trial
 from weir.service.turn import Turn
-from weir.service.types import ABSENT, ANYTHING, Committed, Confirmation, Edit, Principal
-from weir.store import ConfigStore, Pending, ReadTransaction, WriteTransaction
+from weir.service.types import Committed, Confirmation, Edit, Principal
+from weir.store import ConfigStore, Pending, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
-from weir.store.rows import encode, etag_of
+from weir.store.rows import encode
 from weir.wire.client import AgentClient, AgentConnection
 
 log = logging.getLogger(__name__)
@@ -217,26 +212,6 @@ class Committer:
         with ThreadPoolExecutor(1, thread_name_prefix="apply") as helper:
             yield helper.submit(ask).result
 
-    def changes_of(self, edits: Sequence[Edit], transaction: ReadTransaction) -> Sequence[Change]:
-        """What the edits come down to at the head; edits that change nothing are left out.
-
-        Raises `PreconditionFailed`, `Conflict` (`exists`), `NotFound`, `Invalid` (`edited-twice`).
-        """
-        seen: set[tuple[str, str]] = set()
-        with self._running.document() as document:
-            for edit in edits:
-                if (edit.kind, edit.id) in seen:
-                    path = f"{edit.kind}/{edit.id}"
-                    raise Invalid(f"{path} is changed twice at once", code="edited-twice", path=path)
-                seen.add((edit.kind, edit.id))
-                _check_expected(edit, document.get(edit.kind, edit.id) is not None, transaction)
-            if isinstance(edits, PackedEdits):
-                return edits.changes(document)
-            changes = (
-                Change(edit.kind, edit.id, document.get(edit.kind, edit.id), edit.new) for edit in edits
-            )
-            return [change for change in changes if change.old != change.new]
-
 
 def _growth(edit: Edit, exists: bool) -> int:
     return 0 if edit.kind != "queue" else (edit.new is not None) - exists
@@ -244,22 +219,6 @@ def _growth(edit: Edit, exists: bool) -> int:
 
 def hash_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def _check_expected(edit: Edit, exists: bool, transaction: ReadTransaction) -> None:
-    path = f"{edit.kind}/{edit.id}"
-    if edit.expects == ABSENT:
-        if exists:
-            raise Conflict(f"there is already a {edit.kind} {edit.id!r}", code="exists", path=path)
-    elif edit.expects == ANYTHING:
-        if not exists and edit.new is None:
-            raise NotFound(f"there is no {edit.kind} {edit.id!r}", path=path)
-    else:
-        version = transaction.version_now(edit.kind, edit.id)
-        if version is None:
-            raise NotFound(f"there is no {edit.kind} {edit.id!r} any more", path=path)
-        if etag_of(version) != edit.expects:
-            raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed by somebody else", path=path)
 
 
 def _arm(

@@ -17,7 +17,7 @@ from weir.model.objects import Kind
 from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer, encoded, hash_of
-from weir.service.packed_edits import PackedEdits
+from weir.service.edits import changes_of, expected_changes_of, require_expected
 from weir.service.permissions import requires
 from weir.service.request import Request
 from weir.service.running_document import Running
@@ -160,10 +160,15 @@ class ConfigService:
         full = self._committer.why_no_room(edits)
         if full is not None:
             raise Unsupported(full, code="too-many-queues")
+
+        def produce(transaction: ReadTransaction) -> Sequence[Change]:
+            with self._running.document() as document:
+                return expected_changes_of(edits, document, transaction)
+
         return self._committer.run(
             by,
             Request(
-                produce=lambda transaction: self._committer.changes_of(edits, transaction),
+                produce=produce,
                 message=message,
                 confirm_within_s=confirm_within_s,
                 expected_head=expected_head,
@@ -180,7 +185,7 @@ class ConfigService:
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
             with self._running.document() as document:
                 queue = document.queue(queue_id)
-                self._committer.changes_of([Edit("queue", queue_id, queue, expects)], transaction)
+                require_expected(Edit("queue", queue_id, queue, expects), True, transaction)
                 return tree.changes_to_move(document, queue_id, before)
 
         return self._committer.run(by, Request(produce=produce))
@@ -191,13 +196,13 @@ class ConfigService:
         full = self._committer.why_no_room(edits)
         if full is not None:
             return [Finding("error", "too-many-queues", full, "queue", "")]
-        return self._running.try_changes(lambda _: self.changes(edits)).findings
+        return self._running.try_changes(lambda document: changes_of(edits, document)).findings
 
     @requires("config.read")
     def preview(self, _by: Principal, edits: Sequence[Edit]) -> dict[str, Any]:
         """What the edits would do to the kernel. Raises `Unavailable` when the agent is down."""
-        with self._running.document():
-            changes = self.changes(edits)
+        with self._running.document() as document:
+            changes = changes_of(edits, document)
         return ask_preview(self._agent, changes)
 
     @requires("config.read")
@@ -280,14 +285,6 @@ class ConfigService:
                 size=self._store.revision(wanted).changes,
             ),
         )
-
-    def changes(self, edits: Sequence[Edit]) -> Sequence[Change]:
-        """The edits against the running document, without looking at what they expect."""
-        with self._running.document() as document:
-            if isinstance(edits, PackedEdits):
-                return edits.changes(document)
-            found = (Change(edit.kind, edit.id, document.get(edit.kind, edit.id), edit.new) for edit in edits)
-            return [change for change in found if change.old != change.new]
 
     def _disarm(self, revision: int) -> None:
         """Let the agent know at once; its timer asks the store again before it rolls back anyway."""
