@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the system that a configuration becomes, beside shaping: one module each.
+
+A new part is a module here with its line in `PARTS`, and a backend in `weir.backends` that does it.
+"""
+
+from weir.parts.firewall import FIREWALL
+from weir.parts.forwarding import FORWARDING
+from weir.parts.network import NETWORK
+from weir.parts.part import Part, Parts
+from weir.parts.routes import ROUTES
+from weir.parts.tuning import TUNING
+
+PARTS = Parts((FIREWALL, NETWORK, TUNING, FORWARDING, ROUTES))
+
+__all__ = ["FIREWALL", "FORWARDING", "NETWORK", "PARTS", "ROUTES", "TUNING", "Part", "Parts"]

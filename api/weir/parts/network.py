@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces: which are made, up or down, their addresses, MTU and VRF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weir.model.document import Document
+from weir.model.objects import Interface, Vlan
+from weir.model.tree import vlan_parents
+from weir.model.vrf import table_of
+from weir.parts.part import EntriesPart
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSpec:
+    """An interface's own settings. `mtu` None = leave it as it is; addresses keep their host bits."""
+
+    ifname: str
+    up: bool
+    addresses: tuple[str, ...]
+    mtu: int | None
+    description: str
+    vlan: Vlan | None = None
+    """Of an interface that the router makes; without an MTU of its own it has its parent's."""
+    dhcp: bool = False
+    """An address and routes are asked for; those of a lease come on top of what is configured."""
+    vrf: str | None = None
+    vrf_table: int = 0
+    """Of a VRF, which the router makes: its routing table; 0 = it is none."""
+
+    @property
+    def is_made(self) -> bool:
+        """By the router, when what it is made on is there."""
+        return self.vlan is not None or bool(self.vrf_table)
+
+
+class NetworkPart(EntriesPart[NetworkSpec]):
+    name, what = "network", "interface"
+    made_of = frozenset(("interface",))
+    after = ("firewall",)  # no interface comes up without its rules
+
+    def key(self, entry: NetworkSpec) -> str:
+        return entry.ifname
+
+    def wanted(self, document: Document) -> Mapping[str, NetworkSpec]:
+        interfaces = sorted(document.interfaces(), key=lambda item: item.id)
+        return {item.id: _spec(item, document) for item in interfaces}
+
+    def text(self, old: NetworkSpec | None, new: NetworkSpec) -> str:
+        state = "up" if new.up else "down"
+        mtu = f" mtu {new.mtu}" if new.mtu else ""
+        vlan = f" {new.vlan.text}," if new.vlan else ""
+        addresses = " ".join([*new.addresses, *(["DHCP"] if new.dhcp else [])])
+        vrf = f" in VRF {new.vrf}," if new.vrf else ""
+        vrf = f" VRF with table {new.vrf_table}," if new.vrf_table else vrf
+        return f"{new.ifname}{vlan}{vrf} {state}{mtu} {addresses or 'without address'}"
+
+
+def _spec(item: Interface, document: Document) -> NetworkSpec:
+    return NetworkSpec(
+        ifname=item.id,
+        up=not any(below.disabled for below in (item, *vlan_parents(document, item))),
+        addresses=() if item.disabled else item.addresses,
+        mtu=item.mtu,
+        description=item.description,
+        vlan=item.vlan,
+        dhcp=item.addressing == "dhcp" and not item.disabled,
+        vrf=item.vrf,
+        vrf_table=table_of(item) or 0,
+    )
+
+
+NETWORK = NetworkPart()
