@@ -35,11 +35,11 @@ from tests.polling import until
 from weir.adapters import connection_limits, conntrack, nft
 from weir.agent.connections import Connections
 from weir.backends.firewall import FirewallBackend, FirewallWanted
-from weir.compiler import FirewallRule
 from weir.http.health import connection_checks
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Pair, Queue
 from weir.model.problem import ApplyFailed
+from weir.parts.firewall import FirewallRule
 
 TUNING = Path(__file__).parents[2] / "board" / "tuning.toml"
 LIMIT_BPS = 500_000

@@ -13,7 +13,8 @@ from weir.adapters.arp_probe import claimant, probe
 from weir.adapters.dhcp_packets import Kind
 from weir.agent.dhcp_client import DhcpClient, Lease
 from weir.agent.leases import FIRST_DISTANCE, Leases
-from weir.compiler.types import NetworkSpec, RouteSpec
+from weir.parts.network import NetworkSpec
+from weir.parts.routes import RouteSpec
 
 ADDRESS = "198.51.100.7"
 Respond = Callable[[Heard], bytes | None]

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from weir.agent.drift import DriftLog
-from weir.agent.kernel import Synced
-from weir.compiler.types import Action, Step
+from weir.agent.executor import Synced
+from weir.parts.delta import Action, Step
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ import pytest
 from tests.agent.rig import Rig, lan, wan
 from tests.polling import until
 from weir.agent.early import EarlyStart, content_of
-from weir.compiler.site import site_of
+from weir.compiler import SlotAllocation, compile_document
 from weir.model.document import Document
 from weir.model.objects import Interface, Vlan
+from weir.parts import FIREWALL, NETWORK
 
 SCRIPT = Path(__file__).resolve().parents[2] / "board/overlay/usr/libexec/weir/early"
 
@@ -111,7 +113,7 @@ class Configured:
         self.lock = nullcontext()
         self.loaded, self.revision, self.is_held = True, revision, False
         self.following = self.store = self
-        self.compiled = site_of(document)
+        self.compiled = compile_document(document, SlotAllocation(16), datetime(2026, 1, 5))
 
     def pending(self) -> None:
         return None
@@ -141,7 +143,7 @@ def test_what_cannot_be_written_is_removed_and_nobody_else_is_troubled(
 def test_vlans_are_made_after_what_they_are_on() -> None:
     inner = Interface("inner", vlan=Vlan("outer", 7), addresses=("10.7.0.1/24",))
     document = Document([inner, Interface("outer", vlan=Vlan("port", 5, "802.1ad")), Interface("port")])
-    lines = content_of((), site_of(document).network).decode().splitlines()
+    lines = content_of((), NETWORK.wanted(document)).decode().splitlines()
     assert lines[2:] == [
         "port",
         "link set dev port up",
@@ -155,6 +157,6 @@ def test_vlans_are_made_after_what_they_are_on() -> None:
 
 def test_what_is_in_a_vrf_waits_for_the_agent() -> None:
     document = Document([lan(), Interface("red", vrf_table=5), wan(vrf="red")])
-    kept = content_of(site_of(document).firewall, site_of(document).network).decode()
+    kept = content_of(FIREWALL.wanted(document), NETWORK.wanted(document)).decode()
     assert "dev lan0" in kept
     assert "dev wan0" not in kept

@@ -10,7 +10,8 @@ from weir.adapters.netlink import Link
 from weir.adapters.xdp_features import ALL
 from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.modes import Decision
-from weir.compiler.types import FirewallRule, PortSpec
+from weir.compiler.types import PortSpec
+from weir.parts.firewall import FirewallRule
 
 NO_FLOWS = "the kernel has no such function"
 NAT = (

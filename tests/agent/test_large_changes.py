@@ -14,15 +14,16 @@ import pytest
 
 from weir.adapters.share_controller import ShareState
 from weir.agent.configuration import Configuration
+from weir.agent.executor import Executor, Synced, Timing
 from weir.agent.following import Following
 from weir.agent.handlers import changes_of
-from weir.agent.kernel import Kernel, Synced, Timing
 from weir.agent.sharing import Sharing
 from weir.backends.tables import PackedTables
 from weir.compiler import Compiled, Plan
 from weir.model.document import Change, Document
 from weir.model.objects import Queue
 from weir.model.problem import ApplyFailed, Invalid
+from weir.parts import PARTS
 from weir.store import ConfigStore
 from weir.wire.protocol import Lines
 
@@ -35,12 +36,13 @@ def queue_objects() -> int:
     return sum(isinstance(item, Queue) for item in gc.get_objects())
 
 
-class NoKernel(Kernel):
+class NoKernel(Executor):
     """Takes every plan, and counts the queues that exist as objects meanwhile."""
 
     def __init__(self) -> None:
         self.tables: Any = SimpleNamespace(read_keys=dict)
         self.refuse = False
+        self.registered, self.stages = PARTS, {}
         self.living: list[int] = []
         gc.collect()
         self.others = queue_objects()

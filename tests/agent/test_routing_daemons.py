@@ -12,8 +12,8 @@ from tests.polling import until
 from weir.adapters import standing_routes
 from weir.adapters.standing_routes import Hop, KernelRoute
 from weir.backends.routes import SETTLED_S, RoutesBackend, RoutesState
-from weir.compiler.types import RouteSpec
 from weir.kinds.static_route import StaticRoute
+from weir.parts.routes import RouteSpec
 
 FAR = "10.77.0.0/16"
 COPY = f"proto 87 metric {standing_routes.METRIC}"

@@ -14,11 +14,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from weir.agent.configuration import Configuration
+from weir.agent.executor import Synced, Timing
 from weir.agent.following import Following
-from weir.agent.kernel import Synced, Timing
 from weir.compiler import Compiled, Plan
 from weir.model.document import Change
 from weir.model.objects import Pair, Queue, TimeWindow
+from weir.parts import PARTS
 from weir.store import ConfigStore
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -46,6 +47,12 @@ class RecordingKernel:
     def __init__(self) -> None:
         self.plans: list[Plan] = []
         self.tables = SimpleNamespace(read_keys=dict)
+
+    registered = PARTS
+    stages: tuple[str, ...] = ()
+
+    def touched(self, _plan: Plan) -> list[str]:
+        return []
 
     def sync(self, wanted: Compiled, parts: Iterable[str] = ()) -> Synced:
         return Synced()

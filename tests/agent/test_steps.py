@@ -11,21 +11,16 @@ import pytest
 
 from weir.adapters import nft
 from weir.adapters.datapath_records import Role
-from weir.agent.kernel import PARTS, Kernel
+from weir.agent.executor import Executor
 from weir.backends.firewall import FirewallBackend, FirewallDifference, FirewallHeld
 from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
-from weir.compiler import (
-    Delta,
-    FirewallRule,
-    Plan,
-    PortSpec,
-    RulesDelta,
-    ShapingDelta,
-    SlotAllocation,
-    nothing_compiled,
-)
-from weir.compiler.types import NetworkSpec, Step
+from weir.compiler import Plan, PortSpec, ShapingDelta, SlotAllocation, nothing_compiled
+from weir.model.document import Document
+from weir.model.objects import Interface
+from weir.parts import FIREWALL, PARTS
+from weir.parts.delta import Delta, Step
+from weir.parts.firewall import FirewallRule
 
 RULES = (FirewallRule("forward", "drop", "strangers", ("wan0",)),)
 PORT = PortSpec("wan0", "wan", "auto", 0, 0)
@@ -59,15 +54,17 @@ class Ports(PortsBackend):
         return {name: Decision("edt", "", Role.FAST | Role.FLOW) for name in wanted.ports}
 
 
-def kernel_of(**parts: object) -> Kernel:
-    names = ("firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
-    return Kernel(**cast(Mapping[str, Any], {name: parts.get(name) for name in names}))
+STAGES = ("firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
+
+
+def executor_of(**backends: object) -> Executor:
+    return Executor(**cast(Mapping[str, Any], {**dict.fromkeys(STAGES), **backends}))
 
 
 def test_the_flow_table_names_a_port_that_came_with_the_rules() -> None:
     firewall = Firewall()
-    plan = Plan(shaping=ShapingDelta(ports=Delta([(None, PORT)])), firewall=RulesDelta((), RULES))
-    kernel = kernel_of(firewall=firewall, ports=Ports())
+    plan = Plan(ShapingDelta(ports=Delta([(None, PORT)])), {FIREWALL: FIREWALL.delta((), RULES)})
+    kernel = executor_of(firewall=firewall, ports=Ports())
     kernel.execute(plan, nothing_compiled(SlotAllocation(16), datetime.now()))
     assert firewall.held is not None
     assert firewall.held.flow_devices == ("wan0",)
@@ -107,25 +104,21 @@ class Noting:
 
 def test_nothing_is_forwarded_before_rules_and_limits_are_in_place() -> None:
     order: list[str] = []
-    kernel = kernel_of(**{part: Noting(part, order) for part in PARTS})
+    kernel = executor_of(**{name: Noting(name, order) for name in STAGES})
     kernel.sync(nothing_compiled(SlotAllocation(16), datetime.now()))
     assert order.index("forwarding") > max(
         map(order.index, ("firewall", "network", "tables", "htb", "ports"))
     )
     order.clear()
-    network = Delta([(None, NetworkSpec("wan0", True, (), None, ""))])
-    plan = Plan(
-        network=network, shaping=ShapingDelta(ports=Delta([(None, PORT)])), firewall=RulesDelta((), RULES)
-    )
+    document = Document([Interface("wan0", "wan")])
+    deltas = {part: part.delta(part.nothing, part.wanted(document)) for part in PARTS}
+    plan = Plan(ShapingDelta(ports=Delta([(None, PORT)])), {part: d for part, d in deltas.items() if d})
     kernel.execute(plan, nothing_compiled(SlotAllocation(16), datetime.now()))
     assert order[-1] == "forwarding"
 
 
-def test_a_part_that_nobody_handles_is_not_taken_for_another() -> None:
-    order: list[str] = []
-    kernel = kernel_of(**{part: Noting(part, order) for part in PARTS})
-    compiled = nothing_compiled(SlotAllocation(16), datetime.now())
-    handled = [kernel._wanted(part, compiled)[0] for part in PARTS]
-    assert handled == [getattr(kernel, part) for part in PARTS]
-    with pytest.raises(AssertionError, match="mirrors"):
-        kernel._wanted(cast(Any, "mirrors"), compiled)
+def test_a_part_without_a_backend_of_its_name_is_refused() -> None:
+    with pytest.raises(TypeError, match="mirrors"):
+        executor_of(mirrors=Noting("mirrors", []))
+    with pytest.raises(TypeError, match="routes"):
+        Executor(**cast(Mapping[str, Any], {name: None for name in STAGES if name != "routes"}))

@@ -12,9 +12,9 @@ import pytest
 
 from weir.adapters.netlink import Links
 from weir.backends.network import LinkState, NetworkBackend, NetworkDifference, NetworkState
-from weir.compiler.types import NetworkSpec
 from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
+from weir.parts.network import NetworkSpec
 
 NOTHING: frozenset[str] = frozenset()
 ACME, VOICE = Vlan("eth1", 100, "802.1ad"), Vlan("acme", 7)

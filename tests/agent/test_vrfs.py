@@ -13,8 +13,9 @@ from weir.adapters.frr import Route, _with_vrfs, is_ours
 from weir.adapters.netlink import Links, RoutingRule
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.network import LinkState, NetworkBackend, NetworkDifference, NetworkState
-from weir.compiler.types import FirewallRule, NetworkSpec
 from weir.model.objects import Vlan
+from weir.parts.firewall import FirewallRule
+from weir.parts.network import NetworkSpec
 
 NOTHING: frozenset[str] = frozenset()
 FAMILIES = (4, 6)

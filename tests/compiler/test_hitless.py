@@ -9,9 +9,10 @@ from datetime import datetime
 
 import pytest
 
-from weir.compiler import Compiled, Counts, SlotAllocation, compile_document, update
+from weir.compiler import Compiled, SlotAllocation, compile_document, update
 from weir.model.document import Change, Document
 from weir.model.objects import Pair, Queue, Total
+from weir.parts.delta import Counts
 
 NOW = datetime(2026, 1, 5, 9, 0)
 QUEUES, PARENTS = 100_000, 100

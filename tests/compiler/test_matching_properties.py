@@ -94,7 +94,7 @@ def state(compiled: Compiled) -> dict[str, object]:
         },
         "prefixes": {key: name[slot] for key, slot in shaping.prefixes.items()},
         "ports": {port.ifname: (port.role, name[port.interface_slot]) for port in shaping.ports.values()},
-        "site": compiled.site,
+        "site": compiled.wanted,
     }
 
 

@@ -30,6 +30,7 @@ from weir.compiler.clocks import clock_spec
 from weir.model.document import Change, Document
 from weir.model.objects import Interface, Pair, Queue, TimeWindow
 from weir.model.problem import NotFound, Unsupported
+from weir.parts import NETWORK
 
 NOW = datetime(2026, 1, 5, 9, 0)
 WORKDAYS = ("mon", "tue", "wed", "thu", "fri")
@@ -203,8 +204,8 @@ def test_an_interface_target_gets_what_no_prefix_claims_and_the_first_queue_wins
 def test_a_disabled_interface_is_no_port_and_goes_down() -> None:
     compiled = compiled_of(Interface("lan0", "lan", ("10.0.0.1/24",), disabled=True))
     assert not compiled.shaping.ports
-    assert compiled.network["lan0"].up is False
-    assert compiled.network["lan0"].addresses == ()
+    assert compiled.of(NETWORK)["lan0"].up is False
+    assert compiled.of(NETWORK)["lan0"].addresses == ()
 
 
 # --- explain ---

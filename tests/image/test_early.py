@@ -15,9 +15,9 @@ import pytest
 
 from lab import netns
 from weir.agent.early import MAX_BYTES, content_of
-from weir.compiler.site import site_of
 from weir.model.document import Document
 from weir.model.objects import Interface
+from weir.parts import FIREWALL, NETWORK
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "board/overlay/usr/libexec/weir/early"
@@ -39,16 +39,10 @@ def router() -> Iterator[str]:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    site = site_of(
-        Document(
-            [
-                Interface("lan0", role="lan", addresses=("192.168.88.1/24", "2001:db8:88::1/64")),
-                Interface("wan0", role="wan", addresses=("198.51.100.2/30",)),
-            ]
-        )
-    )
+    lan = Interface("lan0", role="lan", addresses=("192.168.88.1/24", "2001:db8:88::1/64"))
+    document = Document([lan, Interface("wan0", role="wan", addresses=("198.51.100.2/30",))])
     path = tmp_path / "early"
-    path.write_bytes(content_of(site.firewall, site.network))
+    path.write_bytes(content_of(FIREWALL.wanted(document), NETWORK.wanted(document)))
     return path
 
 

@@ -16,9 +16,9 @@ import pytest
 from tests.datapath.topology import run
 from weir.adapters.netlink import Links
 from weir.backends.network import NetworkBackend
-from weir.compiler.types import NetworkSpec
 from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
+from weir.parts.network import NetworkSpec
 
 pytestmark = [
     pytest.mark.on_ours,

@@ -26,12 +26,12 @@ from weir.adapters.netlink import Links
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.forwarding import ForwardingBackend
 from weir.backends.network import NetworkBackend
-from weir.compiler.site import site_of
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
 from weir.model.objects import Interface
 from weir.model.problem import ApplyFailed
+from weir.parts import FIREWALL, NETWORK
 
 pytestmark = [
     pytest.mark.on_ours,
@@ -87,17 +87,19 @@ class Router:
 
     def bring(self, *objects: Interface | Firewall) -> list[str]:
         """The steps; and then nothing is left to do."""
-        site = site_of(Document(objects))
+        document = Document(objects)
+        network = NETWORK.wanted(document)
         FirewallBackend.apply(
-            rules := FirewallBackend(), rules.diff(rules.read(), FirewallWanted(site.firewall, ()))
+            rules := FirewallBackend(),
+            rules.diff(rules.read(), FirewallWanted(FIREWALL.wanted(document), ())),
         )
-        difference = self.network.diff(self.network.read(), site.network)
+        difference = self.network.diff(self.network.read(), network)
         steps = [f"{step.action} {step.text}" for step in difference.steps() if step.what != "setting"]
         self.network.apply(difference)
         self.network.verify(difference)
-        assert not self.network.diff(self.network.read(), site.network)
+        assert not self.network.diff(self.network.read(), network)
         forwarding = ForwardingBackend()
-        forwarding.apply(forwarding.diff(forwarding.read(), bool(site.network)))
+        forwarding.apply(forwarding.diff(forwarding.read(), bool(network)))
         return steps
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 
 from weir.adapters import nft
 
-Area = Literal["links", "routes", "firewall"]
+KernelTopic = Literal["links", "routes", "firewall"]
 
 _NETLINK_ADD_MEMBERSHIP, _SOL_NETLINK = 1, 270
 _NETLINK_NETFILTER = 12
@@ -30,7 +30,7 @@ _NFT_RULES = (0, 3, 6)
 changed so, and a table, which may wake up."""
 _NFPROTO_INET = 1
 """NFPROTO_INET and its name."""
-_AREAS: dict[int, Area] = {
+_TOPICS: dict[int, KernelTopic] = {
     16: "links",  # RTM_NEWLINK
     17: "links",
     20: "links",  # RTM_NEWADDR
@@ -53,17 +53,17 @@ class Events:
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
 
-    def wait(self, timeout_s: float) -> set[Area]:
-        """The areas in which something changed; empty at the timeout and after `wake`."""
+    def wait(self, timeout_s: float) -> set[KernelTopic]:
+        """What changed; empty at the timeout and after `wake`."""
         watched = [self._route, self._netfilter, self._wake_reader]
         readable, _, _ = select.select(watched, [], [], max(timeout_s, 0.0))
         if self._wake_reader in readable:
             self._wake_reader.recv(4096)
         return self.drain()
 
-    def settle(self, quiet_s: float, limit_s: float) -> set[Area]:
+    def settle(self, quiet_s: float, limit_s: float) -> set[KernelTopic]:
         """Collect until nothing came for `quiet_s`, at most `limit_s`: a burst becomes one look."""
-        found: set[Area] = set()
+        found: set[KernelTopic] = set()
         deadline = time.monotonic() + limit_s
         while (left_s := deadline - time.monotonic()) > 0:
             more = self.wait(min(quiet_s, left_s))
@@ -72,11 +72,11 @@ class Events:
             found |= more
         return found
 
-    def drain(self) -> set[Area]:
+    def drain(self) -> set[KernelTopic]:
         """What has arrived, without waiting."""
-        found: set[Area] = set()
+        found: set[KernelTopic] = set()
         for data in _receive_all(self._route):
-            found |= _areas(data) if data else {"links", "routes"}
+            found |= _topics(data) if data else {"links", "routes"}
         for data in _receive_all(self._netfilter):
             if not data or _HEADER.unpack_from(data)[1] & 0xFF != _NFT_TRACE:
                 found.add("firewall")
@@ -151,8 +151,8 @@ def _receive_all(handle: socket.socket) -> list[bytes]:
             datagrams.append(b"")
 
 
-def _areas(data: bytes) -> set[Area]:
-    return {_AREAS[kind] for kind, _, _ in _messages(data) if kind in _AREAS}
+def _topics(data: bytes) -> set[KernelTopic]:
+    return {_TOPICS[kind] for kind, _, _ in _messages(data) if kind in _TOPICS}
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:

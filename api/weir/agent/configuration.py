@@ -16,8 +16,8 @@ from datetime import datetime
 from typing import Any
 
 from weir.agent.differences import differences, merged
+from weir.agent.executor import Executor
 from weir.agent.following import Following
-from weir.agent.kernel import Kernel
 from weir.agent.last_good import Mark
 from weir.agent.running import steps_json
 from weir.agent.sharing import Sharing
@@ -36,14 +36,14 @@ class Configuration(Undoing):
 
     def __init__(
         self,
-        kernel: Kernel,
+        executor: Executor,
         sharing: Sharing,
         following: Following,
         capacity: int,
         now_local: Callable[[], datetime] = datetime.now,
         refusing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        super().__init__(kernel, sharing, following, capacity, now_local, refusing)
+        super().__init__(executor, sharing, following, capacity, now_local, refusing)
         self.started_at_ms = time.time_ns() // 1_000_000
 
     @property
@@ -157,15 +157,14 @@ class Configuration(Undoing):
     def _load(self, mark: Mark, document: Document) -> None:
         """First start: slots are recovered from the kernel, so that running classes stay where they are."""
         self._state = "starting"
-        recovered = dict(self.kernel.tables.read_keys())
+        recovered = dict(self.executor.tables.read_keys())
         allocation = SlotAllocation(self._capacity, recovered)
-        self.compiled = compile_document(document, allocation, self._now_local())
+        self.compiled = compile_document(document, allocation, self._now_local(), self.executor.registered)
         self.document, self.revision, self._settled_at = document, mark.revision, mark
         self._loaded = True
         self.slot_log.reset(self.compiled.slots())
-        synced = self.kernel.sync(self.compiled)
+        synced = self._sync(None, "start")
         self.sharing.reset(self.compiled)
-        self._note(synced, "start")
         give_back_soon()
         log.info("revision %d is running: %d entries brought in line", mark.revision, len(synced.repaired))
 

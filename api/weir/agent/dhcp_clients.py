@@ -14,8 +14,8 @@ from weir.adapters.dhcp_wire import DhcpWire
 from weir.adapters.netlink import Link, Links
 from weir.agent.dhcp_client import DhcpClient, Lease, since_boot_s
 from weir.agent.leases import Leases
-from weir.compiler.types import NetworkSpec
 from weir.model.problem import Problem
+from weir.parts.network import NetworkSpec
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from weir.agent.kernel import Part, Synced
+from weir.agent.executor import Synced
 
 log = logging.getLogger(__name__)
 
@@ -23,17 +23,17 @@ class DriftLog:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: deque[dict[str, Any]] = deque(maxlen=KEPT)
-        self._faults: dict[Part, tuple[int, str]] = {}
+        self._faults: dict[str, tuple[int, str]] = {}
         self._missing: set[str] = set()
         self._told: dict[str, list[dict[str, Any]]] = {}
 
-    def found(self, part: Part, text: str) -> None:
+    def found(self, part: str, text: str) -> None:
         """Something was different and is as it should be again."""
         log.warning("drift repaired in %s: %s", part, text)
         with self._lock:
             self._found.append({"at_ms": _now_ms(), "part": part, "text": text, "repaired": True})
 
-    def tell(self, source: str, part: Part, texts: Iterable[str]) -> None:
+    def tell(self, source: str, part: str, texts: Iterable[str]) -> None:
         """All that `source` sees differ now; it stays until it tells otherwise."""
         with self._lock:
             known = {item["text"]: item for item in self._told.get(source, ())}
@@ -45,7 +45,7 @@ class DriftLog:
         for text in fresh:
             log.warning("%s: %s", part, text)
 
-    def note(self, synced: Synced, occasion: str, parts: Iterable[Part]) -> None:
+    def note(self, synced: Synced, occasion: str, parts: Iterable[str]) -> None:
         """`occasion`: "drift" = somebody else changed the kernel; else a start or a change of ours. Routes
         change what a port does and never take it away: what "routes" adds is drift as well."""
         now_ms = _now_ms()
@@ -75,7 +75,7 @@ class DriftLog:
                 return "failed"
             return "drift" if self._missing or any(self._told.values()) else "ok"
 
-    def faulty(self) -> list[Part]:
+    def faulty(self) -> list[str]:
         """The parts that could not be brought in line."""
         with self._lock:
             return list(self._faults)

@@ -21,9 +21,10 @@ from weir.adapters.netlink import OUR_GROUP, Links
 from weir.agent.configuration import Configuration
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.vlans import lower_first
-from weir.compiler import FirewallRule
-from weir.compiler.types import NetworkSpec
 from weir.model.problem import Problem
+from weir.parts import FIREWALL, NETWORK
+from weir.parts.firewall import FirewallRule
+from weir.parts.network import NetworkSpec
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,8 @@ class EarlyStart:
             ):
                 return
             revision, compiled = configuration.revision, configuration.compiled
-            content = content_of(compiled.firewall, compiled.network)
+            rules, network = compiled.of(FIREWALL), compiled.of(NETWORK)
+            content = content_of(rules, network)
         self._keep(content)
         self._revision = revision
 

@@ -16,6 +16,7 @@ from weir.compiler import NO_SLOT, ClassSpec, Compiled, explain, total_id
 from weir.model.claims import pack
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
 from weir.model.units import format_rate_long
+from weir.parts import FIREWALL
 
 MANY_PORTS = 8
 """So many are named; what is wrong is named of all."""
@@ -50,7 +51,7 @@ def explain_queue(configuration: Configuration, datapath: Reads, queue_id: str) 
         compiled = configuration.compiled
         found = explain(compiled, configuration.document, queue_id)
         spec, total = compiled.class_of(queue_id), compiled.class_of(total_id(queue_id))
-        read_class = configuration.kernel.tables.read_class
+        read_class = configuration.executor.tables.read_class
         seen = _Seen(
             spec,
             read_class(spec.slot) if spec else None,
@@ -58,7 +59,7 @@ def explain_queue(configuration: Configuration, datapath: Reads, queue_id: str) 
             read_class(total.slot) if total else None,
             {fate.prefix: _lookups(compiled, datapath, fate.prefix) for fate in found.prefixes},
             {name: port.target_slot for name, port in datapath.attached().items()},
-            {way: configuration.kernel.waits(compiled, spec, way) for way in ("upload", "download")}
+            {way: configuration.executor.waits(compiled, spec, way) for way in ("upload", "download")}
             if spec
             else {},
             _path(configuration, spec) if spec else (),
@@ -84,7 +85,8 @@ def explain_queue(configuration: Configuration, datapath: Reads, queue_id: str) 
 
 def _path(configuration: Configuration, spec: ClassSpec) -> list[dict[str, Any]]:
     compiled = configuration.compiled
-    reports = configuration.kernel.ports.reports(PortsWanted(compiled.shaping.ports, compiled.firewall))
+    rules = compiled.of(FIREWALL)
+    reports = configuration.executor.ports.reports(PortsWanted(compiled.shaping.ports, rules))
     wrong = [f"{report.ifname}: {words}" for report in reports for words in report.wrong]
     meant = ", ".join(f"{report.ifname} {report.meant}" for report in reports[:MANY_PORTS])
     more = f" and {len(reports) - MANY_PORTS} more" if len(reports) > MANY_PORTS else ""
@@ -93,7 +95,7 @@ def _path(configuration: Configuration, spec: ClassSpec) -> list[dict[str, Any]]
     ]
     ways: tuple[tuple[Literal[0, 1], str], ...] = ((0, "upload"), (1, "download"))
     for way, name in ways:
-        rate_bps, is_own = configuration.kernel.tables.in_force_bps(spec.slot, way)
+        rate_bps, is_own = configuration.executor.tables.in_force_bps(spec.slot, way)
         lent = not is_own and configuration.sharing.is_lent(spec.slot, way)
         text = _rate_text(rate_bps)
         text += ", lent by the share controller" if lent else "" if is_own else ", not what was compiled"

@@ -12,19 +12,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from weir.adapters.events import RuleEvents
 from weir.agent.drift import DriftLog
-from weir.agent.kernel import Part
+from weir.backends.backend import Topic
 
 log = logging.getLogger(__name__)
 
 PERIOD_S = 0.2
-HOOK_PARTS: tuple[Part, ...] = ("tables", "htb", "ports")
-RULE_PARTS: tuple[Part, ...] = ("firewall", "ports")
-ROUTE_PARTS: tuple[Part, ...] = ("routes",)
 
 
 class Guarded(Protocol):
@@ -42,14 +39,14 @@ class Guard:
         datapath: Guarded,
         rules: RuleEvents,
         drift: DriftLog,
-        look: Callable[[Iterable[Part]], None],
+        look: Callable[[Topic], None],
         *,
         mount_pins: Callable[[], None] = lambda: None,
         routing: Callable[[], object] = lambda: None,
         period_s: float = PERIOD_S,
     ) -> None:
-        """`look` makes the reconciler compare parts soon; `mount_pins` gives pins a file system again;
-        `routing` is something that changes when the routing daemons are others than before."""
+        """`look` makes the reconciler compare soon what a topic concerns; `mount_pins` gives pins a file
+        system again; `routing` is something that changes when the routing daemons are others than before."""
         self._datapath = datapath
         self._rules = rules
         self._drift = drift
@@ -77,7 +74,7 @@ class Guard:
             try:
                 if self._rules.foreign(max(due_s - time.monotonic(), 0.0)):
                     self._datapath.hold_fast_path()
-                    self._look(RULE_PARTS)
+                    self._look("firewall")
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + self._period_s
                     self._check()
@@ -89,7 +86,7 @@ class Guard:
         mended, fault = self._datapath.guard()
         if mended:
             self._drift.found("ports", f"mended: {mended}")
-            self._look(HOOK_PARTS)
+            self._look("hooks")
         if fault != self._fault:
             self._fault = fault
             self._drift.tell("guard", "ports", [fault] if fault else [])
@@ -98,4 +95,4 @@ class Guard:
         daemons = self._routing()
         if daemons != self._daemons:
             self._daemons = daemons
-            self._look(ROUTE_PARTS)
+            self._look("daemons")

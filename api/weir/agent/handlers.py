@@ -29,6 +29,7 @@ from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change
 from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Invalid, Problem
+from weir.parts import TUNING
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.store.rows import encode
 from weir.wire.protocol import Lines, encode_line
@@ -105,7 +106,7 @@ class Handlers:
                     "fast_path": bool(decision.fast),
                     "fast_path_reason": decision.fast_reason,
                 }
-                for name, decision in dict(configuration.kernel.decisions).items()
+                for name, decision in dict(configuration.executor.decisions).items()
                 if decision.mode != "none"
             },
             "drift": configuration.drift.to_json(),
@@ -193,8 +194,8 @@ class Handlers:
             return views.interfaces(
                 self._links,
                 self._datapath,
-                self._configuration.kernel.decisions,
-                self._configuration.kernel.leases,
+                self._configuration.executor.decisions,
+                self._configuration.executor.leases,
             )
 
     def _system(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
@@ -203,7 +204,7 @@ class Handlers:
     def _tuning(self, params: dict[str, Any], peer: Peer) -> list[dict[str, Any]]:
         """Every setting of the product with its reason, and what the kernel holds."""
         with self._configuration.lock:
-            return self._configuration.kernel.tuning.to_json(self._configuration.compiled.tuning)
+            return self._configuration.executor.tuning.to_json(self._configuration.compiled.of(TUNING))
 
 
 def changes_of(params: dict[str, Any]) -> Sequence[Change]:

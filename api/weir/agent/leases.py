@@ -15,7 +15,8 @@ from pathlib import Path
 
 from weir.adapters import files
 from weir.agent.dhcp_client import Lease, since_boot_s
-from weir.compiler.types import NetworkSpec, RouteSpec
+from weir.parts.network import NetworkSpec
+from weir.parts.routes import RouteSpec
 
 log = logging.getLogger(__name__)
 

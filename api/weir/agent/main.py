@@ -40,10 +40,10 @@ from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
 from weir.agent.connections import Connections
 from weir.agent.dhcp_clients import DhcpClients
+from weir.agent.executor import Executor
 from weir.agent.following import Following
 from weir.agent.guard import PERIOD_S, Guard
 from weir.agent.handlers import Handlers
-from weir.agent.kernel import Kernel
 from weir.agent.last_good import LastGood
 from weir.agent.leases import Leases
 from weir.agent.notify import notify
@@ -67,6 +67,7 @@ from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
 from weir.model.limits import MAX_DOMAIN
 from weir.model.problem import Problem, Unavailable
+from weir.parts import NETWORK
 from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)
@@ -159,18 +160,18 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     sending = Sending(datapath, fast.doubt)
     sending.begin()
     ports = PortsBackend(datapath, links, modes, fast)
-    kernel = _kernel(options, links, TablesBackend(datapath, lines), ports, modes, frr)
+    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr)
     events = Events()
     stack.callback(events.close)
     refusing = partial(capacity.explaining, lines.capacity)
     following = Following(store, last_good)
-    configuration = Configuration(kernel, Sharing(share), following, lines.capacity, refusing=refusing)
-    dhcp = DhcpClients(links, kernel.leases, configuration.take_lease)
+    configuration = Configuration(executor, Sharing(share), following, lines.capacity, refusing=refusing)
+    dhcp = DhcpClients(links, executor.leases, configuration.take_lease)
     reconciler = _reconciler(options, configuration, events, links, dhcp, share, routing, sending)
     guard = _guard(options, datapath, configuration, reconciler, frr, stack)
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
-    handlers = Handlers(configuration, reconciler, datapath, links, found, data, _connections(kernel, stack))
+    handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     uploads = options.database.parent / "uploads"
     updates = Updates(rauc.Rauc(options.rauc_config), uploads, options.update_dir, restart)
     machine = Machine(data, data_partition.request_reset, restart, power_off)
@@ -192,16 +193,16 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     log.info("stopping; the kernel goes on as it is")
 
 
-def _kernel(
+def _executor(
     options: argparse.Namespace,
     links: Links,
     tables: TablesBackend,
     ports: PortsBackend,
     modes: PortModes,
     frr: Frr,
-) -> Kernel:
+) -> Executor:
     state_dir = options.state_dir or options.socket.parent
-    return Kernel(
+    return Executor(
         firewall=FirewallBackend(),
         network=NetworkBackend(links, state_dir / "original-mtus.json"),
         tuning=TuningBackend(tuning.load(options.tuning), links),
@@ -234,17 +235,24 @@ def _reconciler(
     sending: Sending,
 ) -> Reconciler:
     """With what it looks after besides the configuration: sizes of merged packets, and leases once loaded."""
-    merging = Merging(links, lambda: dict(configuration.kernel.decisions), lambda: share.state().slowest_bps)
+    merging = Merging(
+        links, lambda: dict(configuration.executor.decisions), lambda: share.state().slowest_bps
+    )
     return Reconciler(
         configuration,
         events,
         scan_s=options.scan_interval_s,
         fit_sizes=merging.fit,
-        follow_leases=lambda: dhcp.follow(configuration.compiled.network) if configuration.loaded else None,
+        follow_leases=partial(_follow_leases, dhcp, configuration),
         keep_early=_early_start(options.early_file, configuration),
         routing=routing,
         sending=sending,
     )
+
+
+def _follow_leases(dhcp: DhcpClients, configuration: Configuration) -> None:
+    if configuration.loaded:
+        dhcp.follow(configuration.compiled.of(NETWORK))
 
 
 def _guard(
@@ -268,8 +276,8 @@ def _guard(
     )
 
 
-def _connections(kernel: Kernel, stack: ExitStack) -> Callable[[], dict[str, Any] | None]:
-    found = Connections(lambda: kernel.firewall.uncounted_reason)
+def _tracked(executor: Executor, stack: ExitStack) -> Callable[[], dict[str, Any] | None]:
+    found = Connections(lambda: executor.firewall.uncounted_reason)
     found.start()
     stack.callback(found.stop)
     return found.to_json

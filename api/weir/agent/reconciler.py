@@ -11,15 +11,15 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 
-from weir.adapters.events import Area, Events
+from weir.adapters.events import Events, KernelTopic
 from weir.agent.configuration import Configuration
-from weir.agent.kernel import Part
 from weir.agent.rollback import RollbackTimer
 from weir.agent.routing import Routing
 from weir.agent.sending import Sending
+from weir.backends.backend import Topic
 from weir.model.problem import Problem
 
 log = logging.getLogger(__name__)
@@ -36,13 +36,7 @@ CHECK_AFTER_S, CHECK_S = 60.0, 86_400.0
 """All of the store is looked at when the router has started, and once a day."""
 QUIET_S, BURST_LIMIT_S = 0.1, 1.0
 
-AREA_PARTS: dict[Area, tuple[Part, ...]] = {
-    "links": ("firewall", "network", "tuning", "htb", "ports", "forwarding"),
-    "routes": ("routes",),
-    "firewall": ("firewall", "ports"),
-}
-ROUTED_BY: frozenset[Area] = frozenset(("links", "routes"))
-SCANNED: tuple[Part, ...] = ("firewall", "network", "tuning", "htb", "ports", "forwarding", "routes")
+ROUTED_BY: frozenset[KernelTopic] = frozenset(("links", "routes"))
 
 
 class Reconciler:
@@ -70,7 +64,7 @@ class Reconciler:
         self._sending = sending
         self._stopping = threading.Event()
         self._lock = threading.Lock()
-        self._asked: set[Part] = set()
+        self._asked: set[Topic] = set()
         self._backoff_s = FIRST_BACKOFF_S
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
         self._rollback = RollbackTimer(configuration)
@@ -104,10 +98,10 @@ class Reconciler:
         self._events.wake()
         self._rollback.look()
 
-    def look(self, parts: Iterable[Part]) -> None:
-        """Compare these parts soon, from any thread."""
+    def look(self, topic: Topic) -> None:
+        """Compare the parts that this concerns soon, from any thread."""
         with self._lock:
-            self._asked.update(parts)
+            self._asked.add(topic)
         self._events.wake()
 
     def stop(self) -> None:
@@ -128,16 +122,16 @@ class Reconciler:
                 self._stopping.wait(RETRY_S)
 
     def _round(self) -> None:
-        areas = self._events.wait(max(min(self._due.values()) - time.monotonic(), 0.0))
+        topics = self._events.wait(max(min(self._due.values()) - time.monotonic(), 0.0))
         if self._stopping.is_set():
             return
         self._compare_asked()
-        if not areas.isdisjoint(ROUTED_BY):
+        if not topics.isdisjoint(ROUTED_BY):
             self._look_at_routing()  # before it is waited for more: XDP must not send on as routes were
             self._due["routing"] = 0.0
-        if areas:
-            areas |= self._events.settle(QUIET_S, BURST_LIMIT_S)
-            self._configuration.reconcile([part for area in areas for part in AREA_PARTS[area]])
+        if topics:
+            topics |= self._events.settle(QUIET_S, BURST_LIMIT_S)
+            self._configuration.reconcile(self._configuration.executor.looking_at(*topics))
         tasks: dict[str, Callable[[], float]] = {
             "head": self._look_at_store,
             "scan": self._scan,
@@ -164,7 +158,7 @@ class Reconciler:
         with self._lock:
             asked, self._asked = self._asked, set()
         if asked:
-            self._configuration.reconcile(asked)
+            self._configuration.reconcile(self._configuration.executor.looking_at(*asked))
 
     def _try_again(self) -> float:
         self._configuration.reconcile(self._configuration.drift.faulty())
@@ -185,7 +179,7 @@ class Reconciler:
         return HEAD_POLL_S
 
     def _scan(self) -> float:
-        self._configuration.reconcile(SCANNED)
+        self._configuration.reconcile(self._configuration.executor.scanned())
         return self._scan_s
 
     def _scan_tables(self) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 
 from weir.agent.dhcp_client import Lease
 from weir.agent.drift import DriftLog
-from weir.agent.kernel import PARTS, Kernel, Part, Synced, Timing, touched
+from weir.agent.executor import Executor, Synced, Timing
 from weir.agent.sharing import Sharing
 from weir.agent.slots import SlotLog
 from weir.agent.way_back import Before, WayBack
@@ -28,8 +28,6 @@ from weir.model.rules import is_much, validate
 log = logging.getLogger(__name__)
 
 MAX_STEPS = 1000
-LEASED: tuple[Part, ...] = ("network", "routes")
-ROUTED: tuple[Part, ...] = ("ports",)
 SLICE = 500
 """Entries compared in one hold of the lock: about 5 ms."""
 PAUSE_S = 0.002
@@ -42,7 +40,7 @@ class RunningConfiguration:
 
     def __init__(
         self,
-        kernel: Kernel,
+        executor: Executor,
         sharing: Sharing,
         capacity: int,
         now_local: Callable[[], datetime],
@@ -50,7 +48,7 @@ class RunningConfiguration:
     ) -> None:
         """`now_local` gives the router's local time, without a zone: what time windows are compared with.
         What is raised within `refusing()` may be given more words."""
-        self.kernel = kernel
+        self.executor = executor
         self.sharing = sharing
         self.lock = threading.RLock()
         self._state = "starting"
@@ -59,7 +57,7 @@ class RunningConfiguration:
         self._capacity = capacity
         self._refusing = refusing
         self.document = Document()
-        self.compiled = nothing_compiled(SlotAllocation(capacity), self._now_local())
+        self.compiled = nothing_compiled(SlotAllocation(capacity), self._now_local(), executor.registered)
         self.slot_log = SlotLog()
         self._before: Before | None = None
         """What ran before the last plan, for as long as somebody may want to go back there."""
@@ -81,33 +79,32 @@ class RunningConfiguration:
             if self._loaded:
                 self._advance((), strict=False)
 
-    def reconcile(self, parts: Iterable[Part] = PARTS) -> Synced:
-        """Compare the kernel with what is wanted and repair it; what was found is in the drift log."""
+    def reconcile(self, parts: Iterable[str] | None = None) -> Synced:
+        """Compare the kernel with what is wanted and repair it (None: all parts); what was found is in the
+        drift log."""
         with self.lock:
             if not self._loaded:
                 return Synced()
-            synced = self.kernel.sync(self.compiled, parts)
-            self._note(synced, "drift", parts)
-            return synced
+            return self._sync(parts, "drift")
 
     def take_lease(self, ifname: str, lease: Lease | None) -> None:
         """A DHCP server gave or refused an address: bring it to the kernel. That is no drift."""
         with self.lock:
-            if self.kernel.leases.note(ifname, lease) and self._loaded:
-                self._note(self.kernel.sync(self.compiled, LEASED), "lease", LEASED)
+            if self.executor.leases.note(ifname, lease) and self._loaded:
+                self._sync(self.executor.looking_at("leases"), "lease")
 
     def follow_routing(self) -> None:
         """Which packets XDP may send by a port has changed with the routes. That is no drift."""
         with self.lock:
             if self._loaded:
-                self._note(self.kernel.sync(self.compiled, ROUTED), "routes", ROUTED)
+                self._sync(self.executor.looking_at("routing"), "routes")
 
     def tables_agree(self) -> bool:
         """Compare all classes and prefixes in short holds of the lock, so that no change has to wait.
 
         What changes meanwhile may make a prefix look wrong: False means "compare as a whole".
         """
-        tables = self.kernel.tables
+        tables = self.executor.tables
         for first in range(1, self._capacity, SLICE):
             with self.lock:
                 slots = range(first, min(first + SLICE, self._capacity))
@@ -129,7 +126,7 @@ class RunningConfiguration:
     def rest(self) -> None:
         """Called now and then: hold no mapping that was not used since."""
         with self.lock:
-            self.kernel.tables.rest()
+            self.executor.tables.rest()
 
     def preview(self, changes: Sequence[Change]) -> dict[str, Any]:
         """What changes would do: steps, counts and errors; nothing is done."""
@@ -178,7 +175,7 @@ class RunningConfiguration:
         self.compiled.accept(plan)
         self.sharing.follow(plan)
         if not complete:
-            self._note(self.kernel.sync(self.compiled, touched(plan)), "change", touched(plan))
+            self._sync(self.executor.touched(plan), "change")
         self._state = self.drift.state
 
     def _go(self, way: WayBack) -> None:
@@ -190,7 +187,7 @@ class RunningConfiguration:
         self._state = "applying"
         complete = True
         try:
-            self.kernel.execute(plan, self.compiled, way.tables)
+            self.executor.execute(plan, self.compiled, way.tables)
         except Problem as problem:
             log.warning("not everything could be applied: %s", problem.message)
             complete = False
@@ -218,14 +215,14 @@ class RunningConfiguration:
         """None when not everything could be done (lenient only): the parts must then be compared whole."""
         try:
             if strict:
-                self.kernel.refuse_missing(plan)
-            return self.kernel.execute(plan, self.compiled)
+                self.executor.refuse_missing(plan)
+            return self.executor.execute(plan, self.compiled)
         except Exception as error:
             if not strict and isinstance(error, Problem):
                 log.warning("not everything could be applied: %s", error.message)
                 return None
             log.warning("apply failed, restoring: %s", error)
-            self._note(self.kernel.sync(self.compiled, touched(plan)), "restore", touched(plan))
+            self._sync(self.executor.touched(plan), "restore")
             raise
 
     def _tidy(self, changes: Sequence[Change]) -> None:
@@ -252,9 +249,12 @@ class RunningConfiguration:
         completed = (Change(item.kind, item.id, held(item.kind, item.id), item.new) for item in changes)
         return [change for change in completed if change.old is not None or change.new is not None]
 
-    def _note(self, synced: Synced, occasion: str, parts: Iterable[Part] = PARTS) -> None:
-        self.drift.note(synced, occasion, parts)
+    def _sync(self, parts: Iterable[str] | None, occasion: str) -> Synced:
+        chosen = tuple(self.executor.stages if parts is None else parts)
+        synced = self.executor.sync(self.compiled, chosen)
+        self.drift.note(synced, occasion, chosen)
         self._state = self.drift.state
+        return synced
 
 
 def _refuse_invalid(after: Document, changes: Sequence[Change]) -> None:

@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from weir.agent.executor import Executor
 from weir.agent.following import HELD, Following, Store
-from weir.agent.kernel import Kernel
 from weir.agent.last_good import Mark
 from weir.agent.running import MANY_CHANGES, RunningConfiguration
 from weir.agent.sharing import Sharing
@@ -48,14 +48,14 @@ class Undoing(RunningConfiguration):
 
     def __init__(
         self,
-        kernel: Kernel,
+        executor: Executor,
         sharing: Sharing,
         following: Following,
         capacity: int,
         now_local: Callable[[], datetime],
         refusing: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        super().__init__(kernel, sharing, capacity, now_local, refusing)
+        super().__init__(executor, sharing, capacity, now_local, refusing)
         self.following = following
         self.revision = 0
         self.returned: Pending | None = None
@@ -98,7 +98,7 @@ class Undoing(RunningConfiguration):
         if way is None or (way.plan is None and len(way.changes) > FEW_CHANGES):
             way = self._compiled_way(pending)
         if way.plan is not None:
-            way = replace(way, tables=self.kernel.prepared(way.plan))
+            way = replace(way, tables=self.executor.prepared(way.plan))
         with self.lock:
             self._way = way
 

@@ -9,13 +9,19 @@ never trusts what `apply` believes it did.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import ClassVar, Literal, Protocol, TypeVar
 
-from weir.compiler.types import Action, BackendName, Step
+from weir.adapters.events import KernelTopic
 from weir.model.problem import ApplyFailed
+from weir.parts.delta import Action, Step
 
 Held = TypeVar("Held")
 Wanted = TypeVar("Wanted", contravariant=True)
+
+
+Topic = KernelTopic | Literal["leases", "routing", "hooks", "daemons"]
+"""What happens that makes a part look: something in the kernel; a DHCP lease came or went; routes changed
+what XDP may send; a program or a pin was taken away; a routing daemon is another than before."""
 
 
 class Difference(Protocol):
@@ -34,6 +40,11 @@ D = TypeVar("D", bound=Difference)
 class Backend(Protocol[Held, Wanted, D]):
     """`Held` is what the kernel holds, `Wanted` what the compiler asks for, `D` the difference."""
 
+    topics: ClassVar[frozenset[Topic]]
+    """What makes it look, beside the scan that comes without an event."""
+    is_scanned_apart: ClassVar[bool] = False
+    """That scan is done in another way (`RunningConfiguration.tables_agree`)."""
+
     def read(self) -> Held:
         """Raises `Unavailable` when this part of the system cannot be asked."""
         ...
@@ -49,11 +60,11 @@ class Backend(Protocol[Held, Wanted, D]):
         ...
 
 
-def step(backend: BackendName, action: Action, what: str, text: str) -> Step:
+def step(backend: str, action: Action, what: str, text: str) -> Step:
     return Step(backend, action, what, text)
 
 
-def refuse(backend: BackendName, wrong: Sequence[str]) -> None:
+def refuse(backend: str, wrong: Sequence[str]) -> None:
     """Raise `ApplyFailed` if verification found anything; the sentence has the first few."""
     if wrong:
         more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""

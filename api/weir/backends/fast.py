@@ -20,7 +20,8 @@ from weir.adapters.xdp_features import ALL, XdpFeature
 from weir.backends.members import NOBODY_YIELDS, Yielding
 from weir.backends.modes import Decision
 from weir.backends.stacking import stacking
-from weir.compiler.types import FirewallRule, PortSpec
+from weir.compiler.types import PortSpec
+from weir.parts.firewall import FirewallRule
 
 _ROUTED_MASTERS = ("", "vrf")
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from weir.adapters import connection_limits, nft
 from weir.adapters.connection_limits import Limits
 from weir.adapters.nft import Chain, Expression, Table
-from weir.backends.backend import refuse, step
-from weir.compiler.types import FirewallRule, Step
+from weir.backends.backend import Topic, refuse, step
+from weir.parts.delta import Step
+from weir.parts.firewall import FirewallRule
 
 _CHAINS = (
     # Before connections are looked up (-200): the zone says where.
@@ -86,6 +88,9 @@ def _table_step(name: str, words: str, held: object | None, wanted: object | Non
 
 
 class FirewallBackend:
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "firewall"))
+    is_scanned_apart: ClassVar[bool] = False
+
     def __init__(self) -> None:
         self._learnt: tuple[Limits, str] | None = None
         self.uncounted_reason = ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from weir.adapters.proc import read_sysctl, write_sysctl
-from weir.backends.backend import refuse, step
-from weir.compiler.types import Step
+from weir.backends.backend import Topic, refuse, step
+from weir.parts.delta import Step
 
 SETTINGS = ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding")
 
@@ -28,6 +29,9 @@ class ForwardingDifference:
 
 class ForwardingBackend:
     """A router without interfaces is left as it is: somebody else may have switched it on."""
+
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links",))
+    is_scanned_apart: ClassVar[bool] = False
 
     def read(self) -> Mapping[str, str | None]:
         return {name: read_sysctl(name) for name in SETTINGS}

@@ -11,11 +11,12 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from weir.adapters import htb_classes, tc
 from weir.adapters.htb_classes import HtbClass
 from weir.adapters.tc import Qdisc
-from weir.backends.backend import refuse, step
+from weir.backends.backend import Topic, refuse, step
 from weir.backends.htb_tree import (
     classes_of,
     clock_of,
@@ -27,8 +28,9 @@ from weir.backends.htb_tree import (
 )
 from weir.backends.leaves import Leaf
 from weir.backends.modes import PortModes
-from weir.compiler.types import ClassSpec, PortSpec, Step
+from weir.compiler.types import ClassSpec, PortSpec
 from weir.model.problem import Unsupported
+from weir.parts.delta import Step
 
 BURST_TOLERANCE = 0.02
 """The kernel keeps a burst as a multiple of 64 ns at the rate."""
@@ -93,6 +95,9 @@ class HtbDifference:
 
 
 class HtbBackend:
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "hooks"))
+    is_scanned_apart: ClassVar[bool] = False
+
     def __init__(self, modes: PortModes) -> None:
         self._modes = modes
 

@@ -12,16 +12,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from weir.adapters import files
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
-from weir.backends.backend import refuse, step
+from weir.backends.backend import Topic, refuse, step
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
 from weir.backends.vrfs import VrfChanges, gone_vrfs, vrf_changes, vrf_text
-from weir.compiler.types import NetworkSpec, Step
 from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
+from weir.parts.delta import Step
+from weir.parts.network import NetworkSpec
 
 ROUTER_SETTINGS = {
     # Else an address takes the others of its network along when it goes: also the one that takes its place.
@@ -87,6 +89,9 @@ class NetworkDifference:
 
 
 class NetworkBackend:
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "leases"))
+    is_scanned_apart: ClassVar[bool] = False
+
     def __init__(self, links: Links, memory: Path) -> None:
         """`memory`: the file that remembers MTUs; on a file system that is empty after a boot."""
         self._links = links

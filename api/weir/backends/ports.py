@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from weir.adapters import nft, tc
 from weir.adapters.datapath_records import Above, Mode, Port, Role, Tag
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tc import Qdisc
-from weir.backends.backend import refuse, step
+from weir.backends.backend import Topic, refuse, step
 from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.modes import Decision, PortModes
-from weir.compiler.types import Action, FirewallRule, PortSpec, Step
+from weir.compiler.types import PortSpec
 from weir.model.problem import ApplyFailed, NotFound, Unsupported
+from weir.parts.delta import Action, Step
+from weir.parts.firewall import FirewallRule
 
 OUR_ROOTS = {tc.FQ_MAJOR: "fq", tc.MQ_MAJOR: "mq", tc.HTB_MAJOR: "htb"}
 
@@ -115,6 +117,9 @@ class PortsDifference:
 
 
 class PortsBackend:
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "firewall", "routing", "hooks"))
+    is_scanned_apart: ClassVar[bool] = False
+
     def __init__(self, datapath: Attachments, links: Links, modes: PortModes, fast: FastPaths) -> None:
         self._datapath = datapath
         self._links = links

@@ -11,13 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from weir.adapters import standing_routes
 from weir.adapters.frr import Route
 from weir.adapters.standing_routes import KernelRoute
-from weir.backends.backend import refuse, step
-from weir.compiler.types import RouteSpec, Step
+from weir.backends.backend import Topic, refuse, step
+from weir.parts.delta import Step
+from weir.parts.routes import RouteSpec
 
 SETTLED_S = 30.0
 """For so long after a daemon was started a route that is not in the kernel may be on its way: staticd looks
@@ -65,6 +66,9 @@ class RoutesDifference:
 
 
 class RoutesBackend:
+    topics: ClassVar[frozenset[Topic]] = frozenset(("routes", "leases", "daemons"))
+    is_scanned_apart: ClassVar[bool] = False
+
     def __init__(self, frr: Daemons, now_s: Callable[[], float] = time.monotonic) -> None:
         self._frr = frr
         self._now_s = now_s

@@ -11,25 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath_packed import PackedClasses, PackedPrefixes
 from weir.adapters.datapath_records import ClassRecord, FarEntry, LineRecord
 from weir.adapters.tc import HTB_MAJOR, HTB_OWN, MAX_HTB_SLOT
-from weir.backends.backend import refuse, step
+from weir.backends.backend import Topic, refuse, step
 from weir.backends.subqueues import subqueues_of
-from weir.compiler import (
-    PACKET_BYTES,
-    ClassSpec,
-    ClockSpec,
-    PrefixEntry,
-    PrefixKey,
-    Shaping,
-    ShapingDelta,
-    Step,
-)
+from weir.compiler import PACKET_BYTES, ClassSpec, ClockSpec, PrefixEntry, PrefixKey, Shaping, ShapingDelta
 from weir.model.problem import NotFound
+from weir.parts.delta import Step
 
 BACKLOG_NS = 50_000_000
 BACKLOG_PACKETS = 16
@@ -167,6 +159,9 @@ class PackedTables:
 
 
 class TablesBackend:
+    topics: ClassVar[frozenset[Topic]] = frozenset(("hooks",))
+    is_scanned_apart: ClassVar[bool] = True
+
     def __init__(self, datapath: Tables, lines: ClassLines) -> None:
         self._datapath = datapath
         self._lines = lines

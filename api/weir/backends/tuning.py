@@ -14,13 +14,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tunables import Tunables, mask_of
-from weir.backends.backend import refuse, step
-from weir.compiler.types import Step
+from weir.backends.backend import Topic, refuse, step
 from weir.model.problem import ApplyFailed, Problem, Unavailable
+from weir.parts.delta import Step
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +89,9 @@ class TuningDifference:
 
 
 class TuningBackend:
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links",))
+    is_scanned_apart: ClassVar[bool] = False
+
     def __init__(self, settings: Sequence[Setting], links: Links, tunables: Tunables | None = None) -> None:
         self._settings = settings
         self._links = links

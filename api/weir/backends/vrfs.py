@@ -14,7 +14,8 @@ from typing import Literal, Protocol
 
 from weir.adapters.netlink import RoutingRule
 from weir.backends.backend import step
-from weir.compiler.types import NetworkSpec, Step
+from weir.parts.delta import Step
+from weir.parts.network import NetworkSpec
 
 _LOCAL_TABLE = 255
 _FAMILIES: tuple[Literal[4, 6], ...] = (4, 6)

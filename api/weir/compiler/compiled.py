@@ -7,17 +7,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from weir.compiler.allocation import SlotAllocation, SlotDraft
 from weir.compiler.plan import Plan, prefix_key
-from weir.compiler.site import Site
-from weir.compiler.types import ClassSpec, FirewallRule, NetworkSpec, PortSpec, PrefixKey, RouteSpec
+from weir.compiler.types import ClassSpec, PortSpec, PrefixKey
 from weir.model.claims import PrefixClaims, pack
 from weir.model.prefix import Prefix
+from weir.parts import Part, Parts
 
 K = TypeVar("K", int, str)
 V = TypeVar("V", bound=tuple[object, ...] | str)
+W = TypeVar("W")
+
+Wanted = Mapping[Part[Any, Any], Any]
+"""By registered part what the document asks of it."""
 
 
 @dataclass(slots=True)
@@ -88,11 +92,14 @@ class Shaping:
 class Compiled:
     """What the kernel is to hold. Changes only through `accept`."""
 
-    def __init__(self, tables: Tables, site: Site, allocation: SlotAllocation, now_local: datetime) -> None:
+    def __init__(
+        self, tables: Tables, wanted: Wanted, allocation: SlotAllocation, now_local: datetime, parts: Parts
+    ) -> None:
         self.tables = tables
-        self.site = site
+        self.wanted = wanted
         self.allocation = allocation
         self.now_local = now_local
+        self.parts = parts
         self.generation = 0
         """Counts accepted plans; a plan fits only the state that it was made from."""
 
@@ -100,21 +107,10 @@ class Compiled:
     def shaping(self) -> Shaping:
         return Shaping(self.tables)
 
-    @property
-    def network(self) -> Mapping[str, NetworkSpec]:
-        return self.site.network
-
-    @property
-    def routes(self) -> Mapping[str, RouteSpec]:
-        return self.site.routes
-
-    @property
-    def firewall(self) -> tuple[FirewallRule, ...]:
-        return self.site.firewall
-
-    @property
-    def tuning(self) -> Mapping[str, str]:
-        return self.site.tuning
+    def of(self, part: Part[W, Any]) -> W:
+        """What is asked of a part."""
+        found: W = self.wanted[part]
+        return found
 
     def class_of(self, queue_id: str) -> ClassSpec | None:
         return self.tables.by_id.get(queue_id)
@@ -133,7 +129,7 @@ class Compiled:
             return
         self.generation += 1
         self.allocation.accept(outcome.slots)
-        self.site = outcome.site
+        self.wanted = outcome.wanted
         self.now_local = outcome.now_local
         if isinstance(outcome, Replacement):
             self.tables = outcome.tables
@@ -146,12 +142,12 @@ class Earlier:
     """A compiled state before a plan that compiled everything again, which left it unchanged."""
 
     tables: Tables
-    site: Site
+    wanted: Wanted
     now_local: datetime
 
     @classmethod
     def of(cls, compiled: Compiled) -> Earlier:
-        return cls(compiled.tables, compiled.site, compiled.now_local)
+        return cls(compiled.tables, compiled.wanted, compiled.now_local)
 
 
 @dataclass(slots=True)
@@ -160,7 +156,7 @@ class Replacement:
 
     base_generation: int
     tables: Tables
-    site: Site
+    wanted: Wanted
     slots: SlotDraft
     now_local: datetime
 
@@ -170,7 +166,7 @@ class Edits:
     """Outcome of an incremental plan: what becomes of the entries that it touched."""
 
     base_generation: int
-    site: Site
+    wanted: Wanted
     slots: SlotDraft
     now_local: datetime
     classes: dict[str, ClassSpec | None] = field(default_factory=dict)

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from weir.compiler.allocation import SlotAllocation
 from weir.compiler.classes import TOP, Place, classes_of, place_below
-from weir.compiler.compiled import Compiled, Earlier, Replacement, Tables
+from weir.compiler.compiled import Compiled, Earlier, Replacement, Tables, Wanted
 from weir.compiler.forks import NOBODY, Answer, Ranking, answers, fork_of
 from weir.compiler.matching import EVERYTHING, NO_CLAIM, Scope, claim_of, is_matched, with_what_is_left
-from weir.compiler.plan import OverridesDelta, Plan, PrefixDelta, RulesDelta, ShapingDelta, delta_of
-from weir.compiler.site import Site, ports_of, site_of
+from weir.compiler.plan import Plan, PrefixDelta, ShapingDelta
+from weir.compiler.ports import ports_of
 from weir.compiler.types import NO_SLOT
 from weir.model.claims import Claimants, pack_text
 from weir.model.document import Document
@@ -21,11 +21,13 @@ from weir.model.objects import Queue
 from weir.model.prefix import looks_like_prefix
 from weir.model.schedule import is_open
 from weir.model.tree import children_in_order
+from weir.parts import PARTS, Parts
+from weir.parts.delta import delta_of
 
-NOTHING_SITE = Site({}, {}, (), {})
 
-
-def compile_document(document: Document, allocation: SlotAllocation, now_local: datetime) -> Compiled:
+def compile_document(
+    document: Document, allocation: SlotAllocation, now_local: datetime, parts: Parts = PARTS
+) -> Compiled:
     """What the kernel is to hold for a document at a local time. Nothing that is passed in changes.
 
     In an invalid document, queues whose path to the top is broken or too long get no class. Raises
@@ -35,12 +37,17 @@ def compile_document(document: Document, allocation: SlotAllocation, now_local: 
     slots = own.draft()
     tables = _compile_tables(document, slots.take, now_local)
     own.accept(slots)
-    return Compiled(tables, site_of(document), own, now_local)
+    return Compiled(tables, _wanted(document, parts), own, now_local, parts)
 
 
-def nothing_compiled(allocation: SlotAllocation, now_local: datetime) -> Compiled:
+def nothing_compiled(allocation: SlotAllocation, now_local: datetime, parts: Parts = PARTS) -> Compiled:
     """The state of a kernel that holds nothing of ours: the base of a first plan."""
-    return Compiled(Tables(), NOTHING_SITE, allocation.copy(), now_local)
+    nothing = {part: part.nothing for part in parts}
+    return Compiled(Tables(), nothing, allocation.copy(), now_local, parts)
+
+
+def _wanted(document: Document, parts: Parts) -> Wanted:
+    return {part: part.wanted(document) for part in parts}
 
 
 def recompiled(compiled: Compiled, document: Document, now_local: datetime) -> Plan:
@@ -59,9 +66,9 @@ def recompiled(compiled: Compiled, document: Document, now_local: datetime) -> P
     for class_id, spec in before.items():
         if class_id not in tables.by_id and (spec.far or document.queue(spec.queue_id) is not None):
             slots.release(spec.slot)
-    site = site_of(document)
-    plan = _difference(compiled.tables, compiled.site, tables, site)
-    plan.outcome = Replacement(compiled.generation, tables, site, slots, now_local)
+    wanted = _wanted(document, compiled.parts)
+    plan = _difference(compiled, tables, wanted)
+    plan.outcome = Replacement(compiled.generation, tables, wanted, slots, now_local)
     return plan
 
 
@@ -83,29 +90,22 @@ def way_back(plan: Plan, earlier: Earlier, compiled: Compiled) -> Plan | None:
     for spec in classes.removed:
         slots.release(spec.slot)
     slots.reclaimed = again
-    back.outcome = Replacement(compiled.generation, earlier.tables, earlier.site, slots, earlier.now_local)
+    back.outcome = Replacement(compiled.generation, earlier.tables, earlier.wanted, slots, earlier.now_local)
     return back
 
 
 def difference(before: Compiled, after: Compiled) -> Plan:
     """What turns a kernel that holds `before` into one that holds `after`; it cannot be accepted."""
-    return _difference(before.tables, before.site, after.tables, after.site)
+    return _difference(before, after.tables, after.wanted)
 
 
-def _difference(before: Tables, site_before: Site, after: Tables, site_after: Site) -> Plan:
-    classes = delta_of(before.by_id, after.by_id)
-    classes.removed = [spec for spec in reversed(classes.removed) if spec.slot not in after.by_slot]
-    return Plan(
-        network=delta_of(site_before.network, site_after.network),
-        shaping=ShapingDelta(classes, _prefix_difference(before, after), delta_of(before.ports, after.ports)),
-        routes=delta_of(site_before.routes, site_after.routes),
-        firewall=None
-        if site_before.firewall == site_after.firewall
-        else RulesDelta(site_before.firewall, site_after.firewall),
-        tuning=None
-        if site_before.tuning == site_after.tuning
-        else OverridesDelta(site_before.tuning, site_after.tuning),
-    )
+def _difference(before: Compiled, tables: Tables, wanted: Wanted) -> Plan:
+    classes = delta_of(before.tables.by_id, tables.by_id)
+    classes.removed = [spec for spec in reversed(classes.removed) if spec.slot not in tables.by_slot]
+    ports = delta_of(before.tables.ports, tables.ports)
+    shaping = ShapingDelta(classes, _prefix_difference(before.tables, tables), ports)
+    deltas = ((part, part.delta(before.of(part), wanted[part])) for part in before.parts)
+    return Plan(shaping, {part: delta for part, delta in deltas if delta}, before.parts)
 
 
 def _prefix_difference(before: Tables, after: Tables) -> PrefixDelta:

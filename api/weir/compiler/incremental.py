@@ -19,14 +19,15 @@ from weir.compiler.compiled import Compiled, Edits
 from weir.compiler.forks import NOBODY, Answer, Ranking, answers, fork_of
 from weir.compiler.full import open_timed_queues, recompiled
 from weir.compiler.matching import NO_CLAIM, Matcher
-from weir.compiler.plan import OverridesDelta, Plan, RulesDelta, delta_of
-from weir.compiler.site import ports_of, site_of
+from weir.compiler.plan import Plan
+from weir.compiler.ports import ports_of
 from weir.compiler.types import NO_SLOT, ClassSpec, total_id
 from weir.model.claims import last_inside
 from weir.model.document import Change, Document, is_always_in_force, users_of_type
 from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
+from weir.parts.delta import delta_of
 
 _FEW = 256
 K = TypeVar("K", int, str)
@@ -57,7 +58,7 @@ class _Update:
         self._before = compiled.tables
         self._document = document
         self._changes = changes
-        self._edits = Edits(compiled.generation, compiled.site, compiled.allocation.draft(), now_local)
+        self._edits = Edits(compiled.generation, compiled.wanted, compiled.allocation.draft(), now_local)
         self._matcher = Matcher(document, now_local)
         self._ranks: dict[str, RankKey] = {}
         self._forks: dict[Answer, str] = {}
@@ -68,13 +69,13 @@ class _Update:
         self._depths = {queue_id: self._depth_if_enabled(queue_id) for queue_id in self.touched}
 
     def plan(self) -> Plan:
-        plan = Plan(outcome=self._edits)
+        plan = Plan(registered=self._compiled.parts, outcome=self._edits)
         self._change_classes(plan)
         self._change_prefixes(plan)
         self._change_ports(plan)
         self._change_forks(plan)
         if any(change.kind != "queue" for change in self._changes):
-            self._change_site(plan)
+            self._change_parts(plan)
         return plan
 
     def _open_timed(self, now_local: datetime) -> frozenset[str]:
@@ -321,15 +322,14 @@ class _Update:
         plan.shaping.ports = delta_of(self._before.ports, ports)
         self._edits.ports = ports
 
-    def _change_site(self, plan: Plan) -> None:
-        before, site = self._compiled.site, site_of(self._document)
-        self._edits.site = site
-        plan.network = delta_of(before.network, site.network)
-        plan.routes = delta_of(before.routes, site.routes)
-        if before.firewall != site.firewall:
-            plan.firewall = RulesDelta(before.firewall, site.firewall)
-        if before.tuning != site.tuning:
-            plan.tuning = OverridesDelta(before.tuning, site.tuning)
+    def _change_parts(self, plan: Plan) -> None:
+        wanted = {}
+        for part in self._compiled.parts:
+            before = self._compiled.of(part)
+            wanted[part], delta = part.moved(before, self._document, self._changes)
+            if delta:
+                plan.parts[part] = delta
+        self._edits.wanted = wanted
 
 
 def _move_uses(uses: Counter[str], before: Mapping[K, str], edits: Mapping[K, str]) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
-from weir.model.objects import Vlan
 from weir.model.prefix import Prefix, text_in_domain
 
 NO_SLOT = 0
@@ -160,85 +159,3 @@ class PortSpec:
     known_only: bool = False
     """Forwards only what is in a queue, perhaps its own (`interface_slot`)."""
     reverse_path: Literal["off", "loose", "strict"] = "off"
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkSpec:
-    """An interface's own settings. `mtu` None = leave it as it is; addresses keep their host bits."""
-
-    ifname: str
-    up: bool
-    addresses: tuple[str, ...]
-    mtu: int | None
-    description: str
-    vlan: Vlan | None = None
-    """Of an interface that the router makes; without an MTU of its own it has its parent's."""
-    dhcp: bool = False
-    """An address and routes are asked for; those of a lease come on top of what is configured."""
-    vrf: str | None = None
-    vrf_table: int = 0
-    """Of a VRF, which the router makes: its routing table; 0 = it is none."""
-
-    @property
-    def is_made(self) -> bool:
-        """By the router, when what it is made on is there."""
-        return self.vlan is not None or bool(self.vrf_table)
-
-
-@dataclass(frozen=True, slots=True)
-class RouteSpec:
-    """A static route for FRR: by a gateway (perhaps with an interface), by an interface, or a blackhole."""
-
-    id: str
-    destination: str
-    gateway: str | None
-    interface: str | None
-    blackhole: bool
-    distance: int
-    vrf: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FirewallRule:
-    """One rule; an empty field matches anything. `family` 0 = both. Rules apply in their order.
-
-    In the chains `input` and `forward` the kernel calls a packet's way in by the name of the VRF, if it is in
-    one; `in_members` are those interfaces. `zone` is set for connections by `entry` and `output`, 0 = not.
-    `bound` holds in `sources`: so many `connections` (0 = any number) of each source that does not come in by
-    an interface of `outside`, and none for a queue that is full.
-    """
-
-    chain: Literal["entry", "sources", "input", "forward", "output", "postrouting"]
-    verdict: Literal["accept", "drop", "masquerade", "zone", "bound"]
-    comment: str
-    in_interfaces: tuple[str, ...] = ()
-    in_members: tuple[str, ...] = ()
-    out_interfaces: tuple[str, ...] = ()
-    family: Literal[0, 4, 6] = 0
-    ct_states: tuple[str, ...] = ()
-    protocol: Literal["", "tcp", "icmp", "icmpv6"] = ""
-    icmp_types: tuple[str, ...] = ()
-    tcp_ports: tuple[int, ...] = ()
-    zone: int = 0
-    outside: tuple[str, ...] = ()
-    connections: int = 0
-
-
-BackendName = Literal["network", "shaping", "routes", "firewall", "tuning"]
-Action = Literal["add", "change", "remove"]
-
-
-class Step(NamedTuple):
-    """One thing done to the kernel, and how it reads to a person."""
-
-    backend: BackendName
-    action: Action
-    what: str
-    """`class`, `prefix`, `port`, `interface`, `route`, `firewall` or `setting`."""
-    text: str
-
-
-class Counts(NamedTuple):
-    added: int
-    changed: int
-    removed: int

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All parts as one: do a plan and verify it, or bring everything to what is wanted.
+
+Parts are done in one order. The firewall is first, so that no interface comes up without it; nothing is
+forwarded before the limits are in place, and routes are last, so that traffic comes when everything else is
+ready for it. The stages (`weir.agent.stages`) say what of a plan is theirs; here is what holds for all.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from weir.agent.leases import Leases
+from weir.agent.stages import (
+    Execution,
+    FirewallStage,
+    HtbStage,
+    Job,
+    Moved,
+    NetworkStage,
+    PartStage,
+    Ports,
+    RoutesStage,
+    Running,
+    Stage,
+    TablesStage,
+)
+from weir.backends.backend import Backend, Topic
+from weir.backends.firewall import FirewallBackend
+from weir.backends.htb import HtbBackend
+from weir.backends.modes import Decision
+from weir.backends.network import NetworkBackend, NetworkDifference
+from weir.backends.ports import PortsBackend, PortsDifference
+from weir.backends.tables import PackedTables, TablesBackend, record_of
+from weir.backends.tuning import TuningBackend
+from weir.compiler import ClassSpec, Compiled, Plan
+from weir.model.problem import NotFound, Problem
+from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, Parts
+from weir.parts.delta import Step
+
+log = logging.getLogger(__name__)
+
+KEPT_STEPS = 1000
+
+
+@dataclass(slots=True)
+class Synced:
+    """What was different and is repaired now, what could not be repaired, which interfaces are absent, and
+    what of others stands in the way of ports.
+
+    Of each part the first `KEPT_STEPS`: a kernel that holds nothing yet differs in 300,000 entries.
+    """
+
+    repaired: list[tuple[str, Step]] = field(default_factory=list)
+    faults: dict[str, str] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+    foreign: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    apply_ms: float
+    verify_ms: float
+
+
+class Executor:
+    """Not thread-safe: the configuration calls it under its lock."""
+
+    def __init__(
+        self,
+        *,
+        firewall: FirewallBackend,
+        network: NetworkBackend,
+        tuning: TuningBackend,
+        tables: TablesBackend,
+        htb: HtbBackend,
+        ports: PortsBackend,
+        leases: Leases | None = None,
+        parts: Parts = PARTS,
+        **others: Backend[Any, Any, Any],
+    ) -> None:
+        """`others` are the backends of the parts that need nothing of other parts, by name. Raises
+        `TypeError` for a part without a backend, and for a backend without a part."""
+        self.firewall, self.network, self.tuning, self.tables = firewall, network, tuning, tables
+        self.htb, self.ports = htb, ports
+        self.leases = leases or Leases(None)
+        self.registered = parts
+        self._ports = Ports(ports)
+        own: dict[str, Any] = {"firewall": firewall, "network": network, "tuning": tuning}
+        self.stages = self._stages({**own, **others})
+
+    def _stages(self, backends: Mapping[str, Backend[Any, Any, Any]]) -> dict[str, Stage]:
+        names = {part.name for part in self.registered}
+        if names != backends.keys():
+            odd = ", ".join(sorted(names ^ backends.keys()))
+            raise TypeError(f"each part needs one backend of its name; this does not fit: {odd}")
+        rules = FirewallStage(self.firewall, self._ports)
+        special: dict[str, Stage] = {
+            FIREWALL.name: rules,
+            NETWORK.name: NetworkStage(self.network, self.leases),
+        }
+        if ROUTES.name in backends:
+            special[ROUTES.name] = RoutesStage(backends[ROUTES.name], self.leases)
+        shaping: list[Stage] = [TablesStage(self.tables), HtbStage(self.htb, self._ports), rules.ports_stage]
+
+        def stage_of(part: Any) -> Stage:
+            return special.get(part.name) or PartStage(part, backends[part.name])
+
+        ordered = [
+            *map(stage_of, self.registered.before_shaping),
+            *shaping,
+            *map(stage_of, self.registered.after_shaping),
+        ]
+        return {stage.name: stage for stage in ordered}
+
+    @property
+    def decisions(self) -> dict[str, Decision]:
+        """How each port shapes, by interface."""
+        return self._ports.decisions
+
+    def looking_at(self, *topics: Topic) -> tuple[str, ...]:
+        """The parts that look when something happens, in their order."""
+        return tuple(
+            name for name, stage in self.stages.items() if not stage.backend.topics.isdisjoint(topics)
+        )
+
+    def scanned(self) -> tuple[str, ...]:
+        """The parts that are compared now and then without an event: all but one that is compared in a way
+        of its own."""
+        return tuple(name for name, stage in self.stages.items() if not stage.backend.is_scanned_apart)
+
+    def touched(self, plan: Plan) -> list[str]:
+        """The parts that executing a plan may change."""
+        return [name for name, stage in self.stages.items() if stage.is_touched(plan)]
+
+    def execute(self, plan: Plan, before: Compiled, packed: PackedTables | None = None) -> Timing:
+        """Apply a plan and read back what it touched. Raises what a backend raised; the kernel is then
+        somewhere between before and after, and `sync` of `touched(plan)` brings it to either.
+
+        With `packed`, what the plan asks of the tables is stored from there, and not read back.
+        """
+        started = time.perf_counter()
+        done: dict[str, Job] = {}
+        for job in self._jobs(Execution(plan, Running(before), Moved(before, plan), packed)):
+            if job.difference:
+                if job.stage.name in done:  # done in two steps: the second changes what the first did
+                    _verify(done[job.stage.name])
+                done[job.stage.name] = job
+                job.stage.backend.apply(job.difference)
+        applied = time.perf_counter()
+        for job in done.values():
+            _verify(job)
+        verified = time.perf_counter()
+        return Timing((applied - started) * 1000, (verified - applied) * 1000)
+
+    def _jobs(self, execution: Execution) -> Iterator[Job]:
+        for stage in self.stages.values():
+            yield from stage.jobs(execution)
+
+    def prepared(self, plan: Plan) -> PackedTables:
+        """What `execute` may store at once. Looks at the plan only."""
+        return PackedTables.of(plan.shaping)
+
+    def sync(self, wanted: Compiled, parts: Iterable[str] | None = None) -> Synced:
+        """Read, compare and repair part by part (None: all); a part that fails does not keep the others
+        waiting."""
+        found = Synced()
+        chosen = self.stages.keys() if parts is None else set(parts)
+        target = Running(wanted)
+        for name, stage in self.stages.items():
+            if name in chosen:
+                try:
+                    self._sync_stage(stage, target, found)
+                except Problem as problem:
+                    log.warning("%s cannot be brought to what is configured: %s", name, problem.message)
+                    found.faults[name] = problem.message
+        return found
+
+    def _sync_stage(self, stage: Stage, target: Running, found: Synced) -> None:
+        backend = stage.backend
+        _, difference = stage.job(stage.wanted(target))
+        if isinstance(difference, NetworkDifference | PortsDifference):
+            found.missing.update(difference.missing)
+        if isinstance(difference, PortsDifference):
+            found.foreign.extend(difference.foreign)
+        if difference:
+            steps = list(islice(difference.steps(), KEPT_STEPS))
+            backend.apply(difference)
+            backend.verify(difference)
+            found.repaired.extend((stage.name, step) for step in steps)
+
+    def refuse_missing(self, plan: Plan) -> None:
+        """Raise `NotFound` for a newly configured interface that does not exist; one that is made
+        here may wait for what it is made on."""
+        delta = plan.of(NETWORK)
+        added = [] if delta is None else [n.ifname for old, n in delta.set if old is None and not n.is_made]
+        if not added:
+            return
+        present = self.network.read().links
+        for name in added:
+            if name not in present:
+                raise NotFound(
+                    f"there is no interface {name} on this router; it has {', '.join(sorted(present))}",
+                    code="no-such-interface",
+                    path=f"interface/{name}",
+                )
+
+    def waits(self, compiled: Compiled, spec: ClassSpec, way: str) -> tuple[str, bool]:
+        """How one direction of a class waits on each port that limits it, in words; False when a port of
+        a tree does not hold the qdisc that it should."""
+        texts, right = [], True
+        for name, port in compiled.shaping.ports.items():
+            decision = self.decisions.get(name)
+            if decision is None or decision.mode == "none" or (port.role == "wan") != (way == "upload"):
+                continue
+            text, agrees = str(decision.mode), True
+            if decision.mode == "police":
+                text = "nothing waits, it polices"
+            elif decision.mode == "edt":
+                limit_ns = record_of(spec).line(way).limit_ns
+                text = f"departure times, at most {limit_ns // 1_000_000} ms" if limit_ns else "nothing waits"
+            elif decision.mode == "htb":
+                leaf, agrees = self.htb.leaf_text(spec, port)
+                text = f"below HTB {leaf}"
+            texts.append(f"{name}: {text}")
+            right = right and agrees
+        return "; ".join(texts), right
+
+
+def _verify(job: Job) -> None:
+    job.stage.backend.verify(job.difference)

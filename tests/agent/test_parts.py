@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A part that this release does not have is planned, done, verified, undone, counted and scanned like the
+others, because it is registered: nothing else in the agent names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.compiler.test_parts_of_a_plan import WIDER
+from weir.agent.configuration import Configuration
+from weir.agent.executor import Executor
+from weir.agent.following import Following
+from weir.backends.backend import refuse, step
+from weir.kinds.static_route import StaticRoute
+from weir.model.document import Change
+from weir.model.objects import Interface
+from weir.model.problem import ApplyFailed
+from weir.parts.delta import Step
+from weir.store import ConfigStore
+
+
+class Nothing:
+    """A backend that finds nothing to do."""
+
+    topics: frozenset[Any] = frozenset()
+    is_scanned_apart = False
+
+    def read(self) -> None: ...
+    def diff(self, _held: object, _wanted: object) -> tuple[()]:
+        return ()
+
+    def refuse_missing(self, *_words: object) -> None: ...
+    def read_keys(self) -> dict[int, int]:
+        return {}
+
+    def decisions(self, _wanted: object) -> dict[str, Any]:
+        return {}
+
+    def flow_devices(self, _decisions: object) -> tuple[str, ...]:
+        return ()
+
+
+class Switched:
+    """What the mirror has to become."""
+
+    def __init__(self, held: str, wanted: str) -> None:
+        self.held, self.wanted = held, wanted
+
+    def __bool__(self) -> bool:
+        return self.held != self.wanted
+
+    def steps(self) -> Sequence[Step]:
+        return [step("mirrors", "change", "mirror", f"{self.wanted} (was {self.held})")]
+
+
+class MirrorBackend(Nothing):
+    """The part's other half, whose system is a field; `takes` False: what is written is not held."""
+
+    topics = frozenset(("links",))
+
+    def __init__(self) -> None:
+        self.held, self.takes = "", True
+
+    def read(self) -> str:  # type: ignore[override]
+        return self.held
+
+    def diff(self, held: str, wanted: str) -> Switched:  # type: ignore[override]
+        return Switched(held, wanted)
+
+    def apply(self, difference: Switched) -> None:
+        self.held = difference.wanted if self.takes else "broken"
+
+    def verify(self, difference: Switched) -> None:
+        self.takes, took = True, self.takes
+        refuse("mirrors", [] if took else [f"the mirror is {self.held}"])
+
+
+@pytest.fixture
+def mirror() -> MirrorBackend:
+    return MirrorBackend()
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, mirror: MirrorBackend) -> Iterator[Configuration]:
+    ConfigStore.open(tmp_path / "weir.db", create=True).close()
+    store = ConfigStore.open(tmp_path / "weir.db")
+    names = ("firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
+    backends: dict[str, Any] = {name: Nothing() for name in names}
+    backends["network"].read = lambda: SimpleNamespace(links=("lan0", "lan1"))
+    backends["tables"].topics = frozenset(("hooks",))
+    executor = Executor(**backends, mirrors=mirror, parts=WIDER)  # type: ignore[arg-type]
+    sharing: Any = SimpleNamespace(reset=lambda _: None, follow=lambda _: None)
+    found = Configuration(executor, sharing, Following(store, None), 64)
+    assert found.open_store()
+    yield found
+    store.close()
+
+
+def added(*names: str) -> list[Change]:
+    return [Change("interface", name, None, Interface(name, "lan")) for name in names]
+
+
+def test_it_is_planned_counted_and_done(configuration: Configuration, mirror: MirrorBackend) -> None:
+    foreseen = configuration.preview(added("lan0"))
+    answer = configuration.apply(0, 1, added("lan0"))
+    assert mirror.held == "lan0"
+    mirrored = {"backend": "mirrors", "action": "add", "what": "mirror lan0"}
+    assert mirrored in answer["steps"] and answer["steps"] == foreseen["steps"]
+    assert answer["counts"] == foreseen["counts"]
+    assert answer["counts"]["added"] == len(answer["steps"])
+
+
+def test_it_is_verified_and_rolled_back(configuration: Configuration, mirror: MirrorBackend) -> None:
+    configuration.apply(0, 1, added("lan1"))
+    configuration._settled(configuration.following.judge(None))
+    mirror.takes = False
+    with pytest.raises(ApplyFailed, match="the mirror is broken"):
+        configuration.apply(0, 2, added("lan0"))
+    assert mirror.held == "lan1", "it was left as the change made it"
+
+
+def test_a_change_that_is_given_up_is_undone_in_it_too(
+    configuration: Configuration, mirror: MirrorBackend
+) -> None:
+    configuration.apply(0, 1, added("lan0"))
+    configuration.abandoned(1)
+    assert mirror.held == ""
+
+
+def test_it_is_scanned_for_drift_and_looks_at_its_events(
+    configuration: Configuration, mirror: MirrorBackend
+) -> None:
+    configuration.apply(0, 1, added("lan0"))
+    executor = configuration.executor
+    assert "mirrors" in executor.scanned() and "mirrors" in executor.looking_at("links")
+    assert "mirrors" not in executor.looking_at("routes")
+    mirror.held = "somebody else's"
+    configuration.reconcile(executor.looking_at("links"))
+    assert mirror.held == "lan0"
+    (found,) = configuration.drift.to_json()
+    assert (found["part"], found["repaired"]) == ("mirrors", True)
+    assert found["text"] == "change mirror lan0 (was somebody else's)"
+
+
+def test_what_it_is_not_made_of_leaves_it_alone(configuration: Configuration, mirror: MirrorBackend) -> None:
+    configuration.apply(0, 1, added("lan0"))
+    configuration._settled(configuration.following.judge(None))
+    mirror.held = "untouched"
+    route = StaticRoute("r1", destination="10.0.0.0/8", blackhole=True)
+    configuration._advance([Change("static-route", "r1", None, route)], strict=True)
+    assert mirror.held == "untouched"
