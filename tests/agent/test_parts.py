@@ -5,6 +5,7 @@ others, because it is registered: nothing else in the agent names it."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
 from weir.model.objects import Interface
 from weir.model.problem import ApplyFailed
+from weir.parts import Parts
 from weir.parts.delta import Step
 from weir.store import ConfigStore
 
@@ -85,20 +87,27 @@ def mirror() -> MirrorBackend:
     return MirrorBackend()
 
 
-@pytest.fixture
-def configuration(tmp_path: Path, mirror: MirrorBackend) -> Iterator[Configuration]:
-    ConfigStore.open(tmp_path / "weir.db", create=True).close()
-    store = ConfigStore.open(tmp_path / "weir.db")
+@contextmanager
+def configured(folder: Path, parts: Parts, **others: object) -> Iterator[Configuration]:
+    """A configuration of these parts; all that this release has find nothing to do."""
+    ConfigStore.open(folder / "weir.db", create=True).close()
+    store = ConfigStore.open(folder / "weir.db")
     names = ("firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
     backends: dict[str, Any] = {name: Nothing() for name in names}
     backends["network"].read = lambda: SimpleNamespace(links=("lan0", "lan1"))
     backends["tables"].topics = frozenset(("hooks",))
-    executor = Executor(**backends, mirrors=mirror, parts=WIDER)  # type: ignore[arg-type]
+    executor = Executor(**backends, **others, parts=parts)  # type: ignore[arg-type]
     sharing: Any = SimpleNamespace(reset=lambda _: None, follow=lambda _: None)
     found = Configuration(executor, sharing, Following(store, None), 64)
     assert found.open_store()
     yield found
     store.close()
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, mirror: MirrorBackend) -> Iterator[Configuration]:
+    with configured(tmp_path, WIDER, mirrors=mirror) as found:
+        yield found
 
 
 def added(*names: str) -> list[Change]:

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon that Weir starts, feeds with files and asks: one process, one folder.
+
+It runs in a session of its own and outlives the agent, which finds it again by its process id and start time.
+Its files change all at once: they lie in a folder of their own, to which a symbolic link leads. What it
+prints is kept, as it is the best there is to tell a person when it refuses or dies.
+
+Every step has a deadline: a program that hangs costs its caller the seconds that were given, and is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weir.adapters import files
+from weir.adapters.process import ENVIRONMENT
+from weir.model.problem import ApplyFailed, Problem, Unavailable
+
+POLL_S = 0.01
+STOP_S = 0.5
+"""For so long a daemon may end by itself before it is killed."""
+SAID_BYTES = 2000
+"""Of what it printed last; its file never grows beyond `SAID_MOST_BYTES`."""
+SAID_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How to run one. `config` is the folder with its files, also of files that are only being checked.
+
+    `command` stays in the foreground. `check` ends with 0 for files that it would take. `reload` is the
+    signal by which it reads its files again and keeps what it does.
+    """
+
+    name: str
+    command: Callable[[Path], Sequence[str]]
+    check: Callable[[Path], Sequence[str]]
+    reload: signal.Signals = signal.SIGHUP
+    user: str | None = None
+
+
+class Daemon:
+    """Not thread-safe but for `identity`: one backend's."""
+
+    def __init__(self, program: Program, folder: Path) -> None:
+        """`folder` is this daemon's alone, on a file system that is empty after a start of the machine."""
+        self.program = program
+        self.config = folder / "config"
+        self._folder = folder
+        self._child: subprocess.Popen[bytes] | None = None
+
+    # -- files -------------------------------------------------------------------------------------------
+
+    def read(self) -> Mapping[str, str]:
+        """The files that it was given, by name; none: it has nothing to do."""
+        try:
+            return {path.name: path.read_text(encoding="utf-8") for path in self.config.iterdir()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise Unavailable(f"{self.config} cannot be read: {error}", code="daemon-files") from error
+
+    def check(self, content: Mapping[str, str], deadline_s: float) -> None:
+        """Have the daemon's own checker look at files before anything else sees them. Raises `ApplyFailed`
+        (`daemon-refused`) with its words, `Unavailable` when it is missing or takes longer."""
+        draft = self._draft(content)
+        try:
+            self._run_checker(self.program.check(draft), deadline_s)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _run_checker(self, argv: Sequence[str], deadline_s: float) -> None:
+        name = self.program.name
+        try:
+            checker = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=ENVIRONMENT,
+                user=self.program.user,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise Unavailable(f"{argv[0]} cannot be run: {error.strerror}", code="program-missing") from error
+        try:
+            output, _ = checker.communicate(timeout=max(deadline_s - time.monotonic(), POLL_S))
+        except subprocess.TimeoutExpired as error:
+            os.killpg(checker.pid, signal.SIGKILL)
+            checker.communicate()
+            raise Unavailable(
+                f"{name} did not finish checking its files in time", code="daemon-hangs"
+            ) from error
+        if checker.returncode != 0:
+            said = _words(output) or f"its checker ended with {checker.returncode} and said nothing"
+            raise ApplyFailed(f"{name} refuses its files: {said}", code="daemon-refused")
+
+    def write(self, content: Mapping[str, str]) -> None:
+        """Give it these files in place of all that it had, at once. Raises `ApplyFailed`."""
+        draft, link = self._draft(content), self._folder / "config.new"
+        before = self.config.readlink() if self.config.is_symlink() else None
+        try:
+            link.unlink(missing_ok=True)
+            link.symlink_to(draft.name)
+            link.replace(self.config)
+        except OSError as error:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise ApplyFailed(f"{self.config} cannot be written: {error.strerror}") from error
+        if before is not None:
+            shutil.rmtree(self._folder / before, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Take its files away. Raises `ApplyFailed`."""
+        try:
+            before = self.config.readlink() if self.config.is_symlink() else None
+            self.config.unlink(missing_ok=True)
+        except OSError as error:
+            raise ApplyFailed(f"{self.config} cannot be removed: {error.strerror}") from error
+        if before is not None:
+            shutil.rmtree(self._folder / before, ignore_errors=True)
+
+    def _draft(self, content: Mapping[str, str]) -> Path:
+        draft = self._folder / f"files.{time.monotonic_ns()}"
+        try:
+            draft.mkdir(mode=0o755, parents=True)
+            for name, text in content.items():
+                (draft / name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise ApplyFailed(f"{draft} cannot be written: {error.strerror}") from error
+        return draft
+
+    # -- the process -------------------------------------------------------------------------------------
+
+    def identity(self) -> tuple[int, int] | None:
+        """(process id, start time in ticks since boot) while it lives; another one is another process."""
+        if self._child is not None and self._child.poll() is not None:
+            self._child = None  # it has ended, and the system may forget it
+        try:
+            pid, started = map(int, (self._folder / "pid").read_text(encoding="ascii").split())
+        except (OSError, ValueError):
+            return None
+        return (pid, started) if _started(pid) == started else None
+
+    def start(self) -> None:
+        """Raises `Unavailable` when the program is not there."""
+        argv = self.program.command(self.config)
+        said = self._folder / "said"
+        try:
+            said.unlink(missing_ok=True)
+            with said.open("ab") as output:
+                self._child = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=ENVIRONMENT,
+                    user=self.program.user,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise Unavailable(f"{argv[0]} cannot be run: {error.strerror}", code="program-missing") from error
+        pid = self._child.pid
+        files.replace(self._folder / "pid", f"{pid} {_started(pid) or 0}".encode())
+
+    def reload(self) -> None:
+        """Raises `Unavailable` when it is not running."""
+        if not self._signal(self.program.reload):
+            raise Unavailable(f"{self.program.name} is not running", code="daemon-died")
+
+    def stop(self) -> None:
+        """End it, by force if it does not within `STOP_S`."""
+        if self._signal(signal.SIGTERM):
+            deadline_s = time.monotonic() + STOP_S
+            while self.identity() is not None and time.monotonic() < deadline_s:
+                time.sleep(POLL_S)
+            self._signal(signal.SIGKILL)
+            while self.identity() is not None:
+                time.sleep(POLL_S)
+
+    def _signal(self, number: signal.Signals) -> bool:
+        """To that very process, not to one that has its number by now. False: it does not run."""
+        found = self.identity()
+        if found is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            handle = os.pidfd_open(found[0])
+            try:
+                if _started(found[0]) == found[1]:
+                    signal.pidfd_send_signal(handle, number)
+            finally:
+                os.close(handle)
+        return True
+
+    def said(self) -> str:
+        """What it printed last since it was started, in one line; "" = nothing."""
+        path = self._folder / "said"
+        try:
+            with path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - SAID_BYTES, 0))
+                text = _words(file.read())
+            if size > SAID_MOST_BYTES:
+                os.truncate(path, 0)
+            return text
+        except OSError:
+            return ""
+
+    def wait(self, is_settled: Callable[[float], bool], deadline_s: float) -> None:
+        """Until it answers that it has what it was given. `is_settled` may take until the time that it is
+        told, and may raise a `Problem` while there is no answer. Raises `ApplyFailed` (`daemon-died`,
+        `daemon-hangs`) with what it said."""
+        name, problem = self.program.name, ""
+        while time.monotonic() < deadline_s:
+            if self.identity() is None:
+                raise ApplyFailed(f"{name} ended: {self.said() or 'it said nothing'}", code="daemon-died")
+            try:
+                if is_settled(deadline_s):
+                    return
+                problem = ""
+            except Problem as error:
+                problem = error.message
+            time.sleep(POLL_S)
+        words = "; ".join(filter(None, (problem, self.said()))) or "it said nothing"
+        raise ApplyFailed(f"{name} has not taken its files in time: {words}", code="daemon-hangs")
+
+
+def _started(pid: int) -> int | None:
+    """The start time of a process that lives, in ticks since boot."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2]
+    except OSError:
+        return None
+    words = fields.split()
+    return None if words[0] in "ZX" else int(words[19])
+
+
+def _words(output: bytes) -> str:
+    return " ".join(output.decode(errors="replace").split())[:SAID_BYTES]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of every part that a supervised daemon does.
+
+Its files are checked by the daemon's own checker before anything else sees them, replaced at once, and read
+again by a signal; then the daemon is asked until it says that it has them. All of that within `SETTLED_S`. A
+daemon that refuses, hangs or dies fails the commit, and what was before is brought back in the same way and
+the same time; one that does not answer is started again for that. A daemon with nothing to do does not run.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from weir.adapters.daemon import Daemon
+from weir.backends.backend import Topic, refuse, step
+from weir.model.problem import Problem
+from weir.parts.delta import Step
+
+W = TypeVar("W")
+
+SETTLED_S = 2.0
+"""The store's write lock is held meanwhile. What takes longer (a server that answers) is state, not apply."""
+ANSWER_S = 0.3
+"""One that runs answers within this time, or is taken for one that hangs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonState:
+    """Files by name; `process` None = it does not run; `loaded` is what it says it has, None = nothing."""
+
+    files: Mapping[str, str]
+    process: tuple[int, int] | None
+    loaded: object
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonDifference:
+    """`wanted` without files: it is to end. `expected`: what it says when it has them."""
+
+    name: str
+    held: DaemonState
+    wanted: Mapping[str, str]
+    expected: object
+
+    def __bool__(self) -> bool:
+        if not self.wanted:
+            return bool(self.held.files or self.held.process)
+        return self.held.files != self.wanted or self.held.process is None or self.is_behind
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether what the daemon has differs from its files, or it does not answer."""
+        return self.held.loaded != self.expected
+
+    def steps(self) -> Sequence[Step]:
+        if not self.wanted:
+            return [step(self.name, "remove", "daemon", f"{self.name} ends")]
+        if self.held.process is None:
+            return [step(self.name, "add", "daemon", f"{self.name} starts")]
+        if self.held.loaded is None:
+            return [step(self.name, "change", "daemon", f"{self.name} does not answer and starts again")]
+        changed = sorted(
+            name
+            for name in self.held.files.keys() | self.wanted.keys()
+            if self.held.files.get(name) != self.wanted.get(name)
+        )
+        return [step(self.name, "change", "daemon", f"{self.name} reads {', '.join(changed) or 'its files'}")]
+
+
+class DaemonBackend(ABC, Generic[W]):
+    """`W` is what the part wants. A daemon's backend renders it, and knows how to ask the daemon."""
+
+    topics: ClassVar[frozenset[Topic]] = frozenset(("daemons",))
+    is_scanned_apart: ClassVar[bool] = False
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        self.name = daemon.program.name
+
+    @abstractmethod
+    def files(self, wanted: W) -> Mapping[str, str]:
+        """Its files; none when there is nothing to do."""
+
+    @abstractmethod
+    def expected(self, wanted: W) -> object:
+        """What `loaded` answers when the daemon has taken these files."""
+
+    @abstractmethod
+    def loaded(self, timeout_s: float) -> object:
+        """Ask the running daemon what it has. Raises a `Problem` when it does not answer in time."""
+
+    def read(self) -> DaemonState:
+        process = self.daemon.identity()
+        loaded = None
+        if process is not None:
+            try:
+                loaded = self.loaded(ANSWER_S)
+            except Problem:
+                loaded = None
+        return DaemonState(self.daemon.read(), process, loaded)
+
+    def diff(self, held: DaemonState, wanted: W) -> DaemonDifference:
+        return DaemonDifference(self.name, held, self.files(wanted), self.expected(wanted))
+
+    def apply(self, difference: DaemonDifference) -> None:
+        deadline_s = time.monotonic() + SETTLED_S
+        daemon, held = self.daemon, difference.held
+        if not difference.wanted:
+            daemon.stop()
+            daemon.remove()
+            return
+        if held.files != difference.wanted:
+            daemon.check(difference.wanted, deadline_s)
+            daemon.write(difference.wanted)
+        if held.process is not None and held.loaded is not None:
+            daemon.reload()
+        else:
+            daemon.stop()
+            daemon.start()
+        daemon.wait(lambda until_s: self._has(difference.expected, until_s), deadline_s)
+
+    def verify(self, difference: DaemonDifference) -> None:
+        found = self.read()
+        wrong = []
+        if found.files != difference.wanted:
+            wrong.append("its files are not as they were written")
+        if not difference.wanted and found.process is not None:
+            wrong.append("it still runs")
+        if difference.wanted and found.loaded != difference.expected:
+            wrong.append(f"it has not what its files say: {self.daemon.said() or 'it said nothing'}")
+        refuse(self.name, [f"{self.name}: {words}" for words in wrong])
+
+    def _has(self, expected: object, until_s: float) -> bool:
+        left_s = until_s - time.monotonic()
+        return self.loaded(min(max(left_s, 0.01), ANSWER_S)) == expected

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A supervised daemon that is changed, refuses its file, hangs, or dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.test_parts import MirrorBackend, configured
+from tests.compiler.test_parts_of_a_plan import WIDER
+from tests.polling import until
+from weir.adapters.daemon import Daemon, Program
+from weir.backends.daemons import SETTLED_S, DaemonBackend
+from weir.model.document import Change, Document
+from weir.model.objects import Interface
+from weir.model.problem import ApplyFailed, Problem, Unavailable
+from weir.parts import Parts
+from weir.parts.part import EntriesPart
+
+SCRIPT = str(Path(__file__).with_name("toy_daemon.py"))
+BOUND_S = 3 * SETTLED_S
+"""A refusal and the way back, on a machine that others use as well."""
+
+
+class ToyBackend(DaemonBackend[str]):
+    """A word is its file; the daemon says on its socket which word it has."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = str(folder / "toy.sock")
+        program = Program(
+            "toy",
+            command=lambda config: (sys.executable, SCRIPT, "run", str(config), self.socket),
+            check=lambda config: (sys.executable, SCRIPT, "check", str(config)),
+        )
+        super().__init__(Daemon(program, folder))
+
+    def files(self, wanted: str) -> Mapping[str, str]:
+        return {"toy.conf": f"{wanted}\n"} if wanted else {}
+
+    def expected(self, wanted: str) -> object:
+        return wanted
+
+    def loaded(self, timeout_s: float) -> object:
+        return self.ask(timeout_s)["has"]
+
+    def ask(self, timeout_s: float = 1.0) -> dict[str, Any]:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(timeout_s)
+            try:
+                client.connect(self.socket)
+                answer: dict[str, Any] = json.loads(client.recv(4096))
+            except (OSError, ValueError) as error:
+                raise Unavailable(f"toy does not answer: {error}") from error
+        return answer
+
+    def bring(self, word: str) -> None:
+        difference = self.diff(self.read(), word)
+        if difference:
+            self.apply(difference)
+            self.verify(difference)
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Iterator[ToyBackend]:
+    found = ToyBackend(tmp_path)
+    yield found
+    found.daemon.stop()
+
+
+def test_it_runs_as_long_as_it_has_something_to_do(toy: ToyBackend) -> None:
+    assert toy.daemon.identity() is None and not toy.diff(toy.read(), "")
+    toy.bring("one")
+    assert toy.ask()["has"] == "one"
+    assert not toy.diff(toy.read(), "one"), "nothing is left to do"
+    toy.bring("")
+    assert toy.daemon.identity() is None
+    assert not toy.diff(toy.read(), "")
+
+
+def test_a_changed_file_is_read_again_by_the_same_process(toy: ToyBackend) -> None:
+    toy.bring("one")
+    before = toy.ask()
+    toy.bring("two")
+    assert toy.ask() == {"has": "two", "reads": before["reads"] + 1, "pid": before["pid"]}
+
+
+def test_it_outlives_the_agent_which_finds_it_again(toy: ToyBackend, tmp_path: Path) -> None:
+    toy.bring("one")
+    later = ToyBackend(tmp_path)
+    assert later.daemon.identity() == toy.daemon.identity()
+    assert not later.diff(later.read(), "one")
+
+
+def test_a_file_that_its_checker_refuses_is_never_seen_by_it(toy: ToyBackend) -> None:
+    toy.bring("one")
+    before = toy.ask()
+    with pytest.raises(ApplyFailed, match=r"toy refuses its files: .*refuse is no word") as refused:
+        toy.bring("refuse")
+    assert refused.value.code == "daemon-refused"
+    assert toy.ask() == before
+    assert not toy.diff(toy.read(), "one"), "its files are as before"
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "said"),
+    [
+        ("hang", "daemon-hangs", "I stop here"),
+        ("die", "daemon-died", "out of cheese"),
+        ("ignore", "daemon-hangs", "has not taken its files"),
+        ("endless-check", "daemon-hangs", "did not finish checking"),
+    ],
+)
+def test_what_fails_is_told_in_its_words_and_the_way_back_is_bounded(
+    toy: ToyBackend, word: str, code: str, said: str
+) -> None:
+    toy.bring("one")
+    started_s = time.monotonic()
+    with pytest.raises(Problem, match=said) as failed:
+        toy.bring(word)
+    assert failed.value.code == code
+    toy.bring("one")
+    assert time.monotonic() - started_s < BOUND_S
+    assert toy.ask()["has"] == "one"
+
+
+def test_one_that_dies_at_its_first_start_leaves_nothing(toy: ToyBackend) -> None:
+    with pytest.raises(ApplyFailed, match="out of cheese"):
+        toy.bring("die")
+    toy.bring("")
+    assert not toy.diff(toy.read(), "") and not toy.daemon.read()
+
+
+def test_one_that_was_killed_is_started_again(toy: ToyBackend) -> None:
+    toy.bring("one")
+    pid = toy.ask()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    until("it is gone", lambda: toy.daemon.identity() is None)
+    difference = toy.diff(toy.read(), "one")
+    assert [step.text for step in difference.steps()] == ["toy starts"]
+    toy.bring("one")
+    assert toy.ask()["pid"] != pid
+
+
+def test_one_that_hangs_is_started_again(toy: ToyBackend) -> None:
+    toy.bring("one")
+    pid = toy.ask()["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    difference = toy.diff(toy.read(), "one")
+    assert [step.text for step in difference.steps()] == ["toy does not answer and starts again"]
+    toy.bring("one")
+    assert toy.ask()["pid"] != pid
+
+
+def test_a_file_that_somebody_changed_is_written_again(toy: ToyBackend) -> None:
+    toy.bring("one")
+    (toy.daemon.config / "toy.conf").write_text("two\n")
+    os.kill(toy.ask()["pid"], signal.SIGHUP)
+    until("it has read the file", lambda: toy.ask()["has"] == "two")
+    assert [step.text for step in toy.diff(toy.read(), "one").steps()] == ["toy reads toy.conf"]
+    toy.bring("one")
+    assert toy.ask()["has"] == "one"
+
+
+def test_another_process_with_its_number_is_left_alone(toy: ToyBackend, tmp_path: Path) -> None:
+    """The machine started again, or the numbers came round."""
+    (tmp_path / "pid").write_text(f"{os.getpid()} 1")
+    assert toy.daemon.identity() is None
+    toy.daemon.stop()
+
+
+def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
+    run: Callable[[Path], tuple[str, ...]] = lambda config: ("/nowhere/toyd", str(config))  # noqa: E731
+    daemon = Daemon(Program("toy", run, run), tmp_path)
+    with pytest.raises(Unavailable, match="/nowhere/toyd cannot be run"):
+        daemon.check({"toy.conf": "one"}, time.monotonic() + 1)
+    with pytest.raises(Unavailable, match="/nowhere/toyd cannot be run"):
+        daemon.start()
+
+
+class ToyPart(EntriesPart[str]):
+    """The comment of each interface is a word for the daemon; it takes the first."""
+
+    name, what = "toy", "word"
+    made_of = frozenset(("interface",))
+    after = ("network",)
+
+    def key(self, entry: str) -> str:
+        return entry
+
+    def wanted(self, document: Document) -> Mapping[str, str]:
+        words = sorted(item.description for item in document.interfaces() if item.description)
+        return {word: word for word in words[:1]}
+
+    def text(self, old: str | None, new: str) -> str:
+        return new
+
+
+class OfPart(ToyBackend):
+    def files(self, wanted: Any) -> Mapping[str, str]:
+        return super().files(next(iter(wanted), ""))
+
+    def expected(self, wanted: Any) -> object:
+        return next(iter(wanted), "")
+
+
+@pytest.mark.parametrize("word", ["refuse", "hang", "die"])
+def test_a_commit_is_refused_or_rolled_back_whole(tmp_path: Path, word: str) -> None:
+    """All parts of it, in bounded time, and the answer has the daemon's words."""
+    toy, mirror = OfPart(tmp_path / "toy"), MirrorBackend()
+    parts = Parts((*WIDER, ToyPart()))
+    with configured(tmp_path, parts, toy=toy, mirrors=mirror) as configuration:
+        first = Interface("lan0", "lan", description="one")
+        configuration.apply(0, 1, [Change("interface", "lan0", None, first)])
+        configuration._settled(configuration.following.judge(None))
+        pid = toy.ask()["pid"]
+        started_s = time.monotonic()
+        changes = [
+            Change("interface", "lan0", None, None),
+            Change("interface", "lan1", None, Interface("lan1", "lan", description=word)),
+        ]
+        with pytest.raises(Problem, match="toy"):
+            configuration.apply(0, 2, changes)
+        assert time.monotonic() - started_s < BOUND_S
+        assert configuration.document.get("interface", "lan1") is None
+        assert (toy.ask()["has"], mirror.held) == ("one", "lan0")
+        assert configuration.state == "ok"
+        assert (toy.ask()["pid"] == pid) is (word == "refuse"), "a file that is refused disturbs nobody"
+    toy.daemon.stop()
+
+
+def test_no_file_of_a_change_is_left_behind(toy: ToyBackend, tmp_path: Path) -> None:
+    for word in ("one", "two", "three"):
+        toy.bring(word)
+    assert sorted(path.name.partition(".")[0] for path in tmp_path.iterdir()) == [
+        *("config", "files", "pid", "said", "toy")
+    ]
