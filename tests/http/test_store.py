@@ -53,7 +53,8 @@ def damaged(tmp_path: Path) -> Path:
     """A folder whose database has one queue in three with another rate than was written."""
     with World(tmp_path) as world:
         for name in ("q1", "q2", "q3"):
-            body = {"id": name, "name": name, "max_limit_bps": {"upload": 1_000_000, "download": 2_000_000}}
+            limits = {"upload": 1_000_000, "download": 2_000_000}
+            body = {"id": name, "name": name, "target": [f"10.0.0.{name[1:]}/32"], "max_limit_bps": limits}
             assert world.client()("POST", "/queues", body).status_code == 201
     with sqlite3.connect(tmp_path / "weir.db") as connection:
         changed = "UPDATE object_version SET body = replace(body, '2000000', '9000000') WHERE id = 'q2'"
@@ -71,8 +72,20 @@ def test_one_damaged_object_does_not_stop_the_api_and_is_restored_from_what_runs
         assert "queue q2 is damaged on the disk" in weir(world, live, "store", "show")
         assert api("PATCH", "/queues/q1", {"comment": "goes on"}, headers=etag(api, "q1")).status_code == 200
         ran = world.agent.kernel["queue", "q1"]
-        world.agent.kernel["queue", "q2"] = type(ran)("q2", "q2", max_limit_bps=ran.max_limit_bps)
+        world.agent.kernel["queue", "q2"] = type(ran)(
+            "q2", "q2", target=("10.0.0.2/32", "10.0.1.2/32"), max_limit_bps=ran.max_limit_bps
+        )
+        preview = api("GET", "/system/store/restore").json
+        assert (preview["total"], preview["counts"]["added"], preview["next_cursor"]) == (1, 1, None)
+        change = preview["changes"][0]
+        assert (change["kind"], change["id"], change["action"]) == ("queue", "q2", "add")
+        assert change["new"]["max_limit_bps"] == {"upload": 1_000_000, "download": 2_000_000}
+        assert "queue q2: q2" in weir(world, live, "store", "restore", "--dry-run")
+        assert api("GET", "/queues/q2").status_code == 503
         assert "holds what runs" in weir(world, live, "store", "restore")
+        assert api("GET", "/system/store/restore").json["total"] == 0
+        for address in ("10.0.0.2", "10.0.1.2"):
+            assert [item["id"] for item in api("GET", f"/queues?q={address}").json["items"]] == ["q2"]
         assert api("GET", "/queues/q2").json["max_limit_bps"] == {"upload": 1_000_000, "download": 2_000_000}
         assert "damaged" not in weir(world, live, "store", "show")
         assert api("GET", "/queues").json["total"] == 3

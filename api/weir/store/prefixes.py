@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Sequence
 
 from weir.model.objects import ConfigObject, Queue
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
@@ -41,6 +43,14 @@ def target_keys(item: ConfigObject | None) -> set[bytes]:
     if not isinstance(item, Queue):
         return set()
     return {key_of(parse_prefix_in_domain(text)[1]) for text in item.target if looks_like_prefix(text)}
+
+
+def forget(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
+    """Take queues out of the index that cannot be read, so that nobody knows where in it they are."""
+    if ids:
+        connection.execute(
+            "DELETE FROM target_now WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+        )
 
 
 class TargetMoves:

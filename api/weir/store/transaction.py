@@ -13,7 +13,7 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict, Unavailable
 from weir.store import reading, retention
 from weir.store.clock import wall_ms
-from weir.store.prefixes import TargetMoves
+from weir.store.prefixes import TargetMoves, forget
 from weir.store.rows import Pending, RevisionKind, Stored, columns, encode
 from weir.store.sums import row_sum, wrapped
 
@@ -121,12 +121,14 @@ class WriteTransaction(ReadTransaction):
 
     def _retire_damaged(self, changes: Sequence[Change], number: int) -> bool:
         """Close the spans of damaged versions of what begins: nobody could read them, so nobody ends them."""
-        found = False
-        for change in changes if len(changes) <= MAX_RETIRED else ():
-            if change.old is None and self._is_damaged(change.kind, change.id):
-                self.connection.execute(END_VERSION, (number, change.kind, change.id))
-                found = True
-        return found
+        found = [
+            change
+            for change in (changes if len(changes) <= MAX_RETIRED else ())
+            if change.old is None and self._is_damaged(change.kind, change.id)
+        ]
+        self.connection.executemany(END_VERSION, [(number, item.kind, item.id) for item in found])
+        forget(self.connection, [item.id for item in found if item.kind == "queue"])
+        return bool(found)
 
     def _is_damaged(self, kind: Kind, object_id: str) -> bool:
         try:
