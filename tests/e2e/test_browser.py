@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab import node, plan
+from lab.router import DATABASE
 from tests.router import running_router
 
 WEBUI = plan.ROOT / "webui"
@@ -30,6 +31,8 @@ def test_story(spec: Path) -> None:
             WEIR_ADMIN_PASSWORD=router.access.password,
             WEIR_TOKEN=router.access.token,
             WEIR_LAB_JSON=str(plan.LAB_JSON),
+            WEIR_DATABASE=str(DATABASE),
+            WEIR_API_PID=str(router.pid_of("api")),
         )
         done = subprocess.run(
             ["npx", "playwright", "test", "--reporter=line", str(spec.relative_to(WEBUI))],

@@ -37,14 +37,29 @@ def accept(session: Session, revision: int) -> None:
 
 
 @store.command("restore")
+@click.option("--dry-run", is_flag=True, help="Only say what would be written.")
 @pass_session
-def restore(session: Session) -> None:
+def restore(session: Session, dry_run: bool) -> None:
     """Write what runs in the place of what is damaged."""
+    if dry_run:
+        _show_lost(session, session.client.get("/system/store/restore"))
+        return
     answer = session.client.write("POST", "/system/store/restore")
     if session.json:
         output.show_json(answer)
     else:
         click.echo(f"revision {answer['revision']} holds what runs")
+
+
+def _show_lost(session: Session, answer: Json) -> None:
+    if session.json:
+        output.show_json(answer)
+        return
+    click.echo(f"objects that would be written: {answer['total']}")
+    for item in answer["changes"]:
+        click.echo(f"{item['kind']} {item['id']}: {output.clean(item['name'])}")
+    if answer["next_cursor"]:
+        click.echo("and more")
 
 
 def show_store(session: Session, answer: Json) -> None:

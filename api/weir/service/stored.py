@@ -16,9 +16,10 @@ from weir.service.known import TIMEOUT_S, running_objects
 from weir.service.permissions import requires
 from weir.service.request import Request
 from weir.service.running_document import Running
-from weir.service.types import Committed, Principal
-from weir.store import ConfigStore, Damage, ReadTransaction
+from weir.service.types import Committed, Diff, ObjectDiff, Principal
+from weir.store import ConfigStore, Damage
 from weir.store.accounts import AccountStore
+from weir.store.rows import ChangeCounts
 from weir.wire.client import AgentClient
 
 
@@ -76,19 +77,27 @@ class StoredService:
         self._audit.note(entry_of(by, "config.accept", f"revision {revision}"))
         return answer
 
+    @requires("config.read")
+    def lost(self, _by: Principal, start: int = 0, limit: int = 1000) -> Diff:
+        """What `restore` would write now, from index `start` on. Raises `Unavailable`."""
+        changes = self._lost(running_objects(self._agent)[1])
+        following = start + limit if start + limit < len(changes) else None
+        page = [ObjectDiff(change) for change in changes[start : start + limit]]
+        return Diff(ChangeCounts(len(changes), 0, 0), page, following)
+
     @requires("system.manage")
     def restore(self, by: Principal) -> Committed:
         """Write what the router runs in the place of what is damaged, as a revision. Raises as a commit."""
         _, objects = running_objects(self._agent)
         done = self._committer.run(
             by,
-            Request(lambda transaction: self._lost(transaction, objects), message="restore what is damaged"),
+            Request(lambda _: self._lost(objects), message="restore what is damaged"),
         )
         self._running.damage, self._daily.damage = [], None
         self._daily.soon()
         return done
 
-    def _lost(self, _transaction: ReadTransaction, objects: Sequence[ConfigObject]) -> list[Change]:
+    def _lost(self, objects: Sequence[ConfigObject]) -> list[Change]:
         with self._running.document() as document:
             return [
                 Change(item.kind, item.id, None, item)

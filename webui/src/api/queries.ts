@@ -97,6 +97,20 @@ export const systemQuery = queryOptions({
   staleTime: 2_000,
 });
 
+/** Asked only while the router says that something is wrong with its database. */
+export const storeQuery = queryOptions({
+  queryKey: ["store"],
+  queryFn: () => need(api.GET("/api/v1/system/store")),
+  refetchInterval: 15_000,
+});
+
+/** What a restore of damaged objects would write now. */
+export const storeRestoreQuery = queryOptions({
+  queryKey: ["store", "restore"],
+  queryFn: () => need(api.GET("/api/v1/system/store/restore", { params: { query: { limit: 200 } } })),
+  refetchInterval: 60_000,
+});
+
 /** One window of the queue list, by offset, so that a scroll bar can jump. */
 export const queueWindowQuery = (filter: QueueFilter, window: number) =>
   queryOptions({

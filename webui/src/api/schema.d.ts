@@ -1213,7 +1213,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** What a restore would write: objects that the router runs and the database no longer has whole */
+        get: operations["preview_restore"];
         put?: never;
         /** Write what the router runs in the place of what is damaged */
         post: operations["restore_store"];
@@ -2520,12 +2521,12 @@ export interface components {
             changes: components["schemas"]["Change"][];
         };
         RevisionDiff: {
-            from_revision: number;
-            to_revision: number;
             total: number;
             counts: components["schemas"]["Counts"];
             changes: components["schemas"]["Change"][];
             next_cursor: string | null;
+            from_revision: number;
+            to_revision: number;
         };
         Rate: {
             upload: number;
@@ -2877,6 +2878,12 @@ export interface components {
         StoreHead: {
             revision: number;
             digest: string;
+        };
+        Restore: {
+            total: number;
+            counts: components["schemas"]["Counts"];
+            changes: components["schemas"]["Change"][];
+            next_cursor: string | null;
         };
         AuditEntry: {
             id: number;
@@ -5873,6 +5880,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Store"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    preview_restore: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restore"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

@@ -51,6 +51,7 @@ export type InterfaceStats = Schemas["InterfaceStats"];
 export type InterfaceStatsAnswer = Schemas["InterfaceStatsAnswer"];
 export type SystemStats = Schemas["SystemStats"];
 export type System = Schemas["System"];
+export type Store = Schemas["Store"];
 export type Updates = Schemas["Updates"];
 export type Setup = Schemas["Setup"];
 export type SetupPort = Schemas["SetupPort"];

@@ -19,6 +19,7 @@ import { NavBar } from "./NavBar";
 import { PendingBar } from "./PendingBar";
 import { SearchDialog } from "./SearchDialog";
 import { SessionGate } from "./SessionGate";
+import { StoreLine } from "./StoreLine";
 import { TopBar } from "./TopBar";
 
 /** What is on every page: navigation, search, lamp, and the bar of pending changes. */
@@ -129,6 +130,7 @@ function SignedInFrame() {
       <NavBar open={navOpen} onClose={() => setNavOpen(false)} />
       <main ref={main} className={classes.main} tabIndex={-1} data-stale={freshness.state === "stale"}>
         <WritingLine />
+        <StoreLine />
         <StaleLine />
         <ReleaseLine />
         <Outlet />

@@ -10,7 +10,7 @@ from flask import Response
 from weir.http.context import context, me, service
 from weir.http.endpoint import ADMIN, PUBLIC, READ, Area, answer
 from weir.http.health import system_json
-from weir.http.rendering import committed_json, moment, read_number
+from weir.http.rendering import committed_json, diff_page, moment, read_number
 from weir.http.schemas import accounts, changes, paging, system
 
 area = Area("system", "The router itself: version, kernel, capabilities, health, audit trail.")
@@ -45,6 +45,13 @@ def accept_store(body: dict[str, Any]) -> Response:
     """
     service().stored.accept(me(), body["revision"], body["digest"])
     return answer(service().stored.state(me()))
+
+
+@area.operation("GET", "/system/store/restore", scope=READ, query=paging.Page, answers=changes.Restore)
+def preview_restore(query: dict[str, Any]) -> Response:
+    """What a restore would write: objects that the router runs and the database no longer has whole"""
+    start = read_number(query["cursor"]) or 0
+    return answer(diff_page(service().stored.lost(me(), start, query["limit"])))
 
 
 @area.operation("POST", "/system/store/restore", scope=ADMIN, answers=changes.CommitAnswer)

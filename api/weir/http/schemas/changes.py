@@ -234,13 +234,20 @@ class RevisionPage(Answer):
     next_cursor = fields.String(allow_none=True)
 
 
-class RevisionDiff(Answer):
-    from_revision = fields.Integer()
-    to_revision = fields.Integer()
+class Restore(Answer):
+    """What a restore of damaged objects writes."""
+
     total = fields.Integer()
     counts = fields.Nested(Counts)
     changes = fields.List(fields.Nested(Change))
     next_cursor = fields.String(allow_none=True)
+
+
+class RevisionDiff(Restore):
+    """What turns one revision into another."""
+
+    from_revision = fields.Integer()
+    to_revision = fields.Integer()
 
 
 class RevisionDetail(Revision):
