@@ -175,6 +175,10 @@ STEPS: dict[str, tuple[str, Callable[[Client], Any]]] = {
     "config.revert_commit": ("config.rollback", revert),
     "revisions.restore_revision": ("config.restore", post("/revisions/1/restore", {})),
     "backup.download_backup": ("config.backup", lambda api: api("GET", "/backup")),
+    "backup.choose_backup_passphrase": (
+        "config.backup-passphrase",
+        lambda api: api("PUT", "/backup/passphrase", {"passphrase": "a dozen letters"}),
+    ),
     "backup.restore_backup": ("config.restore", restore),
     "export.export_csv": ("config.export", lambda api: api("GET", "/export/csv")),
     "export.export_routeros": ("config.export", lambda api: api("GET", "/export/routeros")),

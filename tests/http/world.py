@@ -61,6 +61,7 @@ class Agent(FakeAgent):
                 "interfaces": lambda _params, _peer: self.interfaces,
                 "system": self._system,
                 "tuning": lambda _params, _peer: self.tuning,
+                **self.secrets.table(),
                 **self.updates.table(),
                 **self.appliance.table(),
             },

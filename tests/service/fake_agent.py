@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from weir.agent.secrets import Secrets
 from weir.model.codec import from_json
 from weir.model.problem import ApplyFailed, Conflict
 from weir.store import ConfigStore
@@ -35,6 +36,7 @@ class FakeAgent:
         self.class_capacity = 131_071
         self.behave: Callable[[str], None] = lambda moment: None
         self._lock = threading.Lock()
+        self.secrets = Secrets(database.parent / "root")
         self._server = AgentServer(
             socket,
             {
@@ -46,6 +48,7 @@ class FakeAgent:
                 "details": self._details,
                 "adopt": self._adopt,
                 "running": self._running,
+                **self.secrets.table(),
             },
             allowed_uids={os.getuid()},
             on_close=self._closed,

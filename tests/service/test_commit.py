@@ -280,7 +280,7 @@ def test_history_and_diff_tell_fields(router: Router) -> None:
     router.delete("q1")
     entries = router.service.revisions.history(ANNA, "queue", "q1")
     assert [entry.revision.number for entry in entries] == [4, 3, 1]
-    assert [(item.field, item.old, item.new) for item in entries[1].fields] == [
+    assert [(item.field, item.old, item.new) for item in entries[1].diff.fields] == [
         ("max_limit_bps.download", 10**6, 2 * 10**6)
     ]
     assert [

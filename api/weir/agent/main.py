@@ -50,6 +50,7 @@ from weir.agent.notify import notify
 from weir.agent.packet_sizes import Merging
 from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
+from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
 from weir.agent.store_client import StoreClient
@@ -68,7 +69,7 @@ from weir.backends.tuning import TuningBackend
 from weir.model.limits import MAX_DOMAIN
 from weir.model.problem import Problem, Unavailable
 from weir.parts import NETWORK
-from weir.wire.server import AgentServer, Handler, Peer
+from weir.wire.server import AgentServer, Peer
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +177,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     updates = Updates(rauc.Rauc(options.rauc_config), uploads, options.update_dir, restart)
     machine = Machine(data, data_partition.request_reset, restart, power_off)
     appliance = Appliance(machine, TimeZone(), updates.busy)
-    server = _server(options, {**handlers.table(), **updates.table(), **appliance.table()}, handlers.closed)
+    server = _server(options, (handlers, updates, appliance, _secrets(options)), handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
@@ -213,6 +214,12 @@ def _executor(
         routes=RoutesBackend(frr),
         leases=Leases(state_dir / "leases.json"),
     )
+
+
+def _secrets(options: argparse.Namespace) -> Secrets:
+    """Their key lies where the copy of what runs does: in a folder of root's own that lasts."""
+    lasting = options.last_good.parent if options.last_good else options.state_dir
+    return Secrets(lasting or options.socket.parent)
 
 
 def _queues(store: StoreClient, last_good: LastGood) -> int:
@@ -288,12 +295,14 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
 
 
 def _server(
-    options: argparse.Namespace, table: dict[str, Handler], on_close: Callable[[Peer], None]
+    options: argparse.Namespace,
+    parts: Sequence[Handlers | Updates | Appliance | Secrets],
+    on_close: Callable[[Peer], None],
 ) -> AgentServer:
     """Root may connect, and the user of the API where one is named."""
     return AgentServer(
         options.socket,
-        table,
+        {name: handler for part in parts for name, handler in part.table().items()},
         allowed_uids={0} if options.api_uid is None else {0, options.api_uid},
         socket_uid=-1 if options.api_uid is None else options.api_uid,
         socket_mode=0o600,

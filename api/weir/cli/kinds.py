@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +13,7 @@ import click
 from weir.cli import output
 from weir.cli.client import segment
 from weir.cli.group import Command, Group, Session
-from weir.fields import Choice, Flag, Many, Table, Whole
+from weir.fields import Choice, Flag, Many, Secret, Table, Whole
 from weir.fields.base import Field
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration, Member
@@ -149,7 +151,27 @@ def _option(member: Member) -> click.Option:
 def _type(field: Field) -> click.ParamType:
     if isinstance(field, Whole):
         return click.IntRange(field.low, field.high)
+    if isinstance(field, Secret):
+        return SECRET
     return click.Choice(field.choices) if isinstance(field, Choice) else click.STRING
+
+
+class _SecretFile(click.ParamType):
+    """The text in a file, or what is typed or piped in: an argument would be in the list of processes."""
+
+    name = "FILE|-"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "-" and sys.stdin.isatty():
+            return str(click.prompt("Secret", hide_input=True, err=True))
+        try:
+            text = sys.stdin.readline() if value == "-" else Path(value).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError, ValueError):
+            self.fail(f"{value!r} cannot be read: give a file, or - to be asked", param, ctx)
+        return text.removesuffix("\n")
+
+
+SECRET = _SecretFile()
 
 
 class _Pair(click.ParamType):
@@ -196,6 +218,8 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ",".join(map(str, value)) or "-"
+    if isinstance(value, dict) and value.keys() == {"set"}:
+        return "set" if value["set"] else "has to be entered again"
     if isinstance(value, dict):
         return " ".join(f"{name}={text}" for name, text in value.items()) or "-"
     return str(value)

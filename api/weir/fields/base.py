@@ -68,6 +68,10 @@ class Field(ABC):
         """The value as JSON has it."""
         return value
 
+    def to_stored(self, value: Any) -> Any:
+        """The value as the store, the wire and backups have it."""
+        return self.to_json(value)
+
     @abstractmethod
     def bounds(self) -> str:
         """Which values there are, for the reference: "1 to 255", "an address"."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from flask import Response
 
+from weir.http import editing
 from weir.http.context import me, service
 from weir.http.editing import server_timing, writable
 from weir.http.endpoint import answer
@@ -81,7 +82,7 @@ def _upsert(
     try:
         if not isinstance(expects, str) or len(expects) > MAX_ETAG_CHARS:
             raise Invalid("etag must be the text that an answer gave", code="bad-etag")
-        made = codec.from_json(kind, given)
+        made = editing.read_new(kind, given)
     except Invalid as problem:
         for found in problem.findings or (_finding("", problem.code, problem.message),):
             field = f"{where}.{found.field}" if found.field else where

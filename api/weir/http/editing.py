@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from flask import Response, request
@@ -122,7 +123,8 @@ def replace(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render,
     given = writable(kind, body)
     if kind == "queue" and "position" not in given:
         given["position"] = _position(current, given.get("parent"))
-    item = codec.from_json(kind, given, object_id)
+    present = None if current is None else current.object
+    item = service().sealing.read(kind, given, object_id, lambda: present)
     return write(Edit(kind, object_id, item, expects), render, staged=staged, created=current is None)
 
 
@@ -138,7 +140,7 @@ def create(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render, 
     given = writable(kind, body)
     if kind == "queue" and "position" not in given:
         given["position"] = _position(None, given.get("parent"))
-    item = codec.from_json(kind, given, object_id)
+    item = service().sealing.read(kind, given, object_id, lambda: None)
     return write(Edit(kind, object_id, item, ABSENT), render, staged=staged, created=True)
 
 
@@ -151,7 +153,8 @@ def patch(
     given = writable(kind, changes)
     if kind == "queue" and "position" in given and given["position"] is None:
         given["position"] = _position(None, given.get("parent", getattr(current.object, "parent", None)))
-    item = codec.patched(current.object, given)
+    read = partial(service().sealing.read, present=lambda: current.object)
+    item = codec.patched(current.object, given, read)
     return write(Edit(kind, object_id, item, expects), render, staged=staged, created=False)
 
 
@@ -162,6 +165,17 @@ def remove(kind: Kind, object_id: str, render: Render, *, staged: bool) -> Respo
         raise Conflict(f"{kind} {object_id!r} is built in.", code="built-in", path=f"{kind}/{object_id}")
     edit = Edit(kind, object_id, None, expected_etag(current, kind, object_id))
     return write(edit, render, staged=staged, created=False)
+
+
+def read_new(kind: Kind, body: dict[str, Any], *, staged: bool = False) -> ConfigObject:
+    """The object of a body that names its id itself; it may take the place of one that is there."""
+    object_id = codec.check_id(kind, body.get("id"))
+
+    def present() -> ConfigObject | None:
+        found = find_or_none(kind, object_id, staged=staged)
+        return None if found is None else found.object
+
+    return service().sealing.read(kind, body, object_id, present)
 
 
 def writable(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:

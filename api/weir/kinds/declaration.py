@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal, get_args, get_type_hints
 
-from weir.fields import OBJECT_IDS, Field, IdForm, Ref
+from weir.fields import OBJECT_IDS, Field, IdForm, Ref, Secret
 from weir.model.objects import ConfigObject
 from weir.model.reader import Reader
 from weir.model.rule import Rule
@@ -104,6 +104,7 @@ class Declaration:
         self.references = {
             member.name: member.field for member in self.members if isinstance(member.field, Ref)
         }
+        self.secrets = {item.name: item.field for item in self.members if isinstance(item.field, Secret)}
         self._names = frozenset({"id", *(member.name for member in self.members)})
         self._readers = tuple(member.reader() for member in self.members)
         self._values = attrgetter("id", *(member.name for member in self.members))
@@ -139,6 +140,8 @@ class Declaration:
         """As `to_json` without the fields that hold their default."""
         defaults = self.defaults
         full = self.to_json(item)
+        for name, secret in self.secrets.items():
+            full[name] = secret.to_stored(getattr(item, name))
         return {name: value for name, value in full.items() if defaults.get(name, full) != value}
 
     def called(self, item: ConfigObject) -> str:

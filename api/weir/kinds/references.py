@@ -8,6 +8,7 @@ from functools import cache
 
 from weir.fields import Ref
 from weir.kinds.declaration import Declaration
+from weir.kinds.secrets import lost_secrets
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
@@ -17,7 +18,8 @@ from weir.model.rule import Rule, View, all_after, error, warning
 @cache
 def rules_of(declaration: Declaration) -> tuple[Rule, ...]:
     """The rules of a kind: that its references hold, and its own."""
-    return (reference_rule(declaration), *declaration.rules)
+    lost = (lost_secrets(declaration),) if declaration.secrets else ()
+    return (reference_rule(declaration), *lost, *declaration.rules)
 
 
 def reference_rule(declaration: Declaration) -> Rule:

@@ -117,11 +117,14 @@ def merge_patch(target: object, patch: object) -> object:
     return merged
 
 
-def patched(item: ConfigObject, patch: object) -> ConfigObject:
-    """The object after a merge patch: a removed field takes its default. Raises `Invalid`."""
+def patched(item: ConfigObject, patch: object, read: Callable[..., ConfigObject] = from_json) -> ConfigObject:
+    """The object after a merge patch: a removed field takes its default. Raises `Invalid`.
+
+    `read` is called as `from_json` is.
+    """
     if not isinstance(patch, dict):
         raise Invalid(f"a patch must be a JSON object, not {shown(patch)}", code="bad-object", path=item.kind)
-    return from_json(item.kind, merge_patch(to_json(item), patch), item.id)
+    return read(item.kind, merge_patch(to_json(item), patch), item.id)
 
 
 # --- the other kinds ---------------------------------------------------------------------------------------

@@ -22,11 +22,13 @@ from weir.model.document import Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding, Invalid, Problem
 from weir.service.audit import AuditService, entry_of
+from weir.service.backup_secrets import BackupSecrets, holding, places_of
 from weir.service.configuration import ConfigService
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
 from weir.service.types import ABSENT, ANYTHING, Committed, Edit, Principal
 from weir.store.rows import encode
+from weir.wire.client import AgentClient
 
 FORMAT = "weir-backup"
 VERSION = 1
@@ -55,17 +57,29 @@ class Backup:
 
 
 class BackupService:
-    def __init__(self, config: ConfigService, audit: AuditService) -> None:
+    def __init__(self, config: ConfigService, audit: AuditService, agent: AgentClient) -> None:
         self._config = config
         self._audit = audit
+        self._secrets = BackupSecrets(agent)
+
+    @requires("config.write")
+    def choose_passphrase(self, by: Principal, passphrase: str, old: str | None) -> None:
+        """The passphrase of secrets in backups. Raises `Invalid`, `Forbidden`, `Unavailable`."""
+        self._secrets.choose_passphrase(passphrase, old)
+        self._audit.note(entry_of(by, "config.backup-passphrase", "backups"))
 
     @requires("config.read")
-    def write(self, by: Principal, hostname: str) -> tuple[int, bytes]:
-        """The running revision and its file; the audit trail says who took it."""
+    def write(self, by: Principal, hostname: str, *, secrets: bool = False) -> tuple[int, bytes]:
+        """The running revision and its file; the audit trail says who took it.
+
+        With `secrets` it holds those, sealed to the passphrase's key. Raises `NotFound` (`no-passphrase`).
+        """
         with self._config.at_head(by) as (revision, running):
             document = running.copy()
         places = sorted((kind, object_id) for kind in KINDS for object_id in document.of_kind(kind))
-        lines = [_line(document.of_kind(kind)[object_id]) for kind, object_id in places]
+        held = places_of(document)
+        salt, packed = self._secrets.packed(held) if secrets and held else (None, {})
+        lines = [_line(holding(document.of_kind(kind)[object_id], packed)) for kind, object_id in places]
         head = {
             "format": FORMAT,
             "version": VERSION,
@@ -75,17 +89,25 @@ class BackupService:
             "revision": revision,
             "objects": len(lines),
             "sha256": _digest(lines),
+            "secrets_left_out": sorted(held.keys() - packed.keys()),
+            **({} if salt is None else {"secrets_salt": salt}),
         }
         self._audit.note(entry_of(by, "config.backup", f"revision {revision}"))
         return revision, b"".join([json.dumps(head).encode() + b"\n", *lines])
 
     @requires("config.read")
-    def read(self, by: Principal, data: bytes) -> Backup:
-        """What restoring a file would do; nothing is changed. Raises `Invalid` (`backup-...`)."""
+    def read(self, by: Principal, data: bytes, passphrase: str | None = None) -> Backup:
+        """What restoring a file would do; nothing is changed. Raises `Invalid` (`backup-...`), and with a
+        passphrase `Forbidden` (`wrong-passphrase`)."""
         head, lines = _split(data)
+        salt = head.get("secrets_salt")
+        unpacked = {}
+        if isinstance(salt, str) and passphrase is not None:
+            unpacked = self._secrets.unpacked(_objects(lines), salt, passphrase)
         with self._config.at_head(by) as (revision, held):
             running = held.copy()
-        edits = PackedEdits(_edits(running, _objects(lines)))  # at no time do all objects exist at once
+        objects = self._secrets.restored(_objects(lines), running, unpacked)
+        edits = PackedEdits(_edits(running, objects))  # at no time do all objects exist at once
         findings = self._config.check(by, edits) if edits else []
         findings.sort(key=lambda finding: finding.severity != "error")
         return Backup(
@@ -101,13 +123,18 @@ class BackupService:
 
     @requires("config.write")
     def restore(
-        self, by: Principal, data: bytes, message: str = "", confirm_within_s: int | None = None
+        self,
+        by: Principal,
+        data: bytes,
+        message: str = "",
+        confirm_within_s: int | None = None,
+        passphrase: str | None = None,
     ) -> Committed:
         """Make the configuration what a file says, as one revision; what the file does not name goes.
 
         Raises `Invalid` (`backup-...`), and as a commit does.
         """
-        backup = self.read(by, data)
+        backup = self.read(by, data, passphrase)
         said = message or f"restore the backup of {backup.hostname} at {backup.made_at}"
         return self._config.commit(
             by,

@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from weir.kinds import DECLARED
+from weir.kinds.secrets import secrets_of
+from weir.model.codec import to_json
+from weir.model.objects import ConfigObject
+
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
@@ -24,6 +29,19 @@ def compare(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> lis
     for name in [*after, *(name for name in before if name not in after)]:
         _compare(name, before.get(name), after.get(name), found)
     return found
+
+
+def compare_objects(old: ConfigObject | None, new: ConfigObject | None) -> list[FieldChange]:
+    """As `compare`; of a secret that is another one only that is said."""
+    found = compare(None if old is None else to_json(old), None if new is None else to_json(new))
+    if old is None or new is None:
+        return found
+    before, after = (dict(secrets_of(DECLARED.get(item.kind), item)) for item in (old, new))
+    both = before.keys() & after.keys()
+    return [
+        *found,
+        *(FieldChange(name, "set", "changed") for name in sorted(both) if before[name] != after[name]),
+    ]
 
 
 def _compare(name: str, old: Any, new: Any, found: list[FieldChange]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import builtins
 
-from weir.model.codec import to_json
-from weir.model.objects import ConfigObject, Kind
+from weir.model.document import Change
+from weir.model.objects import Kind
 from weir.service.commit import Committer
 from weir.service.permissions import requires
 from weir.service.request import Request
@@ -62,10 +62,6 @@ class RevisionService:
         An object that never existed has no history; that is no error.
         """
         return [
-            HistoryEntry(event.revision, _json(event.old), _json(event.new))
+            HistoryEntry(event.revision, ObjectDiff(Change(kind, object_id, event.old, event.new)))
             for event in self._store.events(kind, object_id, before, limit)
         ]
-
-
-def _json(item: ConfigObject | None) -> dict[str, object] | None:
-    return None if item is None else to_json(item)

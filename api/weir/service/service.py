@@ -18,6 +18,7 @@ from weir.service.daily import DailyCheck
 from weir.service.known import write_running
 from weir.service.revisions import RevisionService
 from weir.service.running_document import Running
+from weir.service.sealing import SealingService
 from weir.service.setup import SetupService
 from weir.service.stored import StoredService
 from weir.service.tuning import TuningService
@@ -45,7 +46,8 @@ class Service:
         self._running = running
         committer = Committer(store, running, agent, self.audit)
         self.config = ConfigService(store, running, agent, committer, self.audit)
-        self.backup = BackupService(self.config, self.audit)
+        self.sealing = SealingService(agent)
+        self.backup = BackupService(self.config, self.audit, agent)
         self.candidates = CandidateService(store, running, agent, committer, self.audit)
         self.revisions = RevisionService(store, committer)
         self.auth = AuthService(accounts)

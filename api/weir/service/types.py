@@ -11,7 +11,7 @@ from weir.model.codec import to_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
-from weir.service.field_changes import FieldChange, compare
+from weir.service.field_changes import FieldChange, compare_objects
 from weir.store.accounts import Scope
 from weir.store.candidates import Summary
 from weir.store.rows import ChangeCounts, Revision
@@ -136,7 +136,7 @@ class ObjectDiff:
 
     @property
     def fields(self) -> list[FieldChange]:
-        return compare(self.old, self.new)
+        return compare_objects(self.change.old, self.change.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +172,7 @@ class HistoryEntry:
     """What one revision did to one object."""
 
     revision: Revision
-    old: dict[str, Any] | None
-    new: dict[str, Any] | None
-
-    @property
-    def fields(self) -> list[FieldChange]:
-        return compare(self.old, self.new)
+    diff: ObjectDiff
 
 
 @dataclass(frozen=True, slots=True)

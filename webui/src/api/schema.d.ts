@@ -1084,10 +1084,31 @@ export interface paths {
         };
         /**
          * The running configuration as a file
-         * @description It holds no accounts, tokens or other secrets, and a digest of its content.
+         * @description It holds no accounts or tokens, and a digest of its content. Secrets are left out and named in its first
+         *     line; with `secrets=1` they are in it, for those who know the passphrase.
          */
         get: operations["download_backup"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/backup/passphrase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Choose the passphrase of secrets in backups
+         * @description The router keeps only a key that follows from it. Another one is chosen by those who know the present one.
+         */
+        put: operations["choose_backup_passphrase"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1104,7 +1125,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What restoring a file would do; nothing is changed */
+        /**
+         * What restoring a file would do; nothing is changed
+         * @description The header `Weir-Backup-Passphrase` (percent-encoded) opens the secrets of a file. Without it those of
+         *     this router stay, and the findings name those that have to be entered again.
+         */
         post: operations["check_backup"];
         delete?: never;
         options?: never;
@@ -1124,6 +1149,7 @@ export interface paths {
         /**
          * Make the configuration what a file says, as one revision
          * @description Objects that the file does not name are removed. A file that was cut or changed is refused as a whole.
+         *     `Weir-Backup-Passphrase` is as in the check.
          */
         post: operations["restore_backup"];
         delete?: never;
@@ -2784,6 +2810,14 @@ export interface components {
              * @default false
              */
             candidate: boolean;
+        };
+        PassphraseInput: {
+            passphrase: string;
+            /**
+             * @description The present one, where one was chosen.
+             * @default null
+             */
+            old: string | null;
         };
         BackupReport: {
             made_at: string;
@@ -5723,7 +5757,10 @@ export interface operations {
     };
     download_backup: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description 1: take the secrets along; needs the passphrase of backups to be chosen. */
+                secrets?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5739,6 +5776,31 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    choose_backup_passphrase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PassphraseInput"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
             default: components["responses"]["PROBLEM"];
         };
     };

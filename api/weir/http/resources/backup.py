@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote
 
 from flask import Response, request
 
@@ -17,19 +18,39 @@ MEDIA_TYPE = "application/octet-stream"
 UPLOAD = {MEDIA_TYPE: {"type": "string", "format": "binary"}}
 
 
-@area.operation("GET", "/backup", scope=READ, media=UPLOAD)
-def download_backup() -> Response:
+PASSPHRASE = "Weir-Backup-Passphrase"
+
+
+@area.operation("GET", "/backup", scope=READ, query=backup.BackupQuery, media=UPLOAD)
+def download_backup(query: dict[str, Any]) -> Response:
     """The running configuration as a file
 
-    It holds no accounts, tokens or other secrets, and a digest of its content.
+    It holds no accounts or tokens, and a digest of its content. Secrets are left out and named in its first
+    line; with `secrets=1` they are in it, for those who know the passphrase.
     """
     hostname = str(context().stats.router.system_answer.get("hostname") or "router")
-    revision, data = service().backup.write(me(), hostname)
+    revision, data = service().backup.write(me(), hostname, secrets=query["secrets"])
     response = Response(data, mimetype=MEDIA_TYPE)
     name = "".join(char for char in hostname if char.isascii() and (char.isalnum() or char in "-."))
     disposition = f'attachment; filename="weir-{name[:63]}-r{revision}.backup"'
     response.headers["Content-Disposition"] = disposition
     return response
+
+
+@area.operation("PUT", "/backup/passphrase", scope=WRITE, body=backup.PassphraseInput, status=204)
+def choose_backup_passphrase(body: dict[str, Any]) -> Response:
+    """Choose the passphrase of secrets in backups
+
+    The router keeps only a key that follows from it. Another one is chosen by those who know the present one.
+    """
+    service().backup.choose_passphrase(me(), body["passphrase"], body["old"])
+    return answer(None, 204)
+
+
+def _passphrase() -> str | None:
+    """The header in which a client sends it, percent-encoded: a query would be in logs."""
+    given = request.headers.get(PASSPHRASE)
+    return None if given is None else unquote(given)
 
 
 @area.operation(
@@ -41,8 +62,12 @@ def download_backup() -> Response:
     max_body_bytes=LARGE_BODY_BYTES,
 )
 def check_backup() -> Response:
-    """What restoring a file would do; nothing is changed"""
-    found = service().backup.read(me(), request.get_data(cache=False))
+    """What restoring a file would do; nothing is changed
+
+    The header `Weir-Backup-Passphrase` (percent-encoded) opens the secrets of a file. Without it those of
+    this router stay, and the findings name those that have to be entered again.
+    """
+    found = service().backup.read(me(), request.get_data(cache=False), _passphrase())
     return answer(
         {
             "made_at": found.made_at,
@@ -70,7 +95,8 @@ def restore_backup(query: dict[str, Any]) -> Response:
     """Make the configuration what a file says, as one revision
 
     Objects that the file does not name are removed. A file that was cut or changed is refused as a whole.
+    `Weir-Backup-Passphrase` is as in the check.
     """
     data = request.get_data(cache=False)
-    done = service().backup.restore(me(), data, query["message"], query["confirm_within_s"])
+    done = service().backup.restore(me(), data, query["message"], query["confirm_within_s"], _passphrase())
     return answer(committed_json(done))

@@ -22,6 +22,7 @@ from weir.http.rendering import (
 )
 from weir.http.schemas import changes
 from weir.model import codec
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound
 from weir.service import ABSENT, ANYTHING, CandidateView, Edit
 
@@ -82,9 +83,16 @@ def stage_changes(body: dict[str, Any]) -> Response:
         if object_id is None:
             object_id = service().config.new_id(me(), kind)
         new = change["new"]
-        item = None if new is None else codec.from_json(kind, editing.writable(kind, new), object_id)
+        item = None if new is None else _read(kind, new, object_id)
         edits.append(Edit(kind, codec.check_id(kind, object_id), item, _expected(change["base"])))
     return answer({"candidate": candidate_json(service().candidates.stage(me(), edits))})
+
+
+def _read(kind: Kind, new: dict[str, Any], object_id: str) -> ConfigObject:
+    body = editing.writable(kind, new)
+    if body.setdefault("id", object_id) != object_id:
+        return codec.from_json(kind, body, object_id)  # which says that they do not agree
+    return editing.read_new(kind, body, staged=True)
 
 
 def _expected(base: str | None) -> str:

@@ -203,10 +203,10 @@ def queue_changes(query: dict[str, Any], queue_id: str) -> Response:
     items = [
         {
             "revision": revision_json(entry.revision, head, pending),
-            "action": "add" if entry.old is None else "remove" if entry.new is None else "change",
-            "fields": [field_change_json(change) for change in entry.fields],
-            "old": entry.old,
-            "new": entry.new,
+            "action": entry.diff.action,
+            "fields": [field_change_json(change) for change in entry.diff.fields],
+            "old": entry.diff.old,
+            "new": entry.diff.new,
         }
         for entry in entries
     ]

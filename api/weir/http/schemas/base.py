@@ -57,6 +57,22 @@ class Flag(fields.Boolean):
         return value
 
 
+class Secret(fields.Raw):
+    """What is sent of a secret: its text, or the `{"set": true}` of an answer, which keeps it."""
+
+    def __init__(self, minimum: int, maximum: int, **kwargs: Any):
+        metadata = kwargs.pop("metadata", {})
+        text = {"type": "string", "minLength": minimum, "maxLength": maximum}
+        kept = {
+            "type": "object",
+            "properties": {"set": {"type": "boolean"}},
+            "required": ["set"],
+            "additionalProperties": False,
+        }
+        absent = [{"type": "null"}] if kwargs.get("allow_none") else []
+        super().__init__(metadata={**metadata, "oneOf": [text, kept, *absent], "writeOnly": True}, **kwargs)
+
+
 class QueryInteger(fields.Integer):
     """A decimal integer in a query string."""
 
@@ -92,6 +108,12 @@ class Answer(ma.Schema):
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
         field_obj.required = True
+
+
+class SecretState(Answer):
+    """Of a secret only whether there is one; `set` is false for one that has to be entered again."""
+
+    set = fields.Boolean()
 
 
 def patch_of(schema: type[ma.Schema]) -> type[ma.Schema]:

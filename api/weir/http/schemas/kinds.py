@@ -11,7 +11,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from weir.fields import Characters, Choice, Field, Flag, Many, Table, Text, Whole
+from weir.fields import Characters, Choice, Field, Flag, Many, Secret, Table, Text, Whole
 from weir.http.schemas import base
 from weir.http.schemas.problem import Finding
 from weir.kinds import DECLARED
@@ -77,6 +77,8 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
     match field:
         case Flag():
             return base.Flag(**said)
+        case Secret():
+            return base.Secret(field.min_chars, field.max_chars, **said)
         case Whole():
             return base.Whole(field.low, field.high, **said)
         case Choice():
@@ -105,6 +107,8 @@ def _answered(field: Field, **said: Any) -> fields.Field[Any]:
             return fields.Boolean(**said)
         case Whole():
             return fields.Integer(**said)
+        case Secret():
+            return fields.Nested(base.SecretState, **said)
         case Many():
             return fields.List(_answered(field.item), **said)
         case Table():
