@@ -40,8 +40,8 @@ class NoKernel(Executor):
     """Takes every plan, and counts the queues that exist as objects meanwhile."""
 
     def __init__(self) -> None:
-        self.tables: Any = SimpleNamespace(read_keys=dict)
-        self.refuse = False
+        self.tables: Any = SimpleNamespace(read_keys=dict, verify=self._verify)
+        self.refuse = self.is_wrong = False
         self.registered, self.stages = PARTS, {}
         self.living: list[int] = []
         gc.collect()
@@ -52,6 +52,10 @@ class NoKernel(Executor):
         if self.refuse:
             raise ApplyFailed("the kernel refused")
         return Timing(0.0, 0.0)
+
+    def _verify(self, difference: object) -> None:
+        if self.is_wrong:
+            raise ApplyFailed("slot 7 holds something else")
 
     def refuse_missing(self, plan: Plan) -> None:
         pass

@@ -57,7 +57,7 @@ class RecordingKernel:
     def sync(self, wanted: Compiled, parts: Iterable[str] = ()) -> Synced:
         return Synced()
 
-    def execute(self, plan: Plan, before: Compiled) -> Timing:
+    def execute(self, plan: Plan, before: Compiled, packed: object = None) -> Timing:
         if plan:
             self.plans.append(plan)
         return Timing(0.0, 0.0)

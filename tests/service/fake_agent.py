@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from weir.model.codec import from_json
 from weir.model.problem import ApplyFailed, Conflict
 from weir.store import ConfigStore
 from weir.store.rows import encode
-from weir.wire.protocol import encode_line
+from weir.wire.protocol import NOT_PREPARED, encode_line
 from weir.wire.server import AgentServer, Answer, Peer
 
 FOLLOWED = {"ok": True, "reason": "", "stored": None, "damaged": []}
@@ -29,6 +30,7 @@ class FakeAgent:
         self.kernel: dict[tuple[str, str], Any] = {}
         self.revision = 0
         self.settled: list[int] = []
+        self.prepared: dict[str, list[dict[str, Any]]] = {}
         self.reconciled = 0
         self.refuse: str | None = None
         self.state = "ok"
@@ -41,6 +43,7 @@ class FakeAgent:
             socket,
             {
                 "status": self._status,
+                "prepare": self._prepare,
                 "apply": self._apply,
                 "settle": self._settle,
                 "preview": self._preview,
@@ -82,6 +85,17 @@ class FakeAgent:
             os.write(descriptor, encode_line([kind, object_id, encode(item)]))
         return Answer({"revision": self.revision}, (descriptor,), closes=True)
 
+    def _prepare(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        self.behave("prepare")
+        token = secrets.token_hex(8)
+        self.prepared = {token: list(params["changes"])}
+        return {"prepared": token}
+
+    def _ready(self, token: str) -> list[dict[str, Any]]:
+        if token not in self.prepared:
+            raise Conflict("prepare it once more", code=NOT_PREPARED)
+        return self.prepared.pop(token)
+
     def _apply(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         self.behave("before-apply")
         with self._lock:
@@ -92,7 +106,8 @@ class FakeAgent:
             if self.refuse is not None:
                 raise ApplyFailed(self.refuse)
             before = dict(self.kernel)
-            for change in params["changes"]:
+            changes = params["changes"] if "changes" in params else self._ready(params["prepared"])
+            for change in changes:
                 key = (change["kind"], change["id"])
                 if change["new"] is None:
                     self.kernel.pop(key, None)
@@ -104,7 +119,7 @@ class FakeAgent:
         return {
             "revision": self.revision,
             "steps": [],
-            "counts": {"added": len(params["changes"]), "changed": 0, "removed": 0},
+            "counts": {"added": len(changes), "changed": 0, "removed": 0},
             "apply_ms": 0.1,
             "verify_ms": 0.1,
         }

@@ -181,6 +181,53 @@ def test_a_revision_that_is_restored_is_compared_with_the_head_that_it_replaces(
     settled.agree()
 
 
+def moments(router: Router, *forgetful: int) -> list[str]:
+    """What the agent is asked, from now on; at these places in the list it knows nothing of a preparation."""
+    seen: list[str] = []
+
+    def note(moment: str) -> None:
+        if len(seen) in forgetful:
+            router.agent.prepared.clear()
+        seen.append(moment)
+
+    router.agent.behave = note
+    return seen
+
+
+def test_a_single_change_passes_while_the_agent_prepares_thousands(settled: Router) -> None:
+    seen: list[str] = []
+
+    def meanwhile(moment: str) -> None:
+        seen.append(moment)
+        if moment == "prepare":
+            put(settled, queue("q4", comment="theirs"))()
+
+    settled.agent.behave = meanwhile
+    settled.service.config.commit(ANNA, many(Edit("queue", "q3", queue("q3", comment="mine"))))
+    single = ["before-apply", "after-apply", "settle"]
+    assert seen == ["prepare", *single, *single]
+    assert settled.running["queue", "q4"].comment == "theirs"  # type: ignore[union-attr]
+    assert settled.running["queue", "q3"].comment == "mine"  # type: ignore[union-attr]
+    settled.agree()
+
+
+def test_an_agent_that_forgot_what_it_prepared_is_asked_once_more(settled: Router) -> None:
+    seen = moments(settled, 1)
+    settled.service.config.commit(ANNA, many(Edit("queue", "q3", queue("q3", comment="mine"))))
+    assert seen == ["prepare", "before-apply", "prepare", "before-apply", "after-apply", "settle"]
+    assert settled.head == 3
+    settled.agree()
+
+
+def test_an_agent_that_always_forgets_gets_the_changes_under_the_lock_at_last(settled: Router) -> None:
+    seen = moments(settled, 1, 3, 5)
+    settled.service.config.commit(ANNA, many(Edit("queue", "q3", queue("q3", comment="mine"))))
+    tried = ["prepare", "before-apply"] * preparation.ROUNDS
+    assert seen == [*tried, "before-apply", "after-apply", "settle"]
+    assert settled.head == 3
+    settled.agree()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_commits_at_once_leave_a_valid_configuration_in_any_order(router: Router, seed: int) -> None:
     """Writers add children, remove parents, rename and move at once, in commits of few and of many."""

@@ -16,13 +16,14 @@ from datetime import datetime
 from typing import Any
 
 from weir.agent.differences import differences, merged
-from weir.agent.executor import Executor
+from weir.agent.executor import Executor, Timing
 from weir.agent.following import Following
 from weir.agent.last_good import Mark
-from weir.agent.running import steps_json
+from weir.agent.preparing import Preparing
+from weir.agent.running import completed, steps_json
 from weir.agent.sharing import Sharing
-from weir.agent.undoing import Undoing, Unsettled
-from weir.compiler import SlotAllocation, compile_document
+from weir.agent.undoing import Unsettled
+from weir.compiler import Plan, SlotAllocation, compile_document
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
@@ -31,7 +32,7 @@ from weir.store import Pending
 log = logging.getLogger(__name__)
 
 
-class Configuration(Undoing):
+class Configuration(Preparing):
     """Thread-safe. `state` and `revision` may be read without the lock."""
 
     def __init__(
@@ -157,6 +158,7 @@ class Configuration(Undoing):
     def _load(self, mark: Mark, document: Document) -> None:
         """First start: slots are recovered from the kernel, so that running classes stay where they are."""
         self._state = "starting"
+        self.forget()
         recovered = dict(self.executor.tables.read_keys())
         allocation = SlotAllocation(self._capacity, recovered)
         self.compiled = compile_document(document, allocation, self._now_local(), self.executor.registered)
@@ -177,23 +179,33 @@ class Configuration(Undoing):
         `ApplyFailed`, `Unsupported`.
         """
         with self.lock:
-            self._require_base(base)
-            if revision <= base:
-                raise Invalid(f"revision {revision} does not follow {base}", code="bad-revision")
-            changes = self._completed(changes)
+            self._require_next(base, revision)
+            changes = completed(changes, self.document)
             with self._refusing():
                 plan, timing = self._advance(changes, strict=True)
-            self.revision = revision
-            if self.returned is None:
-                self._unsettled = Unsettled(revision, changes, self._before)
-            self._before = None
-            return {
-                "revision": revision,
-                "steps": steps_json(plan),
-                "counts": plan.counts()._asdict(),
-                "apply_ms": round(timing.apply_ms, 3),
-                "verify_ms": round(timing.verify_ms, 3),
-            }
+            return self._applied(revision, changes, plan, timing)
+
+    def apply_prepared(self, base: int, revision: int, token: str) -> dict[str, Any]:
+        """As `apply`, of what was prepared; raises also `Conflict` (`not-prepared`)."""
+        with self.lock:
+            self._require_next(base, revision)
+            changes, plan, timing = self._advance_prepared(token)
+            return self._applied(revision, changes, plan, timing)
+
+    def _applied(
+        self, revision: int, changes: Sequence[Change], plan: Plan, timing: Timing
+    ) -> dict[str, Any]:
+        self.revision = revision
+        if self.returned is None:
+            self._unsettled = Unsettled(revision, changes, self._before)
+        self._before = None
+        return {
+            "revision": revision,
+            "steps": steps_json(plan),
+            "counts": plan.counts()._asdict(),
+            "apply_ms": round(timing.apply_ms, 3),
+            "verify_ms": round(timing.verify_ms, 3),
+        }
 
     def settle(self, revision: int) -> None:
         """The store has committed `revision`."""
@@ -262,6 +274,11 @@ class Configuration(Undoing):
         if self.returned is not None:
             self.returned = self._last = None
         self._tidy(changes)
+
+    def _require_next(self, base: int, revision: int) -> None:
+        self._require_base(base)
+        if revision <= base:
+            raise Invalid(f"revision {revision} does not follow {base}", code="bad-revision")
 
     def _require_base(self, base: int) -> None:
         if not self.open_store():

@@ -37,6 +37,7 @@ from weir.wire.server import Answer, Handler, Peer
 
 log = logging.getLogger(__name__)
 _APPLIED = "applied"
+_PREPARED = "prepared"
 _MAPS = {"details": "weir_details", "class": "weir_lines", "delays": "weir_waits"}
 
 
@@ -70,6 +71,7 @@ class Handlers:
     def table(self) -> Mapping[str, Handler]:
         return {
             "status": self._status,
+            "prepare": self._prepare,
             "apply": self._apply,
             "settle": self._settle,
             "resync": self._resync,
@@ -87,6 +89,8 @@ class Handlers:
 
     def closed(self, peer: Peer) -> None:
         """A connection is gone; what it applied and did not settle is not to stay on its word."""
+        if (token := peer.state.pop(_PREPARED, None)) is not None:
+            self._configuration.forget(token)
         revision = peer.state.pop(_APPLIED, None)
         if revision is not None:
             self._configuration.abandoned(revision)
@@ -131,9 +135,21 @@ class Handlers:
         undone = self._configuration.returned == pending
         return {"revision": pending.revision, "seconds_left": round(left_s, 1), "undone": undone}
 
+    def _prepare(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
+        """For an `apply` with the token instead of the changes, on this connection or another one, while
+        this one is open."""
+        token = self._configuration.prepare(changes_of(params))
+        peer.state[_PREPARED] = token
+        return {_PREPARED: token}
+
     def _apply(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         base, revision = _integer(params, "base"), _integer(params, "revision")
-        answer = self._configuration.apply(base, revision, changes_of(params))
+        token = params.get(_PREPARED)
+        if isinstance(token, str):
+            peer.state.pop(_PREPARED, None)
+            answer = self._configuration.apply_prepared(base, revision, token)
+        else:
+            answer = self._configuration.apply(base, revision, changes_of(params))
         peer.state[_APPLIED] = revision
         return answer
 

@@ -18,7 +18,8 @@ from weir.agent.executor import Executor, Synced, Timing
 from weir.agent.sharing import Sharing
 from weir.agent.slots import SlotLog
 from weir.agent.way_back import Before, WayBack
-from weir.compiler import Earlier, Plan, SlotAllocation, nothing_compiled, update
+from weir.backends.tables import PackedTables, TablesDifference
+from weir.compiler import Earlier, Missed, Plan, SlotAllocation, nothing_compiled, update
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.packed_changes import PackedChanges
@@ -61,6 +62,8 @@ class RunningConfiguration:
         self.slot_log = SlotLog()
         self._before: Before | None = None
         """What ran before the last plan, for as long as somebody may want to go back there."""
+        self._missed: list[Missed] | None = None
+        """What ran since a plan is being made ahead; None: none is."""
         self._loaded = False
 
     @property
@@ -131,7 +134,7 @@ class RunningConfiguration:
     def preview(self, changes: Sequence[Change]) -> dict[str, Any]:
         """What changes would do: steps, counts and errors; nothing is done."""
         with self.lock:
-            changes = self._completed(changes)
+            changes = completed(changes, self.document)
             after = self._document_after(changes)
             try:
                 errors = validate(after, changes, errors_only=True)
@@ -155,17 +158,17 @@ class RunningConfiguration:
         after = self._document_after(changes)
         try:
             if strict:
-                _refuse_invalid(after, changes)
+                refuse_invalid(after, changes)
             plan = update(self.compiled, after, changes, self._now_local())
             timing = self._execute(plan, strict)
         except BaseException:
             self._take_back(after, changes)
             self._state = self.drift.state
             raise
-        self._take(after, plan, timing is not None)
+        self._take(after, changes, plan, timing is not None)
         return plan, timing or Timing(0.0, 0.0)
 
-    def _take(self, after: Document, plan: Plan, complete: bool) -> None:
+    def _take(self, after: Document, changes: Sequence[Change], plan: Plan, complete: bool) -> None:
         """The kernel holds what the plan says, or not all of it: go on from there."""
         self._before = Before(
             self.document if after is not self.document else None, plan, Earlier.of(self.compiled)
@@ -173,6 +176,8 @@ class RunningConfiguration:
         self.document = after
         self.slot_log.note(plan)
         self.compiled.accept(plan)
+        if self._missed is not None:
+            self._missed.append(Missed(changes, plan))
         self.sharing.follow(plan)
         if not complete:
             self._sync(self.executor.touched(plan), "change")
@@ -195,7 +200,7 @@ class RunningConfiguration:
             self._state = self.drift.state
             raise
         after = self._document_after(way.changes) if way.document is None else way.document
-        self._take(after, plan, complete)
+        self._take(after, way.changes, plan, complete)
 
     def _document_after(self, changes: Sequence[Change]) -> Document:
         """The document after the changes: the same one, or of much of it another one beside it."""
@@ -211,12 +216,13 @@ class RunningConfiguration:
         if len(changes) > MANY_CHANGES:
             give_back_soon()
 
-    def _execute(self, plan: Plan, strict: bool) -> Timing | None:
+    def _execute(self, plan: Plan, strict: bool, packed: PackedTables | None = None) -> Timing | None:
         """None when not everything could be done (lenient only): the parts must then be compared whole."""
         try:
             if strict:
                 self.executor.refuse_missing(plan)
-            return self.executor.execute(plan, self.compiled)
+            timing = self.executor.execute(plan, self.compiled, packed)
+            return timing if packed is None else self._verified(plan, timing)
         except Exception as error:
             if not strict and isinstance(error, Problem):
                 log.warning("not everything could be applied: %s", error.message)
@@ -225,29 +231,18 @@ class RunningConfiguration:
             self._sync(self.executor.touched(plan), "restore")
             raise
 
+    def _verified(self, plan: Plan, timing: Timing) -> Timing:
+        """Read back what was stored from packed records. Raises `ApplyFailed`."""
+        begun = time.perf_counter()
+        self.executor.tables.verify(TablesDifference.of(plan.shaping))
+        return Timing(timing.apply_ms, timing.verify_ms + (time.perf_counter() - begun) * 1000)
+
     def _tidy(self, changes: Sequence[Change]) -> None:
         """Nobody goes back. After thousands of changes: pack the document, and give back what they took."""
         self._before = None
         if len(changes) > MANY_CHANGES:
             self.document.pack()
             give_back_soon()
-
-    def _completed(self, changes: Sequence[Change]) -> Sequence[Change]:
-        """Changes with the `old` that this process holds; the sender's is not asked for."""
-        seen: set[tuple[str, str]] = set()
-        for change in changes:
-            if (change.kind, change.id) in seen:
-                raise Invalid(
-                    f"{change.kind} {change.id} is changed twice",
-                    code="twice",
-                    path=f"{change.kind}/{change.id}",
-                )
-            seen.add((change.kind, change.id))
-        if isinstance(changes, PackedChanges):
-            return changes.against(self.document.copy())
-        held = self.document.get
-        completed = (Change(item.kind, item.id, held(item.kind, item.id), item.new) for item in changes)
-        return [change for change in completed if change.old is not None or change.new is not None]
 
     def _sync(self, parts: Iterable[str] | None, occasion: str) -> Synced:
         chosen = tuple(self.executor.stages if parts is None else parts)
@@ -257,7 +252,26 @@ class RunningConfiguration:
         return synced
 
 
-def _refuse_invalid(after: Document, changes: Sequence[Change]) -> None:
+def completed(changes: Sequence[Change], document: Document) -> Sequence[Change]:
+    """Changes with the `old` that this process holds; the sender's is not asked for. Raises `Invalid`."""
+    seen: set[tuple[str, str]] = set()
+    for change in changes:
+        if (change.kind, change.id) in seen:
+            raise Invalid(
+                f"{change.kind} {change.id} is changed twice",
+                code="twice",
+                path=f"{change.kind}/{change.id}",
+            )
+        seen.add((change.kind, change.id))
+    if isinstance(changes, PackedChanges):
+        return changes.against(document.copy())
+    held = document.get
+    found = (Change(item.kind, item.id, held(item.kind, item.id), item.new) for item in changes)
+    return [change for change in found if change.old is not None or change.new is not None]
+
+
+def refuse_invalid(after: Document, changes: Sequence[Change]) -> None:
+    """Raises `Invalid` with the first hundred errors."""
     errors = [f for f in validate(after, changes, errors_only=True) if f.severity == "error"]
     if errors:
         first = errors[0]

@@ -6,6 +6,7 @@ plan = update(compiled, document_after, changes, now_local)
 compiled.accept(plan)        # when the kernel holds it; else forget the plan
 """
 
+from weir.compiler.ahead import Missed, PlanAhead, Unfit
 from weir.compiler.allocation import DEFAULT_CAPACITY, SlotAllocation
 from weir.compiler.compiled import Compiled, Earlier, PrefixTable, Shaping
 from weir.compiler.explain import describe, explain, next_edge
@@ -35,7 +36,9 @@ __all__ = [
     "ClockSpec",
     "Compiled",
     "Earlier",
+    "Missed",
     "Plan",
+    "PlanAhead",
     "PortSpec",
     "PrefixDelta",
     "PrefixEntry",
@@ -44,6 +47,7 @@ __all__ = [
     "Shaping",
     "ShapingDelta",
     "SlotAllocation",
+    "Unfit",
     "Waiting",
     "class_key",
     "compile_document",

@@ -60,10 +60,16 @@ class SlotDraft:
         self.slot_by_key = dict(slot_by_key)
         self.next_unused = next_unused
         self._freed = freed
+        self._begun = (next_unused, len(slot_by_key))
         self.reused = 0
         self.released: deque[int] = deque()
         self.reclaimed: Set[int] = frozenset()
         """Free slots that go back to the queues that had them last."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a slot was taken or released."""
+        return bool(self.reused or self.released) or self._begun != (self.next_unused, len(self.slot_by_key))
 
     def take(self, queue_id: str) -> int:
         """A slot for a queue that has none. Raises `Unsupported` when the table is full."""

@@ -123,6 +123,13 @@ class PrefixClaims:
         elif found == queue_id:
             self._remove(packed)
 
+    def copy(self) -> PrefixClaims:
+        """One that is changed by `set` only, as `add` and `discard` change what both hold."""
+        twin = PrefixClaims()
+        twin._frozen, twin._claims, twin._count = self._frozen, dict(self._claims), self._count
+        twin._lengths = {group: dict(counts) for group, counts in self._lengths.items()}
+        return twin
+
     def freeze(self) -> None:
         """Into arrays; what changes from now on lies over them."""
         if all(packed >= _END_OF_DOMAIN_0 for packed in self._claims):

@@ -2,6 +2,7 @@
 """The commit: one at a time, through the store and the agent, all or nothing.
 
     thousands of changes: read and validate    before anybody waits (`weir.service.preparation`)
+        agent: prepare                         validates and compiles them, before anybody waits
     connect to the agent                       down: refused before anything is written
     take the store's write lock
         catch up, check what was expected, validate (or what was committed since)
@@ -29,9 +30,7 @@ from functools import partial
 from typing import Any
 
 from weir.model.document import Change
-from weir.model.problem import (
-    Problem,
-)
+from weir.model.problem import Conflict, Problem
 from weir.service.audit import AuditService, entry_of
 from weir.service.preparation import (
     ROUNDS,
@@ -50,6 +49,7 @@ from weir.store import ConfigStore, Pending, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.store.rows import encode
 from weir.wire.client import AgentClient, AgentConnection
+from weir.wire.protocol import NOT_PREPARED, Json
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +66,22 @@ class _Written:
     trial: Trial
     applied: dict[str, Any]
     confirm: Confirmation | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What was prepared here, and the agent's name for what it prepared."""
+
+    prepared: Prepared
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How the agent is told of changes: itself, or that it knows them."""
+
+    params: dict[str, Json]
+    lines: tuple[str, Collection[bytes]] | None
 
 
 class Committer:
@@ -87,7 +103,7 @@ class Committer:
         check_request(request)
         timing = Timing()
         if request.size <= MANY:
-            return self._run(by, request, None, timing)
+            return self._run(by, request, timing)
         with self._large.of(request.size):
             return self._run_large(by, request, timing)
 
@@ -97,24 +113,32 @@ class Committer:
             prepared = prepare(request, self._running, self._store)
             timing.mark("prepare")
             try:
-                return self._run(by, request, prepared, timing)
-            except Outdated:
-                log.info("what was prepared is outdated; once more")
+                with self._agent.connection() as link:  # closed by an exception: the agent forgets
+                    token = _prepare_agent(link, prepared.trial.changes)
+                    timing.mark("agent")
+                    with self._turn.of(len(prepared.trial.changes)):
+                        return self._run_on(link, by, request, _Ready(prepared, token), timing)
+            except Outdated as reason:
+                log.info("what was prepared is outdated; once more: %s", reason)
             finally:
                 del prepared
-        return self._run(by, request, None, timing)
+        return self._run(by, request, timing)
 
-    def _run(self, by: Principal, request: Request, prepared: Prepared | None, timing: Timing) -> Committed:
-        count = request.size if prepared is None else len(prepared.trial.changes)
-        with self._turn.of(count), self._agent.connection() as link:
-            with self._store.write(LOCK_TIMEOUT_S) as transaction:
-                timing.mark("lock")
-                written = self._write(by, request, prepared, transaction, link, timing)
-            timing.mark("commit")
-            if written.revision != written.base:
-                self._running.moved(written.base, written.revision, written.trial)
-                written.applied["settled"] = _settle(link, written.revision)
-                timing.mark("settle")
+    def _run(self, by: Principal, request: Request, timing: Timing) -> Committed:
+        with self._turn.of(request.size), self._agent.connection() as link:
+            return self._run_on(link, by, request, None, timing)
+
+    def _run_on(
+        self, link: AgentConnection, by: Principal, request: Request, ready: _Ready | None, timing: Timing
+    ) -> Committed:
+        with self._store.write(LOCK_TIMEOUT_S) as transaction:
+            timing.mark("lock")
+            written = self._write(by, request, ready, transaction, link, timing)
+        timing.mark("commit")
+        if written.revision != written.base:
+            self._running.moved(written.base, written.revision, written.trial)
+            written.applied["settled"] = _settle(link, written.revision)
+            timing.mark("settle")
         if written.revision != written.base:
             self._record(by, request, written)
             timing.mark("audit")
@@ -158,17 +182,17 @@ class Committer:
         self,
         by: Principal,
         request: Request,
-        prepared: Prepared | None,
+        ready: _Ready | None,
         transaction: WriteTransaction,
         link: AgentConnection,
         timing: Timing,
     ) -> _Written:
         refuse_early(request, transaction)
         base = transaction.head
-        if prepared is None:
+        if ready is None:
             trial = try_request(request, self._running, transaction)
         else:
-            trial = confirm(prepared, request, self._store, transaction)
+            trial = confirm(ready.prepared, request, self._store, transaction)
         changes = trial.changes
         timing.mark("validate")
         if request.also is not None:
@@ -176,7 +200,8 @@ class Committer:
         if not changes and not request.answers_pending:
             return _Written(base, base, trial, {}, None)
         revision = base + 1
-        with self._applying(link, base, revision, changes) as applied:
+        asked = _asked(changes, None if ready is None else ready.token)
+        with self._applying(link, base, revision, asked, len(changes)) as applied:
             transaction.append(
                 kind=request.kind,
                 author=by.username,
@@ -193,24 +218,50 @@ class Committer:
 
     @contextmanager
     def _applying(
-        self, link: AgentConnection, base: int, revision: int, changes: Sequence[Change]
+        self, link: AgentConnection, base: int, revision: int, asked: _Asked, count: int
     ) -> Iterator[Callable[[], dict[str, Any]]]:
-        """The agent's answer to the changes. It works on thousands while they are written, for seconds.
+        """The agent's answer to so many changes. It works on thousands while they are written.
 
-        Should writing fail, the agent finds its connection closed and goes by the store, as ever.
+        Should writing fail, the agent finds its connection closed and goes by the store, as ever. Raises
+        `Outdated` when the agent cannot take in what was changed since it prepared them.
         """
-        ask = partial(
-            link.call,
-            "apply",
-            {"base": base, "revision": revision},
-            lines=("changes", _EncodedChanges(changes)),
-            timeout_s=APPLY_TIMEOUT_S + APPLY_TIMEOUT_PER_CHANGE_S * len(changes),
-        )
-        if len(changes) <= MANY:
+        params = {"base": base, "revision": revision, **asked.params}
+        ask = partial(_ask_apply, link, params, asked.lines, _patience_s(count))
+        if count <= MANY:
             yield ask
             return
         with ThreadPoolExecutor(1, thread_name_prefix="apply") as helper:
             yield helper.submit(ask).result
+
+
+def _prepare_agent(link: AgentConnection, changes: Sequence[Change]) -> str:
+    """The agent's name for the changes that it has validated and compiled. Raises what `apply` raises."""
+    lines = ("changes", _EncodedChanges(changes))
+    return str(link.call("prepare", lines=lines, timeout_s=_patience_s(len(changes)))["prepared"])
+
+
+def _asked(changes: Sequence[Change], token: str | None) -> _Asked:
+    if token is not None:
+        return _Asked({"prepared": token}, None)
+    return _Asked({}, ("changes", _EncodedChanges(changes)))
+
+
+def _ask_apply(
+    link: AgentConnection,
+    params: dict[str, Json],
+    lines: tuple[str, Collection[bytes]] | None,
+    timeout_s: float,
+) -> dict[str, Any]:
+    try:
+        return link.call("apply", params, lines=lines, timeout_s=timeout_s)
+    except Conflict as conflict:
+        if conflict.code == NOT_PREPARED:
+            raise Outdated(conflict.message) from conflict
+        raise
+
+
+def _patience_s(count: int) -> float:
+    return APPLY_TIMEOUT_S + APPLY_TIMEOUT_PER_CHANGE_S * count
 
 
 def _growth(edit: Edit, exists: bool) -> int:

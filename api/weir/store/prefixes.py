@@ -62,6 +62,8 @@ class TargetMoves:
 
     def note(self, object_id: str, old: ConfigObject | None, new: ConfigObject | None) -> None:
         """One object's change."""
+        if isinstance(old, Queue) and isinstance(new, Queue) and old.target == new.target:
+            return
         before, after = target_keys(old), target_keys(new)
         self._removed.extend((key, object_id) for key in before - after)
         self._added.extend((key, object_id) for key in after - before)

@@ -20,6 +20,8 @@ Json = Any
 """What `json.loads` returns. The receiver checks it; nothing here is trusted."""
 JsonObject = dict[str, Any]
 
+NOT_PREPARED = "not-prepared"
+"""The code of a problem: what the agent prepared does not fit any more, or it does not know it."""
 MAX_LINE_BYTES = 256 << 20
 """A request (its lines included) or an answer above this is refused and the connection closed."""
 MAX_FDS = 8
