@@ -49,6 +49,7 @@ class Agent(FakeAgent):
             socket,
             {
                 "status": self._status,
+                "prepare": self._prepare,
                 "apply": self._apply,
                 "settle": self._settle,
                 "preview": self._preview,

@@ -19,6 +19,7 @@ from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration, Member
 
 Json = dict[str, Any]
+PLACES = ("before", "after")
 
 
 def candidate_option() -> click.Option:
@@ -66,6 +67,12 @@ def group_of(declaration: Declaration) -> click.Group:
         params = [*given, named, candidate_option()]
         group.add_command(Command("add", callback=verbs.add, params=params, help=f"Add {what}."))
         params = [*chosen, candidate_option()]
+        if declaration.order is not None:
+            where = [click.Option([f"--{word}"], metavar="ID", help=f"Comes {word} it.") for word in PLACES]
+            params = [*chosen, *where, candidate_option()]
+            said = f"Move {what} in the order; to the end without an option."
+            group.add_command(Command("move", callback=verbs.move, params=params, help=said))
+            params = [*chosen, candidate_option()]
         group.add_command(Command("rm", callback=verbs.rm, params=params, help=f"Delete {what}."))
     return group
 
@@ -118,6 +125,12 @@ class _Verbs:
     def rm(self, object_id: str, candidate: bool) -> None:
         session, path = _session(), self._at(object_id)
         write(session, path, "DELETE", None, candidate, present(session, path, candidate)["etag"])
+
+    def move(self, object_id: str, before: str | None, after: str | None, candidate: bool) -> None:
+        if before and after:
+            raise click.UsageError("Give --before or --after, not both.")
+        body = {"before": before, "after": after}
+        write(_session(), f"{self._at(object_id)}/move", "POST", body, candidate, None)
 
     def _at(self, object_id: str) -> str:
         return self.path if self.declaration.is_single else f"{self.path}/{segment(object_id)}"

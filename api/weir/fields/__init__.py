@@ -9,6 +9,7 @@ from weir.fields.base import Field, When
 from weir.fields.collections import Many, Table
 from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
 from weir.fields.numbers import Flag, Port, Whole
+from weir.fields.position import Position
 from weir.fields.secret import Secret
 from weir.fields.texts import Characters, Choice, Host, Prefix, Ref, Text
 
@@ -24,6 +25,7 @@ __all__ = [
     "IdForm",
     "Many",
     "Port",
+    "Position",
     "Prefix",
     "Ref",
     "Secret",

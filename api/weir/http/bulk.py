@@ -17,14 +17,14 @@ from weir.model import codec
 from weir.model.document import POSITION_STEP
 from weir.model.objects import Kind, Queue
 from weir.model.problem import Finding, Invalid
-from weir.service import ANYTHING, Edit
+from weir.service import ANYTHING, Edit, Stored
 
 MAX_ITEMS = 10_000
 MAX_FINDINGS = 1000
 MAX_ETAG_CHARS = 64
 
 
-def read_edits(kind: Kind, body: Mapping[str, Any]) -> list[Edit]:
+def read_edits(kind: Kind, body: Mapping[str, Any], *, staged: bool) -> list[Edit]:
     """The edits of `{"upsert": [...], "delete": [...]}`. Raises Invalid naming `upsert[7].name`."""
     unknown = body.keys() - {"upsert", "delete"}
     if unknown:
@@ -34,6 +34,8 @@ def read_edits(kind: Kind, body: Mapping[str, Any]) -> list[Edit]:
     unnamed = sum(1 for item in upserts if isinstance(item, dict) and item.get("id") is None)
     ids = iter(service().config.new_ids(me(), kind, unnamed) if unnamed else ())
     positions = _Positions(upserts) if kind == "queue" else None
+    if editing.is_ordered(kind):
+        give_places(kind, upserts, staged=staged)
     edits = [
         edit
         for index, item in enumerate(upserts)
@@ -93,7 +95,7 @@ def _upsert(
 
 def perform(kind: Kind, body: Mapping[str, Any], *, staged: bool) -> Response:
     """Commit or stage what a bulk request asks for: all of it or nothing."""
-    edits = read_edits(kind, body)
+    edits = read_edits(kind, body, staged=staged)
     upserted = [edit.id for edit in edits if edit.new is not None]
     deleted = [edit.id for edit in edits if edit.new is None]
     if staged:
@@ -110,6 +112,27 @@ def perform(kind: Kind, body: Mapping[str, Any], *, staged: bool) -> Response:
         },
         Server_Timing=server_timing(committed.timing_ms),
     )
+
+
+def give_places(kind: Kind, items: Sequence[Any], *, staged: bool) -> None:
+    """Into bodies of an ordered kind without a position: what exists stays, others come last."""
+    new = []
+    for item in items:
+        if isinstance(item, dict) and "position" not in item:
+            object_id = item.get("id")
+            known = _known(kind, object_id, staged=staged)
+            if known is None:
+                new.append(item)
+            else:
+                item["position"] = known.object.position  # type: ignore[attr-defined]
+    for item, position in zip(new, editing.last_positions(kind, new, staged=staged), strict=True):
+        item["position"] = position
+
+
+def _known(kind: Kind, object_id: object, *, staged: bool) -> Stored | None:
+    if not isinstance(object_id, str) or not codec.id_form(kind).pattern.fullmatch(object_id):
+        return None
+    return editing.find_or_none(kind, object_id, staged=staged)
 
 
 class _Positions:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,8 @@ from weir.http.rendering import staged_json
 from weir.kinds import DECLARED
 from weir.model import codec
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
-from weir.model.objects import ConfigObject, Kind, Queue
-from weir.model.problem import Conflict, NotFound, PreconditionFailed, PreconditionRequired
+from weir.model.objects import ConfigObject, Kind
+from weir.model.problem import Conflict, Invalid, NotFound, PreconditionFailed, PreconditionRequired
 from weir.service import ABSENT, Edit, Stored
 
 EVERY_ANSWER_ADDS = frozenset({"etag", "warnings"})
@@ -121,25 +121,49 @@ def replace(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render,
     current = find_or_none(kind, object_id, staged=staged)
     expects = expected_etag(current, kind, object_id)
     given = writable(kind, body)
-    if kind == "queue" and "position" not in given:
-        given["position"] = _position(current, given.get("parent"))
+    if "position" not in given:
+        _give_place(kind, given, current, staged=staged)
     present = None if current is None else current.object
     item = service().sealing.read(kind, given, object_id, lambda: present)
     return write(Edit(kind, object_id, item, expects), render, staged=staged, created=current is None)
 
 
-def _position(current: Stored | None, parent: Any) -> int:
-    """A replaced queue stays where it is, a new one comes last among its siblings."""
-    if current is not None and isinstance(current.object, Queue):
-        return current.object.position
-    return service().config.end_position(me(), parent if isinstance(parent, str) else None)
+def _give_place(
+    kind: Kind,
+    given: dict[str, Any],
+    current: Stored | None,
+    whole: Mapping[str, Any] | None = None,
+    *,
+    staged: bool,
+) -> None:
+    """What is replaced stays where it is, what is new comes last in its list. `whole` tells which list."""
+    if kind != "queue" and not is_ordered(kind):
+        return
+    if current is not None:
+        given["position"] = current.object.position  # type: ignore[attr-defined]
+    elif kind == "queue":
+        parent = (whole or given).get("parent")
+        given["position"] = service().config.end_position(me(), parent if isinstance(parent, str) else None)
+    else:
+        (given["position"],) = last_positions(kind, [whole or given], staged=staged)
+
+
+def last_positions(kind: Kind, items: Sequence[Mapping[str, Any]], *, staged: bool) -> list[int]:
+    """Positions for new objects of an ordered kind, behind what there is, or is staged as well."""
+    keeper = service().candidates if staged else service().config
+    return keeper.last_positions(me(), kind, items)
+
+
+def is_ordered(kind: Kind) -> bool:
+    """Whether objects of a declared kind have places among each other."""
+    return kind in DECLARED and DECLARED[kind].order is not None
 
 
 def create(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render, *, staged: bool) -> Response:
     """POST: create with the given id, which must be free."""
     given = writable(kind, body)
-    if kind == "queue" and "position" not in given:
-        given["position"] = _position(None, given.get("parent"))
+    if "position" not in given:
+        _give_place(kind, given, None, staged=staged)
     item = service().sealing.read(kind, given, object_id, lambda: None)
     return write(Edit(kind, object_id, item, ABSENT), render, staged=staged, created=True)
 
@@ -151,11 +175,24 @@ def patch(
     current = find(kind, object_id, staged=staged)
     expects = expected_etag(current, kind, object_id)
     given = writable(kind, changes)
-    if kind == "queue" and "position" in given and given["position"] is None:
-        given["position"] = _position(None, given.get("parent", getattr(current.object, "parent", None)))
+    if "position" in given and given["position"] is None:
+        _give_place(kind, given, None, {**codec.to_json(current.object), **given}, staged=staged)
     read = partial(service().sealing.read, present=lambda: current.object)
     item = codec.patched(current.object, given, read)
     return write(Edit(kind, object_id, item, expects), render, staged=staged, created=False)
+
+
+def move(kind: Kind, object_id: str, where: Mapping[str, Any], render: Render, *, staged: bool) -> Response:
+    """Move an object of an ordered kind: before or after another one, or to the end. Raises `Invalid`."""
+    before, after = where["before"], where["after"]
+    if before is not None and after is not None:
+        raise Invalid("Give before or after, not both.", code="invalid-request", path="after")
+    if staged:
+        view = service().candidates.place(me(), kind, object_id, before, after)
+        return answer(staged_json(view, kind, [object_id]), 202)
+    committed = service().config.place(me(), kind, object_id, before, after)
+    stored = service().config.get(me(), kind, object_id)
+    return answer(render(stored), etag=stored.etag, Weir_Revision=str(committed.revision))
 
 
 def remove(kind: Kind, object_id: str, render: Render, *, staged: bool) -> Response:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal, get_args, get_type_hints
 
-from weir.fields import OBJECT_IDS, Field, IdForm, Ref, Secret
+from weir.fields import OBJECT_IDS, Field, IdForm, Position, Ref, Secret
 from weir.model.objects import ConfigObject
 from weir.model.reader import Reader
 from weir.model.rule import Rule
@@ -104,6 +104,10 @@ class Declaration:
         self.references = {
             member.name: member.field for member in self.members if isinstance(member.field, Ref)
         }
+        self.order = next((item.field for item in self.members if isinstance(item.field, Position)), None)
+        """Where objects have their places; the field is `position`."""
+        if self.order is not None and "position" not in {item.name for item in self.members}:
+            raise TypeError(f"{of.__name__}: the field of type Position is to be called position")
         self.secrets = {item.name: item.field for item in self.members if isinstance(item.field, Secret)}
         self._names = frozenset({"id", *(member.name for member in self.members)})
         self._readers = tuple(member.reader() for member in self.members)

@@ -7,12 +7,15 @@ was staged is a conflict, and the owner says whose version stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from sqlite3 import Connection
-from typing import Literal
+from typing import Any, Literal
 
+from weir.kinds import DECLARED
+from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import tree
-from weir.model.document import Change
+from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, Unavailable
 from weir.service.audit import AuditService, entry_of
@@ -112,17 +115,38 @@ class CandidateService:
         return view
 
     @requires("config.write")
-    def move(self, by: Principal, queue_id: str, before: str | None) -> CandidateView:
-        """Stage what puts a queue before a sibling, or last with None, as the candidate sees the list."""
+    def place(
+        self, by: Principal, kind: Kind, object_id: str, before: str | None, after: str | None
+    ) -> CandidateView:
+        """As `ConfigService.place`, as the candidate sees the list."""
+        with self._as_staged(by) as document:
+            changes = changes_to_move(document, DECLARED[kind], object_id, before, after)
+        return self.stage(by, [Edit(change.kind, change.id, change.new) for change in changes])
+
+    @requires("config.read")
+    def last_positions(self, by: Principal, kind: Kind, items: Sequence[Mapping[str, Any]]) -> list[int]:
+        """As `ConfigService.last_positions`, behind what is staged, too."""
+        with self._as_staged(by) as document:
+            return last_positions(document, DECLARED[kind], items)
+
+    @contextmanager
+    def _as_staged(self, by: Principal) -> Iterator[Document]:
+        """The running document with the candidate's changes, while the context lasts."""
         with self._store.snapshot() as connection:
             rows = candidates.rows(connection, by.username)
         with self._running.document() as document:
             staged = _changes(rows, document.get)
             document.apply(staged)
             try:
-                changes = tree.changes_to_move(document, queue_id, before)
+                yield document
             finally:
                 document.revert(staged)
+
+    @requires("config.write")
+    def move(self, by: Principal, queue_id: str, before: str | None) -> CandidateView:
+        """Stage what puts a queue before a sibling, or last with None, as the candidate sees the list."""
+        with self._as_staged(by) as document:
+            changes = tree.changes_to_move(document, queue_id, before)
         return self.stage(by, [Edit(change.kind, change.id, change.new) for change in changes])
 
     @requires("config.write")

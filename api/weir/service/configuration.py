@@ -6,11 +6,13 @@ from __future__ import annotations
 import hmac
 import logging
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
+from weir.kinds import DECLARED
+from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import codec, tree
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
@@ -177,6 +179,25 @@ class ConfigService:
                 state=lambda _: None,
             ),
         )
+
+    @requires("config.read")
+    def last_positions(self, _by: Principal, kind: Kind, items: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Positions for new objects of an ordered kind, given as JSON, in this order behind all others."""
+        with self._running.document() as document:
+            return last_positions(document, DECLARED[kind], items)
+
+    @requires("config.write")
+    def place(
+        self, by: Principal, kind: Kind, object_id: str, before: str | None, after: str | None
+    ) -> Committed:
+        """Put an object of an ordered kind before or after another one of its list, or last with neither.
+        Raises `NotFound`, `Invalid`."""
+
+        def produce(_transaction: ReadTransaction) -> Sequence[Change]:
+            with self._running.document() as document:
+                return changes_to_move(document, DECLARED[kind], object_id, before, after)
+
+        return self._committer.run(by, Request(produce=produce))
 
     @requires("config.write")
     def move(self, by: Principal, queue_id: str, before: str | None, expects: str = ANYTHING) -> Committed:

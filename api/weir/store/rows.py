@@ -126,7 +126,7 @@ def columns(item: ConfigObject) -> tuple[str, str | None, int, int, int, int, st
         search = "\n".join((search, *item.target))
         limit = item.max_limit_bps
         return item.name, item.parent, item.position, disabled, limit.upload, limit.download, search
-    return item.name, None, 0, disabled, 0, 0, search
+    return item.name, None, getattr(item, "position", 0), disabled, 0, 0, search
 
 
 def _remark(item: ConfigObject) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response
 
-from weir.http import editing
+from weir.http import bulk, editing
 from weir.http.context import me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
 from weir.http.rendering import (
@@ -77,6 +77,7 @@ def stage_changes(body: dict[str, Any]) -> Response:
     `base` says that it was made on another version: then nothing is staged (412, or 409 for `none`).
     """
     edits = []
+    _give_places(body["changes"])
     for change in body["changes"]:
         kind = codec.parse_kind(change["kind"])
         object_id = change["id"]
@@ -86,6 +87,17 @@ def stage_changes(body: dict[str, Any]) -> Response:
         item = None if new is None else _read(kind, new, object_id)
         edits.append(Edit(kind, codec.check_id(kind, object_id), item, _expected(change["base"])))
     return answer({"candidate": candidate_json(service().candidates.stage(me(), edits))})
+
+
+def _give_places(given: list[dict[str, Any]]) -> None:
+    """Into what is new in an ordered kind and has no position, in the order of the request."""
+    for kind in {change["kind"] for change in given}:
+        if editing.is_ordered(kind):
+            changes_ = [change for change in given if change["kind"] == kind and change["new"] is not None]
+            for change in changes_:
+                if change["id"] is not None:
+                    change["new"].setdefault("id", change["id"])
+            bulk.give_places(kind, [change["new"] for change in changes_], staged=True)
 
 
 def _read(kind: Kind, new: dict[str, Any], object_id: str) -> ConfigObject:

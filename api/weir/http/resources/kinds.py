@@ -60,8 +60,9 @@ def _area(declaration: Declaration) -> ConfigArea:
 
 
 def page_json(kind: str, query: Query, render: editing.Render) -> dict[str, Any]:
-    """A page of the stored objects of a kind."""
-    page = service().config.page(me(), Listing(kind, limit=query["limit"], cursor=query["cursor"], sort="id"))
+    """A page of the stored objects of a kind, those of an ordered one in their order."""
+    sort = "position" if DECLARED[kind].order is not None else "id"
+    page = service().config.page(me(), Listing(kind, limit=query["limit"], cursor=query["cursor"], sort=sort))
     return {
         "items": [render(stored) for stored in page.items],
         "next_cursor": page.next_cursor,
@@ -121,6 +122,17 @@ class _Operations:
         self._add("PUT", path, f"Create or replace {what}")
         self._add("PATCH", path, f"Change fields of {what} (merge patch)")
         self._add("DELETE", path, f"Delete {what}")
+        if self.declaration.order is not None:
+            self._on_order(f"{path}/move")
+
+    def _on_order(self, path: str) -> None:
+        def move(body: dict[str, Any], query: Query, **ids: str) -> Response:
+            return editing.move(self.kind, self._id(ids), body, self.render, staged=query["candidate"])
+
+        moving = self.area.writing(
+            "POST", path, body=changes.PlaceInput, answers=self.schemas.answer, status=200
+        )
+        moving(_told(move, f"move_{self.one}", f"Move a {self.declaration.singular} in the order"))
 
     def on_the_one(self) -> None:
         what = f"the {self.declaration.singular}"

@@ -65,6 +65,13 @@ class ChangesInput(Input):
     )
 
 
+class PlaceInput(Input):
+    """Where to move an object in its list. Without both, it comes last."""
+
+    before = Text(max_length=63, load_default=None, allow_none=True)
+    after = Text(max_length=63, load_default=None, allow_none=True)
+
+
 class FieldChange(Answer):
     """One field that differs; nested fields are named `max_limit_bps.upload`."""
 
