@@ -16,13 +16,14 @@ from tests.compiler.test_parts_of_a_plan import WIDER
 from weir.agent.configuration import Configuration
 from weir.agent.executor import Executor
 from weir.agent.following import Following
-from weir.backends.backend import refuse, step
+from weir.backends.backend import Look, refuse, step
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
 from weir.model.objects import Interface
 from weir.model.problem import ApplyFailed
 from weir.parts import Parts
 from weir.parts.delta import Step
+from weir.parts.effect import Effect, for_each
 from weir.store import ConfigStore
 
 
@@ -45,6 +46,9 @@ class Nothing:
 
     def flow_devices(self, _decisions: object) -> tuple[str, ...]:
         return ()
+
+    def effects(self, _look: Look[Any, Any, Any]) -> Iterator[Effect]:
+        return iter(())
 
 
 class Switched:
@@ -76,6 +80,10 @@ class MirrorBackend(Nothing):
 
     def apply(self, difference: Switched) -> None:
         self.held = difference.wanted if self.takes else "broken"
+
+    def effects(self, look: Look[Any, Any, Any]) -> Iterator[Effect]:
+        if look.difference.held:
+            yield from for_each(look.changed, "resets", f"the mirror leaves {look.held}", 7)
 
     def verify(self, difference: Switched) -> None:
         self.takes, took = True, self.takes
@@ -139,6 +147,14 @@ def test_a_change_that_is_given_up_is_undone_in_it_too(
     configuration.apply(0, 1, added("lan0"))
     configuration.abandoned(1)
     assert mirror.held == ""
+
+
+def test_what_it_costs_is_said_with_the_preview_and_the_commit(configuration: Configuration) -> None:
+    assert configuration.apply(0, 1, added("lan1"))["effects"] == []
+    configuration._settled(configuration.following.judge(None))
+    foreseen = configuration.preview(added("lan0"))["effects"]
+    assert foreseen == [Effect("interface", "lan0", "resets", "the mirror leaves lan1", 7).to_json()]
+    assert configuration.apply(1, 2, added("lan0"))["effects"] == foreseen
 
 
 def test_it_is_scanned_for_drift_and_looks_at_its_events(

@@ -95,6 +95,9 @@ class Noting:
     def verify(self, _difference: object) -> None:
         pass
 
+    def effects(self, _look: object) -> tuple[()]:
+        return ()
+
     def decisions(self, _wanted: object) -> dict[str, Decision]:
         return {}
 

@@ -11,9 +11,11 @@ from typing import cast
 import pytest
 
 from weir.adapters.netlink import Links
+from weir.backends.backend import Look
 from weir.backends.network import LinkState, NetworkBackend, NetworkDifference, NetworkState
 from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
+from weir.parts.effect import Sessions, by_object
 from weir.parts.network import NetworkSpec
 
 NOTHING: frozenset[str] = frozenset()
@@ -118,6 +120,19 @@ def test_a_disabled_one_stays_down_when_its_port_comes_up() -> None:
     """The kernel takes every VLAN along when a port comes up."""
     held = {"eth1": port(up=False), "acme": device(ACME, up=False)}
     assert compared(held, spec("eth1"), spec("acme", ACME, up=False)).up == [("eth1", True), ("acme", False)]
+
+
+def test_what_is_made_again_says_so_for_all_that_is_on_it() -> None:
+    held = {"eth1": port(), "acme": device(ACME), "a": device(VOICE)}
+    wanted = {item.ifname: item for item in (spec("eth1"), spec("acme", Vlan("eth1", 101)), spec("a", VOICE))}
+    backend = NetworkBackend(cast(Links, None), Path("unused"))
+    look = Look(backend, wanted, None, [("interface", "acme")], lambda _networks: Sessions(0, True))
+    look.held = NetworkState(held, {}, {})
+    found = by_object(backend.effects(look))
+    assert found.keys() == {("interface", "acme")}, "the change of acme causes it"
+    effect = found["interface", "acme"]
+    assert (effect.severity, effect.lasts_ms) == ("resets", 1000)
+    assert "a is made again" in effect.text and "acme is made again" in effect.text
 
 
 @dataclass

@@ -57,6 +57,9 @@ class FakeAgent:
             on_close=self._closed,
         )
 
+    effects: list[dict[str, Any]] | None = None
+    """What it says that changes cost; None: nothing."""
+
     def __enter__(self) -> FakeAgent:
         self._server.start()
         return self
@@ -120,6 +123,7 @@ class FakeAgent:
             "revision": self.revision,
             "steps": [],
             "counts": {"added": len(changes), "changed": 0, "removed": 0},
+            "effects": self.effects,
             "apply_ms": 0.1,
             "verify_ms": 0.1,
         }
@@ -134,6 +138,7 @@ class FakeAgent:
         return {
             "steps": [],
             "counts": {"added": len(params["changes"]), "changed": 0, "removed": 0},
+            "effects": self.effects,
             "findings": [],
         }
 

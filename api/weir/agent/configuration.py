@@ -16,14 +16,14 @@ from datetime import datetime
 from typing import Any
 
 from weir.agent.differences import differences, merged
-from weir.agent.executor import Executor, Timing
+from weir.agent.executor import Executor
 from weir.agent.following import Following
 from weir.agent.last_good import Mark
 from weir.agent.preparing import Preparing
-from weir.agent.running import completed, steps_json
+from weir.agent.running import Done, completed, steps_json
 from weir.agent.sharing import Sharing
 from weir.agent.undoing import Unsettled
-from weir.compiler import Plan, SlotAllocation, compile_document
+from weir.compiler import SlotAllocation, compile_document
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
@@ -182,19 +182,18 @@ class Configuration(Preparing):
             self._require_next(base, revision)
             changes = completed(changes, self.document)
             with self._refusing():
-                plan, timing = self._advance(changes, strict=True)
-            return self._applied(revision, changes, plan, timing)
+                done = self._advance(changes, strict=True)
+            return self._applied(revision, changes, done)
 
     def apply_prepared(self, base: int, revision: int, token: str) -> dict[str, Any]:
         """As `apply`, of what was prepared; raises also `Conflict` (`not-prepared`)."""
         with self.lock:
             self._require_next(base, revision)
-            changes, plan, timing = self._advance_prepared(token)
-            return self._applied(revision, changes, plan, timing)
+            changes, done = self._advance_prepared(token)
+            return self._applied(revision, changes, done)
 
-    def _applied(
-        self, revision: int, changes: Sequence[Change], plan: Plan, timing: Timing
-    ) -> dict[str, Any]:
+    def _applied(self, revision: int, changes: Sequence[Change], done: Done) -> dict[str, Any]:
+        plan, timing, effects = done
         self.revision = revision
         if self.returned is None:
             self._unsettled = Unsettled(revision, changes, self._before)
@@ -203,6 +202,7 @@ class Configuration(Preparing):
             "revision": revision,
             "steps": steps_json(plan),
             "counts": plan.counts()._asdict(),
+            "effects": effects,
             "apply_ms": round(timing.apply_ms, 3),
             "verify_ms": round(timing.verify_ms, 3),
         }

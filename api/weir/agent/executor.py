@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from weir.adapters import sessions
 from weir.agent.leases import Leases
 from weir.agent.stages import (
+    Asking,
     Execution,
     FirewallStage,
     HtbStage,
@@ -30,7 +32,7 @@ from weir.agent.stages import (
     Stage,
     TablesStage,
 )
-from weir.backends.backend import Backend, Topic
+from weir.backends.backend import PartBackend, Topic
 from weir.backends.firewall import FirewallBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import Decision
@@ -39,13 +41,15 @@ from weir.backends.ports import PortsBackend, PortsDifference
 from weir.backends.tables import PackedTables, TablesBackend, record_of
 from weir.backends.tuning import TuningBackend
 from weir.compiler import ClassSpec, Compiled, Plan
+from weir.model.objects import Kind
 from weir.model.problem import NotFound, Problem
 from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, Parts
 from weir.parts.delta import Step
+from weir.parts.effect import Sessions, by_object
 
 log = logging.getLogger(__name__)
 
-KEPT_STEPS = 1000
+KEPT_STEPS = KEPT_EFFECTS = 1000
 
 
 @dataclass(slots=True)
@@ -82,7 +86,7 @@ class Executor:
         ports: PortsBackend,
         leases: Leases | None = None,
         parts: Parts = PARTS,
-        **others: Backend[Any, Any, Any],
+        **others: PartBackend[Any, Any, Any],
     ) -> None:
         """`others` are the backends of the parts that need nothing of other parts, by name. Raises
         `TypeError` for a part without a backend, and for a backend without a part."""
@@ -94,7 +98,7 @@ class Executor:
         own: dict[str, Any] = {"firewall": firewall, "network": network, "tuning": tuning}
         self.stages = self._stages({**own, **others})
 
-    def _stages(self, backends: Mapping[str, Backend[Any, Any, Any]]) -> dict[str, Stage]:
+    def _stages(self, backends: Mapping[str, PartBackend[Any, Any, Any]]) -> dict[str, Stage]:
         names = {part.name for part in self.registered}
         if names != backends.keys():
             odd = ", ".join(sorted(names ^ backends.keys()))
@@ -157,6 +161,17 @@ class Executor:
             _verify(job)
         verified = time.perf_counter()
         return Timing((applied - started) * 1000, (verified - applied) * 1000)
+
+    def effects(
+        self, plan: Plan, before: Compiled, changed: Iterable[tuple[Kind, str]]
+    ) -> list[dict[str, Any]]:
+        """What a plan costs those who send packets, of the first `KEPT_EFFECTS` objects whose change is not
+        hitless. Nothing is done. Raises what a backend raises that cannot read."""
+        execution = Execution(plan, Running(before), Moved(before, plan), None)
+        touched = [stage for stage in self.stages.values() if stage.is_touched(plan)]
+        asking = Asking(changed, _counted(before))
+        found = by_object(effect for stage in touched for effect in stage.effects(execution, asking))
+        return [effect.to_json() for effect in islice(found.values(), KEPT_EFFECTS)]
 
     def _jobs(self, execution: Execution) -> Iterator[Job]:
         for stage in self.stages.values():
@@ -230,6 +245,19 @@ class Executor:
             texts.append(f"{name}: {text}")
             right = right and agrees
         return "; ".join(texts), right
+
+
+def _counted(before: Compiled) -> Callable[[Iterable[str]], Sessions]:
+    """Counts sessions; where rules track connections, also those that pass through the router."""
+    is_tracked = bool(before.of(FIREWALL))
+
+    def count(networks: Iterable[str]) -> Sessions:
+        asked = list(networks)
+        own = sessions.own(asked)
+        tracked = sessions.tracked(asked) if is_tracked else None
+        return Sessions(own, False) if tracked is None else Sessions(max(own, tracked), True)
+
+    return count
 
 
 def _verify(job: Job) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weir.agent.executor import Timing
-from weir.agent.running import completed, refuse_invalid
+from weir.agent.running import Done, completed, refuse_invalid
 from weir.agent.undoing import Undoing
 from weir.backends.tables import PackedTables
-from weir.compiler import Missed, Plan, PlanAhead, Unfit
+from weir.compiler import Missed, PlanAhead, Unfit
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.problem import Conflict
@@ -76,7 +76,7 @@ class Preparing(Undoing, ABC):
                 self._prepared, self._missed, self._preparing = None, None, ""
         give_back_soon()
 
-    def _advance_prepared(self, token: str) -> tuple[Sequence[Change], Plan, Timing]:
+    def _advance_prepared(self, token: str) -> tuple[Sequence[Change], Done]:
         """As `_advance`, strictly. Raises also `Conflict` (`not-prepared`)."""
         prepared, missed = self._prepared, self._missed
         self.forget(token)
@@ -85,13 +85,14 @@ class Preparing(Undoing, ABC):
         self._take_in(prepared, missed)
         plan = prepared.ahead.plan
         self._state = "applying"
+        effects = self._effects(plan, prepared.changes)
         try:
             timing = self._execute(plan, strict=True, packed=prepared.tables)
         except BaseException:
             self._state = self.drift.state
             raise
         self._take(prepared.ahead.document, prepared.changes, plan, complete=True)
-        return prepared.changes, plan, timing or Timing(0.0, 0.0)
+        return prepared.changes, Done(plan, timing or Timing(0.0, 0.0), effects)
 
     def _take_in(self, prepared: Prepared, missed: Sequence[Missed]) -> None:
         """Raises `Conflict` (`not-prepared`), and `Invalid` where both are valid alone only."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from weir.agent.dhcp_client import Lease
 from weir.agent.drift import DriftLog
@@ -29,11 +29,21 @@ from weir.model.rules import is_much, validate
 log = logging.getLogger(__name__)
 
 MAX_STEPS = 1000
+SHAPED = ("queue", "queue-type")
+"""Kinds whose change is hitless: what they become are classes and prefixes."""
 SLICE = 500
 """Entries compared in one hold of the lock: about 5 ms."""
 PAUSE_S = 0.002
 """Between two holds; a lock is not fair, and a thread that waits must get it."""
 MANY_CHANGES = 5000
+
+
+class Done(NamedTuple):
+    """What became of changes; `effects` as in a preview, None: not known or not asked for."""
+
+    plan: Plan
+    timing: Timing
+    effects: list[dict[str, Any]] | None
 
 
 class RunningConfiguration:
@@ -145,10 +155,20 @@ class RunningConfiguration:
             return {
                 "steps": steps_json(plan),
                 "counts": plan.counts()._asdict(),
+                "effects": self._effects(plan, changes),
                 "findings": [finding.to_json() for finding in errors],
             }
 
-    def _advance(self, changes: Sequence[Change], *, strict: bool) -> tuple[Plan, Timing]:
+    def _effects(self, plan: Plan, changes: Sequence[Change]) -> list[dict[str, Any]] | None:
+        """What a plan costs, object by object; None when it cannot be said."""
+        others = ((change.kind, change.id) for change in changes if change.kind not in SHAPED)
+        try:
+            return self.executor.effects(plan, self.compiled, others)
+        except Problem as problem:
+            log.warning("what the change costs is not known: %s", problem.message)
+            return None
+
+    def _advance(self, changes: Sequence[Change], *, strict: bool) -> Done:
         """Move document, compiled state and kernel over `changes`.
 
         Strict: refuse and restore on any failure. Not strict (the store has it already): what the
@@ -160,13 +180,14 @@ class RunningConfiguration:
             if strict:
                 refuse_invalid(after, changes)
             plan = update(self.compiled, after, changes, self._now_local())
+            effects = self._effects(plan, changes) if strict else None
             timing = self._execute(plan, strict)
         except BaseException:
             self._take_back(after, changes)
             self._state = self.drift.state
             raise
         self._take(after, changes, plan, timing is not None)
-        return plan, timing or Timing(0.0, 0.0)
+        return Done(plan, timing or Timing(0.0, 0.0), effects)
 
     def _take(self, after: Document, changes: Sequence[Change], plan: Plan, complete: bool) -> None:
         """The kernel holds what the plan says, or not all of it: go on from there."""

@@ -7,12 +7,12 @@ A stage knows its backend, what the backend is asked out of all that is wanted, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from weir.agent.leases import Leases
-from weir.backends.backend import Backend
+from weir.backends.backend import Backend, Look, PartBackend
 from weir.backends.fast import Sight
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.htb import HtbBackend, HtbWanted
@@ -20,7 +20,9 @@ from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsWanted
 from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
+from weir.model.objects import Kind
 from weir.parts import FIREWALL, NETWORK, ROUTES, Part
+from weir.parts.effect import Effect, Sessions
 from weir.parts.part import moved_over
 
 W = TypeVar("W")
@@ -84,6 +86,24 @@ class Execution(NamedTuple):
     packed: PackedTables | None
 
 
+class Asking:
+    """Who wants to know what something costs: the objects that change, and how sessions are counted."""
+
+    def __init__(
+        self, changed: Iterable[tuple[Kind, str]], sessions: Callable[[Iterable[str]], Sessions]
+    ) -> None:
+        self._given = changed
+        self.sessions = sessions
+
+    @cached_property
+    def changed(self) -> Collection[tuple[Kind, str]]:
+        """Looked at when somebody asks: of 100,000 queues nobody does."""
+        return list(self._given)
+
+    def look(self, backend: Backend[Any, Any, Any], wanted: object, delta: object) -> Look[Any, Any, Any]:
+        return Look(backend, wanted, delta, self.changed, self.sessions)
+
+
 class Stage(ABC):
     def __init__(self, name: str, backend: Backend[Any, Any, Any]) -> None:
         self.name = name
@@ -105,13 +125,18 @@ class Stage(ABC):
     def job(self, wanted: object) -> Job:
         return Job(self, self.backend.diff(self.backend.read(), wanted))
 
+    @abstractmethod
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        """What it costs to do that, without doing it."""
+
 
 class PartStage(Stage):
     """A registered part; its backend is asked what the part wants."""
 
-    def __init__(self, part: Part[Any, Any], backend: Backend[Any, Any, Any]) -> None:
+    def __init__(self, part: Part[Any, Any], backend: PartBackend[Any, Any, Any]) -> None:
         super().__init__(part.name, backend)
         self.part = part
+        self._does = backend
 
     def is_touched(self, plan: Plan) -> bool:
         return self.part in plan.parts
@@ -119,11 +144,16 @@ class PartStage(Stage):
     def wanted(self, target: Target) -> object:
         return target.of(self.part)
 
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        delta = execution.plan.of(self.part)
+        if delta is not None:
+            yield from self._does.effects(asking.look(self._does, self.wanted(execution.after), delta))
+
 
 class NetworkStage(PartStage):
     """With the addresses of leases."""
 
-    def __init__(self, backend: Backend[Any, Any, Any], leases: Leases) -> None:
+    def __init__(self, backend: PartBackend[Any, Any, Any], leases: Leases) -> None:
         super().__init__(NETWORK, backend)
         self._leases = leases
 
@@ -134,7 +164,7 @@ class NetworkStage(PartStage):
 class RoutesStage(PartStage):
     """With the routes of leases, which come and go with what is asked of their interface."""
 
-    def __init__(self, backend: Backend[Any, Any, Any], leases: Leases) -> None:
+    def __init__(self, backend: PartBackend[Any, Any, Any], leases: Leases) -> None:
         super().__init__(ROUTES, backend)
         self._leases = leases
 
@@ -184,6 +214,11 @@ class PortsStage(Stage):
             yield self.job(self.wanted(execution.after))
             yield self._firewall.job(self._firewall.wanted(execution.after))
 
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        if self.is_touched(execution.plan):
+            asked = self._ports.asked(execution.after)
+            yield from self._ports.backend.effects(asking.look(self.backend, asked, None))
+
     def tightened(self, wanted: PortsWanted) -> Job | None:
         """If the rules have to see packets, and so ports may have to leave the fast path."""
         if not Sight.of(wanted.rules, "").filtered:
@@ -206,6 +241,12 @@ class FirewallStage(PartStage):
     def wanted(self, target: Target) -> FirewallWanted:
         asked = self._ports.asked(target)
         return self._with_devices(asked, self._ports.decide(asked))
+
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        """By the rules alone: what ports will do is not decided for a question."""
+        delta = execution.plan.of(FIREWALL)
+        if delta is not None:
+            yield from self._does.effects(asking.look(self.backend, None, delta))
 
     def _with_devices(self, asked: PortsWanted, decisions: Mapping[str, Decision]) -> FirewallWanted:
         return FirewallWanted(tuple(asked.rules), self._ports.backend.flow_devices(decisions))
@@ -235,6 +276,9 @@ class TablesStage(Stage):
         assert isinstance(target, Running), "only what runs is compared as a whole"
         return target.compiled.shaping
 
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        return iter(())  # classes and prefixes are stores into memory that packets read: docs/datapath.md
+
     def jobs(self, execution: Execution) -> Iterator[Job]:
         if execution.packed is not None:
             self._tables.store(execution.packed)
@@ -256,6 +300,9 @@ class HtbStage(Stage):
     def wanted(self, target: Target) -> HtbWanted:
         self._ports.decide(self._ports.asked(target))
         return HtbWanted(self._chosen(target.ports), target.classes)
+
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        return iter(())  # a tree is changed class by class, and one that comes or goes is a port's
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
         shaping = execution.plan.shaping

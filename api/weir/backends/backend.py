@@ -8,12 +8,15 @@ never trusts what `apply` believes it did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal, Protocol, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from weir.adapters.events import KernelTopic
+from weir.model.objects import Kind
 from weir.model.problem import ApplyFailed
 from weir.parts.delta import Action, Step
+from weir.parts.effect import Effect, Sessions
 
 Held = TypeVar("Held")
 Wanted = TypeVar("Wanted", contravariant=True)
@@ -57,6 +60,58 @@ class Backend(Protocol[Held, Wanted, D]):
 
     def verify(self, difference: D) -> None:
         """Raises `ApplyFailed` naming what the kernel does not hold although it was asked to."""
+        ...
+
+
+H = TypeVar("H")
+W = TypeVar("W")
+G = TypeVar("G", bound=Difference)
+
+
+class Look(Generic[H, W, G]):
+    """What is going to be done to one part, for somebody who wants to know first. Nothing is read that is
+    not asked for.
+
+    `delta` is the plan's for this part; `changed` are the objects that the plan is made of; `sessions` counts
+    TCP connections with an end in one of some networks.
+    """
+
+    def __init__(
+        self,
+        backend: Backend[H, W, G],
+        wanted: W,
+        delta: Any,
+        changed: Collection[tuple[Kind, str]],
+        sessions: Callable[[Iterable[str]], Sessions],
+    ) -> None:
+        self._backend = backend
+        self.wanted = wanted
+        self.delta = delta
+        self.changed = changed
+        self.sessions = sessions
+
+    @cached_property
+    def held(self) -> H:
+        return self._backend.read()
+
+    @cached_property
+    def difference(self) -> G:
+        return self._backend.diff(self.held, self.wanted)
+
+    def changed_of(self, *kinds: Kind) -> list[tuple[Kind, str]]:
+        """The changed objects of the first of these kinds that has any."""
+        for kind in kinds:
+            found = [key for key in self.changed if key[0] == kind]
+            if found:
+                return found
+        return []
+
+
+class PartBackend(Backend[Held, Wanted, D], Protocol[Held, Wanted, D]):
+    """What does a registered part."""
+
+    def effects(self, look: Any) -> Iterator[Effect]:
+        """What it costs to do that (`Look`); of what is hitless nothing need be said."""
         ...
 
 

@@ -6,16 +6,17 @@ Beside it the table of connections (connection_limits.py), which a change of oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from weir.adapters import connection_limits, nft
 from weir.adapters.connection_limits import Limits
 from weir.adapters.nft import Chain, Expression, Table
-from weir.backends.backend import Topic, refuse, step
-from weir.parts.delta import Step
-from weir.parts.firewall import FirewallRule
+from weir.backends.backend import Look, Topic, refuse, step
+from weir.parts.delta import Replaced, Step
+from weir.parts.effect import Effect, for_each
+from weir.parts.firewall import FirewallRule, Rules
 
 _CHAINS = (
     # Before connections are looked up (-200): the zone says where.
@@ -27,6 +28,7 @@ _CHAINS = (
 )
 _PROTOCOL = {"icmp": "icmp", "icmpv6": "ipv6-icmp"}
 _OFFLOADED = ("tcp", "udp")
+_EVERYBODY = ("0.0.0.0/0", "::/0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,15 @@ class FirewallBackend:
         if held.limits != difference.limits_wanted:
             refuse("firewall", [f"the table inet {connection_limits.TABLE} is not as it was written"])
 
+    def effects(self, look: Look[FirewallHeld, FirewallWanted, FirewallDifference]) -> Iterator[Effect]:
+        """Rules are replaced in one transaction, and connections that are tracked go on under new ones;
+        unless they are tracked elsewhere, or no more, or from now on only."""
+        delta: Replaced[Rules] | None = look.delta
+        text = "" if delta is None else _cost(delta.before, delta.after)
+        if text:
+            objects = look.changed_of("firewall", "interface")
+            yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(_EVERYBODY))
+
     def _possible(self, limits: Limits | None) -> Limits | None:
         """Without the bound where the kernel cannot count: that is told, and no commit fails for it."""
         if limits is None or not limits.connections:
@@ -132,6 +143,19 @@ class FirewallBackend:
         if self._learnt is None or self._learnt[0] != limits:
             self._learnt = (limits, connection_limits.expected(limits))
         return self._learnt[1]
+
+
+def _cost(before: Rules, after: Rules) -> str:
+    """Why sessions end when one rule set takes the place of another; "" = they do not."""
+    verdicts = [{rule.verdict for rule in rules} for rules in (before, after)]
+    zones = [[rule for rule in rules if rule.verdict == "zone"] for rules in (before, after)]
+    if not before and {"drop", "masquerade"} & verdicts[1]:
+        return "connections are tracked from now on, and those that exist may be taken for new ones"
+    if "masquerade" in verdicts[0] and "masquerade" not in verdicts[1]:
+        return "connections that were given the WAN's address lose it"
+    if before and after and zones[0] != zones[1]:
+        return "connections of a VRF are tracked apart from now on, and those that exist may be new ones then"
+    return ""
 
 
 def limits_of(rules: Sequence[FirewallRule]) -> Limits | None:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from weir.adapters.proc import read_sysctl, write_sysctl
-from weir.backends.backend import Topic, refuse, step
+from weir.backends.backend import Look, Topic, refuse, step
 from weir.parts.delta import Step
+from weir.parts.effect import Effect
 
 SETTINGS = ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding")
 
@@ -44,6 +45,9 @@ class ForwardingBackend:
     def apply(self, difference: ForwardingDifference) -> None:
         for name in difference.off:
             write_sysctl(name, "1")
+
+    def effects(self, look: Look[Mapping[str, str | None], bool, ForwardingDifference]) -> Iterator[Effect]:
+        return iter(())  # it is switched on, and never off
 
     def verify(self, difference: ForwardingDifference) -> None:
         held = self.read()

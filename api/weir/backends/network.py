@@ -9,7 +9,7 @@ a change that was made, also by an agent that was killed in the middle of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -17,12 +17,14 @@ from typing import ClassVar
 from weir.adapters import files
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
-from weir.backends.backend import Topic, refuse, step
+from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.network_effects import NetworkEffects
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
 from weir.backends.vrfs import VrfChanges, gone_vrfs, vrf_changes, vrf_text
 from weir.model.objects import Vlan
 from weir.model.problem import ApplyFailed
 from weir.parts.delta import Step
+from weir.parts.effect import Effect
 from weir.parts.network import NetworkSpec
 
 ROUTER_SETTINGS = {
@@ -188,6 +190,11 @@ class NetworkBackend:
             self._links.change_rule("delete", rule)
         for name, vrf in changes.masters:
             self._links.set_master(name, vrf)
+
+    def effects(
+        self, look: Look[NetworkState, Mapping[str, NetworkSpec], NetworkDifference]
+    ) -> Iterator[Effect]:
+        return NetworkEffects(look).all()
 
     def verify(self, difference: NetworkDifference) -> None:
         held = self.read()

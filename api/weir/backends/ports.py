@@ -7,7 +7,7 @@ departure time. A foreign root qdisc stays unless the port needs its place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
@@ -15,14 +15,19 @@ from weir.adapters import nft, tc
 from weir.adapters.datapath_records import Above, Mode, Port, Role, Tag
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tc import Qdisc
-from weir.backends.backend import Topic, refuse, step
+from weir.backends.backend import Look, Topic, refuse, step
 from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.modes import Decision, PortModes
 from weir.compiler.types import PortSpec
+from weir.model.objects import Kind
 from weir.model.problem import ApplyFailed, NotFound, Unsupported
 from weir.parts.delta import Action, Step
+from weir.parts.effect import Effect, for_each
 from weir.parts.firewall import FirewallRule
 
+QUEUES_MS = 1000
+"""A session sends what was lost again within this."""
+_WAITING = "what waits in them is lost once"
 OUR_ROOTS = {tc.FQ_MAJOR: "fq", tc.MQ_MAJOR: "mq", tc.HTB_MAJOR: "htb"}
 
 
@@ -176,6 +181,22 @@ class PortsBackend:
                 wrong.append(f"{name} has no fq at every transmit queue")
         wrong += [f"{name} is still attached" for name, _ in difference.detach if name in held.ports]
         refuse("shaping", wrong)
+
+    def effects(self, look: Look[PortsState, PortsWanted, PortsDifference]) -> Iterator[Effect]:
+        """Programs and records of a port are exchanged between two packets; its queues are not."""
+        changed = {name for kind, name in look.changed if kind == "interface"}
+        for change in look.difference.changes:
+            name = change.spec.ifname
+            objects: list[tuple[Kind, str]] = [("interface", name)] if name in changed else list(look.changed)
+            if change.install_fq or change.remove_root:
+                yield from for_each(objects, "resets", f"{name} gets other queues, and {_WAITING}", QUEUES_MS)
+            if change.absent and change.link.kind == "physical":
+                text = f"{name} gets a program, for which many network cards start again"
+                yield from for_each(objects, "resets", text)
+        for name, has_queues in look.difference.detach:
+            if has_queues and name in changed:
+                text = f"{name} gets the kernel's queues, and {_WAITING}"
+                yield from for_each([("interface", name)], "resets", text, QUEUES_MS)
 
     def decisions(self, wanted: PortsWanted) -> dict[str, Decision]:
         """How every wanted port whose interface exists shapes, and whether it takes the fast path."""

@@ -18,9 +18,10 @@ from typing import Any, ClassVar, Literal
 
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tunables import Tunables, mask_of
-from weir.backends.backend import Topic, refuse, step
+from weir.backends.backend import Look, Topic, refuse, step
 from weir.model.problem import ApplyFailed, Problem, Unavailable
 from weir.parts.delta import Step
+from weir.parts.effect import Effect, for_each
 
 log = logging.getLogger(__name__)
 
@@ -130,6 +131,13 @@ class TuningBackend:
             else:
                 self._refused.setdefault(_key(item), f"it stays {held}")
         refuse("tuning", wrong)
+
+    def effects(self, look: Look[dict[str, Link], Mapping[str, str], TuningDifference]) -> Iterator[Effect]:
+        """Many network cards start again for another size of their rings."""
+        rings = [item for item in look.difference.changes if item.setting.key.startswith("ring.")]
+        for item in rings:
+            text = f"{item.what} becomes {item.wanted}, for which many network cards start again"
+            yield from for_each(look.changed_of("tuning"), "resets", text)
 
     def targets(self, links: Mapping[str, Link], overrides: Mapping[str, str]) -> Iterator[Target]:
         """Every setting at every place where it fits, with what is wanted and what is held."""

@@ -59,6 +59,7 @@ def committed(answer: Json) -> None:
         click.echo(f"Revision {answer['revision']} runs already; nothing was changed.")
         return
     click.echo(f"Revision {answer['revision']}: {_changes(counts)}. Kernel entries: {_changes(kernel)}.")
+    _effects(answer["kernel"], named=True)
     findings(answer["findings"])
     pending = answer.get("pending")
     if pending:
@@ -72,6 +73,28 @@ def staged(answer: Json) -> None:
     candidate = answer["candidate"]
     changes = counted(candidate["change_count"], "change")
     click.echo(f"Staged; your candidate has {changes}. See weir diff, weir commit.")
+
+
+def effect_text(effect: Json) -> str:
+    """`resets, at most 1 s: vlan10 is made again`."""
+    words = effect["effect"].replace("drops-sessions", "drops sessions")
+    if effect["sessions"] is not None:
+        least = "" if effect["sessions_complete"] else "at least "
+        words += f" ({least}{effect['sessions']})"
+    if effect["lasts_ms"] is not None:
+        words += f", at most {effect['lasts_ms'] / 1000:g} s"
+    return clean(f"{words}: {effect['text']}")
+
+
+def _effects(kernel: Json, *, named: bool) -> None:
+    """What it costs; `named`: which object is to be said."""
+    if kernel["effect"] == "hitless":
+        click.echo("Effect: hitless, no packet is lost for it.")
+    elif kernel["effect"] is None:
+        click.echo("Effect on those who send packets: not known.")
+    else:
+        for item in kernel["effects"] if named else ():
+            click.secho(f"{item['kind']} {clean(item['id'])} {effect_text(item)}", fg="yellow")
 
 
 def counted(number: int, noun: str) -> str:
@@ -88,6 +111,9 @@ def diff(answer: Json) -> None:
     for change in answer["changes"]:
         sign, colour = {"add": ("+", "green"), "remove": ("-", "red")}.get(change["action"], ("~", "yellow"))
         click.secho(f"{sign} {change['kind']} {change['id']} {clean(change['name'])}", fg=colour)
+        effect = change.get("effect")
+        if effect and effect["effect"] != "hitless":
+            click.secho(f"    {effect_text(effect)}", fg="yellow")
         if change["action"] == "change":
             for item in change["fields"]:
                 old, new = (_short(value_text(item["field"], item[side])) for side in ("old", "new"))
@@ -98,6 +124,7 @@ def diff(answer: Json) -> None:
     kernel = answer.get("kernel")
     if kernel and kernel["available"]:
         click.echo(f"Kernel entries: {_changes(kernel['counts'])}; no other queue is touched.")
+        _effects(kernel, named=False)
     elif kernel:
         click.echo(f"Effect on the kernel unknown: {kernel['reason']}")
     findings(answer.get("findings", ()))

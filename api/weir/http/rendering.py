@@ -11,6 +11,7 @@ from weir.http.context import me, service
 from weir.model import codec
 from weir.model.document import Change
 from weir.model.problem import Finding, Invalid
+from weir.parts.effect import SEVERITIES, Effect
 from weir.service import (
     CandidateView,
     Committed,
@@ -28,6 +29,7 @@ Item = TypeVar("Item")
 
 MAX_FINDINGS = 1000
 MAX_STEPS = 1000
+MAX_EFFECTS = 1000
 
 
 def moment(milliseconds: int | None) -> str | None:
@@ -59,6 +61,8 @@ def kernel_json(effect: Mapping[str, Any] | None, reason: str | None = None) -> 
     return {
         "available": effect is not None,
         "reason": None if effect is not None else reason or "The agent does not answer.",
+        "effect": _worst(found),
+        "effects": [dict(item) for item in found.get("effects") or ()],
         "counts": {name: int(counts.get(name, 0)) for name in ("added", "changed", "removed")},
         "steps": [
             {"backend": str(step["backend"]), "action": str(step["action"]), "what": str(step["what"])}
@@ -67,6 +71,26 @@ def kernel_json(effect: Mapping[str, Any] | None, reason: str | None = None) -> 
         "apply_ms": found.get("apply_ms"),
         "verify_ms": found.get("verify_ms"),
     }
+
+
+def _worst(preview: Mapping[str, Any]) -> str | None:
+    effects = preview.get("effects")
+    if effects is None:
+        return None
+    return max((item["effect"] for item in effects), key=SEVERITIES.index, default="hitless")
+
+
+def object_effect(diff: ObjectDiff, preview: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Of one staged object; None when it is not known."""
+    effects = (preview or {}).get("effects")
+    if effects is None or len(effects) >= MAX_EFFECTS:
+        return next((dict(item) for item in effects or () if _is_of(item, diff)), None)
+    found = next((item for item in effects if _is_of(item, diff)), None)
+    return dict(found) if found else Effect(diff.kind, diff.id, "hitless", "").to_json()
+
+
+def _is_of(item: Mapping[str, Any], diff: ObjectDiff) -> bool:
+    return bool(item["kind"] == diff.kind and item["id"] == diff.id)
 
 
 def pending_json(pending: PendingView | None) -> dict[str, Any] | None:
@@ -141,8 +165,13 @@ def object_diff_json(diff: ObjectDiff) -> dict[str, Any]:
     }
 
 
-def staged_diff_json(diff: ObjectDiff) -> dict[str, Any]:
-    return {**object_diff_json(diff), "etag": diff.etag, "staged_at": moment(diff.staged_at_ms)}
+def staged_diff_json(diff: ObjectDiff, preview: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {
+        **object_diff_json(diff),
+        "etag": diff.etag,
+        "staged_at": moment(diff.staged_at_ms),
+        "effect": object_effect(diff, preview),
+    }
 
 
 def diff_page(diff: Diff) -> dict[str, Any]:

@@ -208,23 +208,28 @@ class CandidateService:
         except TimeoutError:
             return None
 
-    def _work_out(self, by: Principal) -> Effect:
-        """Validation, and what the agent would do; the agent is not asked where validation finds errors."""
+    def _work_out(self, by: Principal, most: int | None = None) -> Effect:
+        """Validation, and what the agent would do; the agent is not asked where validation finds errors, and
+        not about more than `most` changes."""
         rows = self._rows(by)
         trial = self._running.try_changes(lambda document: _changes(rows, document.get))
-        preview = None
-        if not any(finding.severity == "error" for finding in trial.findings):
+        preview = reason = None
+        if any(finding.severity == "error" for finding in trial.findings):
+            reason = "Validation finds errors."
+        elif most is not None and len(rows) > most:
+            reason = "So many changes take a while; the candidate's diff says what they do."
+        else:
             try:
                 preview = ask_preview(self._agent, trial.changes)
             except Unavailable:
                 preview = None
-        return Effect(preview, trial.findings)
+        return Effect(preview, trial.findings, reason)
 
     @requires("config.read")
-    def validate(self, by: Principal) -> list[Finding]:
-        """What validation says about the configuration with the candidate's changes."""
-        rows = self._rows(by)
-        return self._running.try_changes(lambda document: _changes(rows, document.get)).findings
+    def validate(self, by: Principal) -> Effect:
+        """What validation says about the configuration with the candidate's changes; of a few also what
+        the agent would do."""
+        return self._work_out(by, most=MANY)
 
     @requires("config.write")
     def resolve(self, by: Principal, keep: Literal["mine", "theirs"]) -> CandidateView:

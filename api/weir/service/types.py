@@ -146,6 +146,8 @@ class Effect:
 
     preview: dict[str, Any] | None
     findings: Sequence[Finding]
+    reason: str | None = None
+    """Why there is no preview; None: the agent does not answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -644,7 +644,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Validate your candidate */
+        /**
+         * Validate your candidate
+         * @description Also says what the commit would do to the kernel, and what each object's change costs: `kernel.effects`.
+         */
         post: operations["validate_candidate"];
         delete?: never;
         options?: never;
@@ -1881,6 +1884,24 @@ export interface components {
             upsert?: components["schemas"]["QueueUpsertInput"][];
             delete?: string[];
         };
+        ObjectEffect: {
+            /** @enum {string} */
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "tuning";
+            id: string;
+            /**
+             * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
+             * @enum {string}
+             */
+            effect: "hitless" | "resets" | "drops-sessions";
+            /** @description What happens, and to what; empty when it is hitless. */
+            text: string;
+            /** @description How long a reset takes at most; null: not known. */
+            lasts_ms: number | null;
+            /** @description How many sessions end. */
+            sessions: number | null;
+            /** @description False: there may be more, as connections through the router are not tracked. */
+            sessions_complete: boolean | null;
+        };
         Counts: {
             added: number;
             changed: number;
@@ -1895,6 +1916,13 @@ export interface components {
             /** @description False when the agent does not answer. */
             available: boolean;
             reason: string | null;
+            /**
+             * @description The worst of all objects' effects; null: not known.
+             * @enum {string|null}
+             */
+            effect: "hitless" | "resets" | "drops-sessions" | null;
+            /** @description Of the first 1,000 objects whose change is not hitless. */
+            effects: components["schemas"]["ObjectEffect"][];
             counts: components["schemas"]["Counts"];
             steps: components["schemas"]["Step"][];
             apply_ms: number | null;
@@ -2475,6 +2503,8 @@ export interface components {
         Validation: {
             valid: boolean;
             findings: components["schemas"]["Finding"][];
+            /** @description What the commit would do; of thousands of changes, see the diff. */
+            kernel: components["schemas"]["KernelEffect"];
         };
         ResolveInput: {
             /**
@@ -3322,6 +3352,8 @@ export interface components {
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
         };
         QueueTypeStagedChange: {
             /**
@@ -3339,6 +3371,8 @@ export interface components {
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
         };
         InterfaceStagedChange: {
             /**
@@ -3356,6 +3390,8 @@ export interface components {
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
         };
         StaticRouteStagedChange: {
             /**
@@ -3373,6 +3409,8 @@ export interface components {
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
         };
         FirewallStagedChange: {
             /**
@@ -3390,6 +3428,8 @@ export interface components {
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
         };
         TuningStagedChange: {
             /**
@@ -3407,6 +3447,8 @@ export interface components {
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
         };
     };
     responses: {

@@ -278,6 +278,8 @@ const report: ImportReport = {
   kernel: {
     available: true,
     reason: null,
+    effect: "hitless",
+    effects: [],
     counts: { added: 2, changed: 0, removed: 0 },
     steps: [],
     apply_ms: null,

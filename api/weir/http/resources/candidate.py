@@ -131,14 +131,15 @@ def diff_candidate(query: dict[str, Any]) -> Response:
     after = read_number(query["cursor"]) or 0
     found = service().candidates.diff(me(), after, query["limit"], query["wait_s"])
     effect = found.effect
+    preview = None if effect is None else effect.preview
     return answer(
         {
             "base_revision": found.base_revision,
             "head_revision": found.head_revision,
             **diff_page(found.diff),
-            "changes": [staged_diff_json(item) for item in found.diff.objects],
+            "changes": [staged_diff_json(item, preview) for item in found.diff.objects],
             "complete": effect is not None,
-            "kernel": kernel_json(effect.preview) if effect else kernel_json(None, WORKED_OUT),
+            "kernel": kernel_json(effect.preview, effect.reason) if effect else kernel_json(None, WORKED_OUT),
             "findings": findings_json(effect.findings) if effect else [],
         }
     )
@@ -146,11 +147,15 @@ def diff_candidate(query: dict[str, Any]) -> Response:
 
 @area.operation("POST", "/candidate/validate", scope=READ, answers=changes.Validation)
 def validate_candidate() -> Response:
-    """Validate your candidate"""
+    """Validate your candidate
+
+    Also says what the commit would do to the kernel, and what each object's change costs: `kernel.effects`.
+    """
     mine()
-    findings = service().candidates.validate(me())
-    valid = not any(finding.severity == "error" for finding in findings)
-    return answer({"valid": valid, "findings": findings_json(findings)})
+    effect = service().candidates.validate(me())
+    valid = not any(finding.severity == "error" for finding in effect.findings)
+    kernel = kernel_json(effect.preview, effect.reason)
+    return answer({"valid": valid, "findings": findings_json(effect.findings), "kernel": kernel})
 
 
 @area.operation(

@@ -11,6 +11,7 @@ from weir.http.schemas.base import Answer, Input, QueryInteger, Text, Whole, one
 from weir.http.schemas.paging import Page
 from weir.http.schemas.problem import Finding
 from weir.kinds import KINDS
+from weir.parts.effect import SEVERITIES
 
 CONFIRM_WITHIN_S = (1, 3600)
 
@@ -99,6 +100,9 @@ class StagedChange(Change):
         metadata={"description": "Its version, for `base` of the next change of the object."}
     )
     staged_at = fields.String(allow_none=True)
+    effect = fields.Nested(
+        "ObjectEffect", allow_none=True, metadata={"description": "null: not known, see `kernel.reason`."}
+    )
 
 
 class Counts(Answer):
@@ -115,11 +119,45 @@ class Step(Answer):
     what = fields.String()
 
 
+class ObjectEffect(Answer):
+    """What the change of one object costs those who send packets through the router."""
+
+    kind = one_of(*KINDS)
+    id = fields.String()
+    effect = one_of(
+        *SEVERITIES,
+        metadata={
+            "description": "hitless: no packet is lost for it; resets: packets are lost for a while, and "
+            "sessions go on; drops-sessions: sessions end."
+        },
+    )
+    text = fields.String(metadata={"description": "What happens, and to what; empty when it is hitless."})
+    lasts_ms = fields.Integer(
+        allow_none=True, metadata={"description": "How long a reset takes at most; null: not known."}
+    )
+    sessions = fields.Integer(allow_none=True, metadata={"description": "How many sessions end."})
+    sessions_complete = fields.Boolean(
+        allow_none=True,
+        metadata={
+            "description": "False: there may be more, as connections through the router are not tracked."
+        },
+    )
+
+
 class KernelEffect(Answer):
     """What the changes do to the kernel's entries; at most 1,000 steps are listed, `counts` counts all."""
 
     available = fields.Boolean(metadata={"description": "False when the agent does not answer."})
     reason = fields.String(allow_none=True)
+    effect = one_of(
+        *SEVERITIES,
+        allow_none=True,
+        metadata={"description": "The worst of all objects' effects; null: not known."},
+    )
+    effects = fields.List(
+        fields.Nested(ObjectEffect),
+        metadata={"description": "Of the first 1,000 objects whose change is not hitless."},
+    )
     counts = fields.Nested(Counts)
     steps = fields.List(fields.Nested(Step))
     apply_ms = fields.Float(allow_none=True)
@@ -223,6 +261,10 @@ class CandidateDiff(Answer):
 class Validation(Answer):
     valid = fields.Boolean()
     findings = fields.List(fields.Nested(Finding))
+    kernel = fields.Nested(
+        KernelEffect,
+        metadata={"description": "What the commit would do; of thousands of changes, see the diff."},
+    )
 
 
 class Revision(Answer):

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sessions there are: TCP connections of this machine, and those through it where they are tracked."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from weir.adapters import conntrack
+from weir.adapters.process import ENVIRONMENT
+
+MOST_TRACKED = 20_000
+"""Of more the listing takes longer than 0.1 s, and somebody waits: they are not counted."""
+_ESTABLISHED = "01"
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def own(networks: Iterable[str]) -> int:
+    """Established TCP connections of this machine with an end in one of the networks (prefixes; an address
+    with a length stands for its network)."""
+    wanted = _networks(networks)
+    return sum(1 for ends in _own() if _touches(ends, wanted))
+
+
+def tracked(networks: Iterable[str]) -> int | None:
+    """Established TCP connections that are tracked and have an end there; None: too many to be counted, or
+    they cannot be listed."""
+    fill = conntrack.fill()
+    if fill is None or fill[0] > MOST_TRACKED:
+        return None
+    wanted = _networks(networks)
+    try:
+        listing = subprocess.run(
+            ["conntrack", "-L", "-p", "tcp", "--state", "ESTABLISHED"],
+            capture_output=True,
+            text=True,
+            timeout=2.0,
+            env=ENVIRONMENT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if listing.returncode != 0:
+        return None
+    return sum(1 for line in listing.stdout.splitlines() if _touches(_ends(line), wanted))
+
+
+def _networks(texts: Iterable[str]) -> list[Network]:
+    return [ipaddress.ip_network(text, strict=False) for text in texts]
+
+
+def _touches(ends: Iterable[Address], networks: list[Network]) -> bool:
+    return any(end in network for end in ends for network in networks)
+
+
+def _ends(line: str) -> Iterator[Address]:
+    for word in line.split():
+        name, _, value = word.partition("=")
+        if name in ("src", "dst"):
+            yield ipaddress.ip_address(value)
+
+
+def _own() -> Iterator[tuple[Address, Address]]:
+    for name in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/thread-self/net/{name}").read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            words = line.split()
+            if words[3] == _ESTABLISHED:
+                yield _address(words[1]), _address(words[2])
+
+
+def _address(text: str) -> Address:
+    """As /proc prints it: words of 32 bits in the machine's order; IPv4 within IPv6 is IPv4."""
+    digits = text.partition(":")[0]
+    packed = b"".join(
+        struct.pack("=I", int(digits[start : start + 8], 16)) for start in range(0, len(digits), 8)
+    )
+    if len(packed) == 4:
+        return ipaddress.IPv4Address(packed)
+    found = ipaddress.IPv6Address(packed)
+    return found.ipv4_mapped or found
