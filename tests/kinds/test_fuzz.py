@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each field type gets what it cannot be, on each way in: findings that name the field, never a 5xx."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import pytest
+
+from tests.kinds.toys import Toy, toy
+from weir.fields import Choice, Flag, Host, Many, Port, Position, Prefix, Ref, Secret, Table, Text, Whole
+from weir.kinds.declaration import Declaration
+from weir.model.objects import ConfigObject, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Chest(ConfigObject):
+    """It holds a field of each type."""
+
+    kind: ClassVar[Kind] = "chest"
+    id: str
+    flag: Annotated[bool, Flag()] = False
+    whole: Annotated[int, Whole(1, 99)] = 1
+    choice: Annotated[str, Choice("oak", "iron")] = "oak"
+    text: Annotated[str, Text(50)] = ""
+    lines: Annotated[str, Text(50, lines=True)] = ""
+    host: Annotated[str | None, Host()] = None
+    prefix: Annotated[str | None, Prefix()] = None
+    port: Annotated[int, Port()] = 80
+    inside: Annotated[str | None, Ref("chest")] = None
+    hosts: Annotated[tuple[str, ...], Many(Host(), 5)] = ()
+    ports: Annotated[tuple[int, ...], Many(Port(), 5)] = ()
+    table: Annotated[tuple[tuple[str, str], ...], Table(Text(10), 3)] = ()
+    secret: Annotated[str | None, Secret(1, 20)] = None
+    position: Annotated[int, Position()] = 0
+
+
+CHEST = Declaration(Chest, singular="chest", plural="chests", short="chest", about="Chests.")
+FIELDS = tuple(member.name for member in CHEST.members)
+HOSTILE: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    1.5,
+    "",
+    "x" * 100_000,
+    "\ud800",
+    "a\u202eb",
+    "nul\0",
+    "\u2028",
+    "../../etc",
+    "10.0.0.1/33",
+    "10.0.0.1/8",
+    "fe80::1%eth0",
+    "nobody",
+    [],
+    ["\ud800"],
+    [[]],
+    ["10.0.0.1"] * 100_000,
+    list(range(100_000)),
+    {},
+    {"a": 1},
+    {"\ud800": "x"},
+    {str(n): "x" for n in range(100_000)},
+    {"set": True},
+    {"sealed": "lost"},
+)
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    with toy(tmp_path_factory.mktemp("hall"), CHEST) as found:
+        assert found.api("PUT", "/chests/c1", {}).status_code == 201
+        yield found
+
+
+def send(hall: Toy, method: str, path: str, body: Any, etag: str | None = None) -> Any:
+    return hall.api(method, path, data=json.dumps(body), content_type="application/json", etag=etag)
+
+
+def judged(answer: Any, field: str) -> bool:
+    """Whether it was accepted; a refusal names the field, in so many bytes that people can read them."""
+    assert answer.status_code < 500, answer.text[:500]
+    if answer.status_code < 300:
+        return True
+    if answer.status_code == 413:
+        assert "at most" in answer.json["detail"]
+        return False
+    assert answer.status_code == 422, (answer.status_code, answer.text[:500])
+    found = answer.json["findings"]
+    assert found and all(field in (item["field"] or "") for item in found), found[:3]
+    assert all(item["message"] and item["code"] for item in found)
+    assert len(answer.data) < 400_000
+    return False
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_rest_names_what_is_wrong(hall: Toy, field: str) -> None:
+    for value in HOSTILE:
+        etag = hall.api("GET", "/chests/c1").json["etag"]
+        if judged(send(hall, "PUT", "/chests/c1", {field: value}, etag), field):
+            shown = hall.api("GET", "/chests/c1")
+            assert shown.status_code == 200 and json.loads(shown.data.decode())
+            etag = shown.json["etag"]
+        judged(send(hall, "PATCH", "/chests/c1", {field: value}, etag), field)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_many_at_once_and_staged_ones_are_judged_alike(hall: Toy, field: str) -> None:
+    for value in HOSTILE:
+        alone = judged(send(hall, "PUT", "/chests/c2?candidate=1", {field: value}), field)
+        change = {"kind": "chest", "id": "c2", "new": {field: value}}
+        assert judged(send(hall, "PUT", "/candidate/changes", {"changes": [change]}), field) is alone
+        bulk = {"upsert": [{"id": "c2", field: value}]}
+        assert judged(send(hall, "POST", "/chests/bulk?candidate=1", bulk), f"upsert[0].{field}") is alone
+        hall.api("DELETE", "/candidate")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_backup_with_it_is_refused_as_a_whole(hall: Toy, field: str) -> None:
+    before = hall.api("GET", "/chests/c1").json
+    for value in HOSTILE:
+        line = (
+            json.dumps({"kind": "chest", "id": "c1", "object": {"id": "c1", field: value}}).encode() + b"\n"
+        )
+        head = {"format": "weir-backup", "version": 1, "objects": 1}
+        head["sha256"] = hashlib.sha256(line).hexdigest()
+        data = json.dumps(head).encode() + b"\n" + line
+        answer = hall.api("POST", "/backup/check", data=data, content_type="application/octet-stream")
+        assert answer.status_code in (200, 422), answer.text[:500]
+        if answer.status_code == 422:
+            assert answer.json["code"] == "backup-refused" and field in answer.json["detail"]
+    assert hall.api("GET", "/chests/c1").json == before
+
+
+@pytest.mark.parametrize(
+    "value", ["", "x" * 1000, "\u202e", "-1", "nobody", "10.0.0.1/33", "99999999999999999999"]
+)
+def test_the_command_line_says_what_is_wrong(hall: Toy, value: str) -> None:
+    for member in CHEST.members:
+        if member.name not in ("flag", "table", "position"):
+            option = f"--{member.name}={value}"
+            try:
+                hall.weir("chest", "set", "c1", option)
+            except AssertionError as refused:
+                _, code, said, error = refused.args[0]
+                assert code in (1, 2), (option, said)
+                assert member.name in said.replace("-", "_") or repr(value) in said, (option, said)
+                assert isinstance(error, SystemExit), error
+
+
+@pytest.mark.parametrize(
+    "name", ["etagg", "state", "path", "used_by", "enforcement", "\ud800", "a\nb", "x" * 9999]
+)
+def test_a_field_that_there_is_not_is_refused(hall: Toy, name: str) -> None:
+    for method, path, body in (
+        ("PUT", "/chests/c9", {name: 1}),
+        ("POST", "/chests/bulk", {"upsert": [{"id": "c9", name: 1}]}),
+        ("PUT", "/candidate/changes", {"changes": [{"kind": "chest", "id": "c9", "new": {name: 1}}]}),
+    ):
+        refused = send(hall, method, path, body)
+        assert refused.status_code == 422, refused.text
+        assert refused.json["findings"][0]["code"] == "unknown-field"
+
+
+def test_references_may_be_a_circle_and_not_to_nothing(hall: Toy) -> None:
+    both = [{"id": "x", "inside": "y"}, {"id": "y", "inside": "x"}]
+    assert send(hall, "POST", "/chests/bulk", {"upsert": both}).status_code == 200
+    assert send(hall, "POST", "/chests/bulk", {"upsert": [{"id": "z", "inside": "z"}]}).status_code == 200
+    refused = send(hall, "PUT", "/chests/w", {"inside": "nothing"})
+    assert refused.json["findings"][0]["code"] == "unknown-chest"
+    assert send(hall, "POST", "/chests/bulk", {"delete": ["x"]}).json["code"] == "still-referenced"
+    assert send(hall, "POST", "/chests/bulk", {"delete": ["x", "y", "z"]}).status_code == 200
