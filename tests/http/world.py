@@ -63,6 +63,7 @@ class Agent(FakeAgent):
                 "system": self._system,
                 "tuning": lambda _params, _peer: self.tuning,
                 **self.secrets.table(),
+                **self.states.table(),
                 **self.updates.table(),
                 **self.appliance.table(),
             },

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weir.agent.secrets import Secrets
+from weir.agent.states import Learn, States
 from weir.model.codec import from_json
 from weir.model.problem import ApplyFailed, Conflict
 from weir.store import ConfigStore
@@ -19,6 +20,20 @@ from weir.wire.protocol import NOT_PREPARED, encode_line
 from weir.wire.server import AgentServer, Answer, Peer
 
 FOLLOWED = {"ok": True, "reason": "", "stored": None, "damaged": []}
+
+
+class _Sources(dict[str, Learn]):
+    """Tells about every kind what the test said of it."""
+
+    def __init__(self, learnt: dict[str, dict[str, dict[str, Any]]]) -> None:
+        super().__init__()
+        self._learnt = learnt
+
+    def get(self, kind: str, default: Any = None) -> Any:
+        if kind not in self._learnt:
+            return default
+        known = self._learnt[kind]
+        return lambda ids: {name: known[name] for name in (known if ids is None else ids) if name in known}
 
 
 class FakeAgent:
@@ -38,6 +53,9 @@ class FakeAgent:
         self.class_capacity = 131_071
         self.behave: Callable[[str], None] = lambda moment: None
         self._lock = threading.Lock()
+        self.learnt: dict[str, dict[str, dict[str, Any]]] = {}
+        """What the agent tells of objects, by kind and id."""
+        self.states = States(_Sources(self.learnt))
         self.secrets = Secrets(database.parent / "root")
         self._server = AgentServer(
             socket,
@@ -52,6 +70,7 @@ class FakeAgent:
                 "adopt": self._adopt,
                 "running": self._running,
                 **self.secrets.table(),
+                **self.states.table(),
             },
             allowed_uids={os.getuid()},
             on_close=self._closed,

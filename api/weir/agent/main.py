@@ -53,6 +53,7 @@ from weir.agent.routing import Routing
 from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
+from weir.agent.states import States
 from weir.agent.store_client import StoreClient
 from weir.agent.updates import Updates
 from weir.backends import tuning
@@ -177,7 +178,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     updates = Updates(rauc.Rauc(options.rauc_config), uploads, options.update_dir, restart)
     machine = Machine(data, data_partition.request_reset, restart, power_off)
     appliance = Appliance(machine, TimeZone(), updates.busy)
-    server = _server(options, (handlers, updates, appliance, _secrets(options)), handlers.closed)
+    server = _server(options, (handlers, updates, appliance, _secrets(options), States({})), handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
@@ -296,7 +297,7 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
 
 def _server(
     options: argparse.Namespace,
-    parts: Sequence[Handlers | Updates | Appliance | Secrets],
+    parts: Sequence[Handlers | Updates | Appliance | Secrets | States],
     on_close: Callable[[Peer], None],
 ) -> AgentServer:
     """Root may connect, and the user of the API where one is named."""

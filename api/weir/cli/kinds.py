@@ -53,6 +53,9 @@ def group_of(declaration: Declaration) -> click.Group:
     the_one = "the" if declaration.is_single else "a"
     what = f"{the_one} {declaration.singular}"
     chosen = [] if declaration.is_single else [click.Argument(["object_id"], metavar="ID")]
+    if declaration.state:
+        said = f"What the router learnt about {what}."
+        group.add_command(Command("state", callback=verbs.state, params=[*chosen], help=said))
     group.add_command(Command("show", callback=verbs.show, params=[*chosen], help=f"Show {what}."))
     change = [*chosen, *_options(declaration.members), _unset(declaration), candidate_option()]
     group.add_command(Command("set", callback=verbs.set, params=change, help=f"Change fields of {what}."))
@@ -107,6 +110,18 @@ class _Verbs:
         names = ("id", *(item.name for item in self.declaration.members))
         output.table(("FIELD", "VALUE"), [(name.replace("_", " "), _cell(found[name])) for name in names])
         output.findings(found["warnings"])
+
+    def state(self, object_id: str = "") -> None:
+        session = _session()
+        found = session.client.get(f"{self._at(object_id)}/state")
+        if session.json:
+            output.show_json(found)
+            return
+        rows = [(name.replace("_", " "), _cell(value)) for name, value in found["fields"].items()]
+        output.table(("STATE", "VALUE"), rows)
+        if found["stale_reason"] is not None:
+            since = f"This is from {found['at']}" if found["at"] else "Nothing is known"
+            click.echo(f"{since}: {output.clean(found['stale_reason'])}", err=True)
 
     def add(self, candidate: bool, new_id: str | None, **given: Any) -> None:
         body = {"id": new_id, **_given(given)} if new_id else _given(given)

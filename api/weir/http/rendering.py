@@ -24,6 +24,7 @@ from weir.service import (
     Service,
     Stored,
 )
+from weir.service.states import State
 
 Item = TypeVar("Item")
 
@@ -212,6 +213,19 @@ def revision_json(revision: Revision, head: int, pending: PendingView | None) ->
 def object_json(stored: Stored) -> dict[str, Any]:
     """An object of any kind with its etag; the kinds' own resources add what is read-only."""
     return {**codec.to_json(stored.object), "etag": stored.etag}
+
+
+def state_json(state: State) -> dict[str, Any]:
+    """What is learnt about an object; while the agent is away it is what it said last."""
+    at = moment(state.at_ms)
+    stale = state.stale_reason is not None
+    return {
+        "id": state.id,
+        "at": at,
+        "stale_since": at if stale else None,
+        "stale_reason": state.stale_reason,
+        "fields": state.fields,
+    }
 
 
 def page_of(

@@ -66,6 +66,7 @@ class Declaration:
     `columns` are the fields that a list shows behind the id; `path` is where the API has them.
     `named_by` is the field that people know an object by. `area` is where the navigation has the kind, and
     `purpose` says above an empty list what its objects are for.
+    `state` are the fields that the router learns about an object, and nobody writes.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Declaration:
         named_by: str = "id",
         area: Area = "Services",
         purpose: str = "",
+        state: Mapping[str, Field] | None = None,
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -99,6 +101,7 @@ class Declaration:
         self.named_by = named_by
         self.area = area
         self.purpose = purpose
+        self.state: Mapping[str, Field] = state or {}
         self.path = self.kind if is_single else plural.replace(" ", "-")
         self.members = members_of(of)
         self.references = {
@@ -110,6 +113,7 @@ class Declaration:
             raise TypeError(f"{of.__name__}: the field of type Position is to be called position")
         self.secrets = {item.name: item.field for item in self.members if isinstance(item.field, Secret)}
         self._names = frozenset({"id", *(member.name for member in self.members)})
+        self._learnt = frozenset({"state", *self.state} - self._names if self.state else ())
         self._readers = tuple(member.reader() for member in self.members)
         self._values = attrgetter("id", *(member.name for member in self.members))
         self._json_names = ("id", *(member.name for member in self.members))
@@ -127,7 +131,14 @@ class Declaration:
 
     def read(self, reader: Reader) -> ConfigObject:
         """The object that a JSON object describes; what is wrong with it is noted at the reader."""
-        reader.refuse_unknown(self._names)
+        if self._learnt:
+            for name in self._learnt & reader.data.keys():
+                reader.error(
+                    name, "read-only", f"is what the router learns about a {self.singular}: leave it out"
+                )
+            reader.refuse_unknown(self._names | self._learnt)
+        else:
+            reader.refuse_unknown(self._names)
         if self.is_single and reader.id != self.kind:
             text = f"must be {self.kind!r}: there is one such object, not {reader.id!r}"
             reader.error("id", "bad-id", text)

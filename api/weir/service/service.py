@@ -20,6 +20,7 @@ from weir.service.revisions import RevisionService
 from weir.service.running_document import Running
 from weir.service.sealing import SealingService
 from weir.service.setup import SetupService
+from weir.service.states import StateService
 from weir.service.stored import StoredService
 from weir.service.tuning import TuningService
 from weir.service.updates import UpdateService
@@ -46,6 +47,7 @@ class Service:
         self._running = running
         committer = Committer(store, running, agent, self.audit)
         self.config = ConfigService(store, running, agent, committer, self.audit)
+        self.states = StateService(agent)
         self.sealing = SealingService(agent)
         self.backup = BackupService(self.config, self.audit, agent)
         self.candidates = CandidateService(store, running, agent, committer, self.audit)

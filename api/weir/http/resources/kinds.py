@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from weir.http import bulk, editing
 from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, View, answer
-from weir.http.rendering import findings_json, object_json
+from weir.http.rendering import findings_json, object_json, state_json
 from weir.http.schemas import changes, paging
 from weir.http.schemas.kinds import Schemas, schemas_of
 from weir.kinds import DECLARED
@@ -67,7 +67,14 @@ def page_json(kind: str, query: Query, render: editing.Render) -> dict[str, Any]
         "items": [render(stored) for stored in page.items],
         "next_cursor": page.next_cursor,
         "total": page.total,
+        **({"states": _states(kind, page.items, query)} if DECLARED[kind].state else {}),
     }
+
+
+def _states(kind: str, items: Sequence[Stored], query: Query) -> list[dict[str, Any]] | None:
+    if query["with_"] != "state":
+        return None
+    return [state_json(item) for item in service().states.of(me(), kind, [item.id for item in items])]
 
 
 class _Operations:
@@ -98,7 +105,8 @@ class _Operations:
             return editing.create(self.kind, object_id, body, self.render, staged=query["candidate"])
 
         named = f"list_{plural.replace(' ', '_')}"
-        listing = self.area.operation("GET", self.path, scope=READ, query=paging.Page, answers=shapes.page)
+        asks = paging.PageWithState if self.declaration.state else paging.Page
+        listing = self.area.operation("GET", self.path, scope=READ, query=asks, answers=shapes.page)
         listing(_told(list_, named, f"List {plural}"))
         creating = self.area.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
         creating(_told(create, f"create_{self.one}", f"Create a {self.declaration.singular}"))
@@ -124,6 +132,8 @@ class _Operations:
         self._add("DELETE", path, f"Delete {what}")
         if self.declaration.order is not None:
             self._on_order(f"{path}/move")
+        if self.declaration.state:
+            self._on_state(f"{path}/state")
 
     def _on_order(self, path: str) -> None:
         def move(body: dict[str, Any], query: Query, **ids: str) -> Response:
@@ -139,6 +149,18 @@ class _Operations:
         self._add("GET", self.path, f"Show {what}")
         self._add("PUT", self.path, f"Replace {what}")
         self._add("PATCH", self.path, f"Change fields of {what} (merge patch)")
+        if self.declaration.state:
+            self._on_state(f"{self.path}/state")
+
+    def _on_state(self, path: str) -> None:
+        def state(**ids: str) -> Response:
+            stored = editing.find(self.kind, self._id(ids), staged=False)
+            (found,) = service().states.of(me(), self.kind, [stored.id])
+            return answer(state_json(found))
+
+        said = f"What the router learnt about a {self.declaration.singular}"
+        asking = self.area.operation("GET", path, scope=READ, answers=self.schemas.state)
+        asking(_told(state, f"get_{self.one}_state", said))
 
     @property
     def _argument(self) -> str:

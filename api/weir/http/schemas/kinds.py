@@ -34,6 +34,7 @@ class Schemas:
     answer: SchemaType
     page: SchemaType | None
     bulk: SchemaType | None
+    state: SchemaType | None = None
 
 
 def schemas_of(kind: str, *, adds: dict[str, Any] | None = None) -> Schemas:
@@ -42,12 +43,13 @@ def schemas_of(kind: str, *, adds: dict[str, Any] | None = None) -> Schemas:
     name = declaration.of.__name__
     shape = _class(f"{name}Input", base.Input, _inputs(declaration), declaration.of.__doc__)
     answer = _class(name, base.Answer, {**_answers(declaration), **(adds or {}), **_common()})
+    state = _state(name, declaration) if declaration.state else None
     create = page = bulk = None
     if not declaration.is_single:
         create = _class(f"{name}CreateInput", shape, {"id": _new_id(declaration)})
-        page = _class(f"{name}Page", base.Answer, _page(answer))
+        page = _class(f"{name}Page", base.Answer, _page(answer, state))
         bulk = _class(f"{name}BulkInput", base.Input, _bulk(name, shape, declaration), BULK)
-    return Schemas(shape, create, base.patch_of(shape), answer, page, bulk)
+    return Schemas(shape, create, base.patch_of(shape), answer, page, bulk, state)
 
 
 def _class(name: str, parent: SchemaType, members: dict[str, Any], about: str | None = None) -> SchemaType:
@@ -144,8 +146,28 @@ def _bulk(name: str, shape: SchemaType, declaration: Declaration) -> dict[str, A
     return {"upsert": items(fields.Nested(upsert)), "delete": items(_an_id(declaration))}
 
 
-def _page(answer: SchemaType) -> dict[str, Any]:
+def _state(name: str, declaration: Declaration) -> SchemaType:
+    """What is learnt about an object; each field may be unknown."""
+    learnt = {
+        item: _answered(field, allow_none=True, metadata={"description": field.help})
+        for item, field in declaration.state.items()
+    }
+    said = _class(f"{name}StateFields", base.Answer, learnt)
+    why = {"description": "Since when nothing newer is known, and why; null while the router answers."}
+    about = {
+        "id": fields.String(),
+        "at": fields.String(allow_none=True, metadata={"description": "When it was so; null: never known."}),
+        "stale_since": fields.String(allow_none=True, metadata=why),
+        "stale_reason": fields.String(allow_none=True),
+        "fields": fields.Nested(said),
+    }
+    return _class(f"{name}State", base.Answer, about, "Null is what nobody knows.")
+
+
+def _page(answer: SchemaType, state: SchemaType | None) -> dict[str, Any]:
+    told = {} if state is None else {"states": fields.List(fields.Nested(state), allow_none=True)}
     return {
+        **told,
         "items": fields.List(fields.Nested(answer)),
         "next_cursor": fields.String(allow_none=True),
         "total": fields.Integer(),

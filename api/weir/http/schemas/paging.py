@@ -37,6 +37,14 @@ class Page(Query):
     cursor = Text(max_length=512, metadata={"description": "`next_cursor` of the last page."})
 
 
+class PageWithState(Page):
+    with_ = one_of(
+        "state",
+        data_key="with",
+        metadata={"description": "`state`: what the router learnt about each object, as `states`."},
+    )
+
+
 class Staged(Query):
     candidate = QueryFlag(
         load_default=False,
