@@ -314,3 +314,32 @@ def test_a_file_that_vanished_is_not_replaced_by_an_empty_one(disk: SmallDisk, k
         until("it is missed", lambda: "is gone" in writing(world) or "cannot" not in writing(world))
         assert comments(world.client()) == dict.fromkeys(QUEUES, "newest")
         assert not killed.database.exists()
+
+
+def test_a_file_that_is_deleted_in_use_is_said_and_no_change_is_lost_with_it(killed: Killed) -> None:
+    files, away = sorted(killed.folder.glob("weir.db*")), killed.folder / "away"
+    with killed.start() as world:
+        api = world.client()
+        before = comments(api)
+        away.mkdir()
+        for path in files:
+            if path.exists():
+                path.rename(away / path.name)
+        refused = change(api, "lost with the file?")
+        assert (refused.status_code, refused.json["code"]) == (503, "store-missing")
+        assert f"{killed.database} was there and is gone; put it back" in refused.json["detail"]
+        assert comments(api) == before, "reading goes on"
+        assert any(check["id"] == "writing" for check in api("GET", "/system").json["checks"])
+        until("the look names it as well", lambda: api("GET", "/system/store").json["refused"])
+        for path in away.iterdir():
+            path.rename(killed.folder / path.name)
+        until("it is taken back", lambda: change(api, "kept").status_code == 200)
+        assert comments(api)["q1"] == "kept"
+
+
+def test_a_deletion_is_noticed_without_a_change(killed: Killed) -> None:
+    with killed.start() as world:
+        api = world.client()
+        killed.database.unlink()
+        until("it is said", lambda: api("GET", "/system/store").json["refused"])
+        assert not killed.database.exists(), "no empty one takes its place"

@@ -70,6 +70,7 @@ def test_one_damaged_object_does_not_stop_the_api_and_is_restored_from_what_runs
         answer = api("GET", "/queues/q2")
         assert (answer.status_code, answer.json["code"]) == (503, "store-damaged")
         assert "queue q2 is damaged on the disk" in weir(world, live, "store", "show")
+        assert "`weir store restore` writes what runs" in store_check(world)[0][1]
         assert api("PATCH", "/queues/q1", {"comment": "goes on"}, headers=etag(api, "q1")).status_code == 200
         ran = world.agent.kernel["queue", "q1"]
         world.agent.kernel["queue", "q2"] = type(ran)(
@@ -112,5 +113,21 @@ def test_damage_that_comes_later_is_found_by_the_daily_look_and_named(tmp_path: 
         daily.look()
         ((state, message),) = store_check(world)
         assert state == "failed" and "ueue q1 is damaged on the disk (revision 1)" in message
+        assert "`weir store restore` has nothing to write" in message, "what runs is whole"
         named = api("GET", "/system/store").json["damaged"]
         assert (named[0]["kind"], named[0]["id"]) == ("queue", "q1")
+
+
+def test_what_the_api_knows_is_said_while_the_agent_is_away(damaged: Path) -> None:
+    with World(damaged) as world, Live(world) as live:
+        world.parts.stats.stop()
+        world.agent.__exit__()
+        found = world.client()("GET", "/system/store")
+        assert found.status_code == 200
+        assert (found.json["followed"], found.json["running_revision"]) == (None, None)
+        assert "the agent" in found.json["reason"] and found.json["damaged"][0]["id"] == "q2"
+        shown = weir(world, live, "store", "show")
+        assert "not known whether the database is followed" in shown and "queue q2 is damaged" in shown
+        assert "ueue q2 is damaged" in store_check(world)[0][1]
+        (agent,) = [c for c in world.client()("GET", "/system").json["checks"] if c["id"] == "agent"]
+        assert agent["message"].count("does not answer") == 1

@@ -66,10 +66,13 @@ def show_store(session: Session, answer: Json) -> None:
     if session.json:
         output.show_json(answer)
         return
-    click.echo(f"revision {answer['running_revision']} runs")
+    if answer["running_revision"] is not None:
+        click.echo(f"revision {answer['running_revision']} runs")
     for reason in answer["refused"]:
         click.echo(f"changes are refused: {output.clean(reason)}")
-    if not answer["followed"]:
+    if answer["followed"] is None:
+        click.echo(f"not known whether the database is followed: {output.clean(answer['reason'])}")
+    elif not answer["followed"]:
         click.echo(f"the database is not followed: {output.clean(answer['reason'])}")
     if answer["stored"]:
         number = answer["stored"]["revision"]

@@ -11,7 +11,6 @@ from weir.http.context import Context
 from weir.http.rendering import moment
 from weir.model.problem import Unavailable
 from weir.service import Listing, Principal
-from weir.store import Damage
 from weir.wire.agent_states import meaning
 
 Json = dict[str, Any]
@@ -130,12 +129,11 @@ def _status(context: Context, by: Principal) -> Json:
 def _agent_checks(context: Context, by: Principal, status: Json, head: int | None) -> list[Json]:
     router = context.stats.router
     if router.lost_at is not None or router.status is None:
-        reason = router.lost_reason or "it was not asked yet"
-        return [
-            _check("agent", "failed", f"The agent does not answer: {reason}. Forwarding and shaping go on.")
-        ]
+        reason = router.lost_reason or "the agent was not asked yet"
+        message = f"{reason[:1].upper()}{reason[1:]}. Forwarding and shaping go on."
+        return [_check("agent", "failed", message), *_store_checks(context, by, {})]
     state = str(status.get("state", "ok"))
-    checks = [_check("agent", *meaning(state)), *_store_checks(status, context.service.stored.damaged(by))]
+    checks = [_check("agent", *meaning(state)), *_store_checks(context, by, status)]
     if status.get("revision") == head:
         checks.append(_check("revision", "ok", f"The kernel runs revision {head}."))
     elif head is None:
@@ -164,21 +162,27 @@ def _writing_checks(context: Context, by: Principal) -> list[Json]:
     return [_check("writing", "failed", f"Changes are refused, and all else goes on. {'. '.join(refused)}.")]
 
 
-def _store_checks(status: Json, own: list[Damage]) -> list[Json]:
+def _store_checks(context: Context, by: Principal, status: Json) -> list[Json]:
     """The database: whether the router follows it, and what is damaged in it."""
     store = status.get("store") or {}
     if store.get("reason") and status.get("state") == "held":
         reason = str(store["reason"])
         return [_check("store", "failed", f"{reason[:1].upper()}{reason[1:]}. See `weir store`.")]
     told = [str(item.get("message")) for item in store.get("damaged") or ()]
-    damaged = list(dict.fromkeys([*told, *(item.message for item in own)]))
+    stored = context.service.stored
+    damaged = list(dict.fromkeys([*told, *(item.message for item in stored.damaged(by))]))
     if damaged:
         more = f", and {len(damaged) - 3} more" if len(damaged) > 3 else ""
-        message = f"{'; '.join(damaged[:3])}{more}. `weir store restore` writes what runs in its place."
+        message = f"{'; '.join(damaged[:3])}{more}. {_RESTORE if stored.lacks(by) else _NOTHING_LOST}"
         return [_check("store", "failed", f"{message[:1].upper()}{message[1:]}")]
     return []
 
 
+_RESTORE = "`weir store restore` writes what runs in its place."
+_NOTHING_LOST = (
+    "What the router runs was read whole, so `weir store restore` has nothing to write. Take a backup: the "
+    "disk may be failing."
+)
 _DATA_STATES = {"ok": "ok", "reset": "ok", "repaired": "warning", "full": "warning"}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
+from weir.model.problem import Unavailable
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
 from weir.service.daily import DailyCheck
@@ -52,9 +53,19 @@ class StoredService:
         return list(dict.fromkeys([*self._running.damage, *(self._daily.damage or ())]))
 
     @requires("config.read")
+    def lacks(self, _by: Principal) -> bool:
+        """Whether objects of the newest revision could not be read: `restore` is for them only."""
+        return bool(self._running.damage)
+
+    @requires("config.read")
     def state(self, by: Principal) -> dict[str, Any]:
-        """Whether the router follows the database, why not, and what is damaged in it."""
-        status = self._agent.call("status")
+        """Whether the router follows the database, why not, and what is damaged in it. What only the agent
+        knows is None while it does not answer."""
+        try:
+            status = self._agent.call("status")
+        except Unavailable as problem:
+            unknown: dict[str, Any] = {"ok": None, "reason": problem.message, "stored": None, "damaged": []}
+            status = {"revision": None, "store": unknown}
         store = status["store"]
         own = [asdict(item) for item in self.damaged(by)]
         damaged = [*store["damaged"], *(item for item in own if item not in store["damaged"])]

@@ -99,6 +99,8 @@ class SteadyDatabase:
             try:
                 with held.database.writing(timeout_s, durable=durable) as connection:
                     yield connection
+                    if held.folder is None:
+                        self._require_there()
             except Unavailable as problem:
                 if held.folder is not None or not self._is_of_the_disk(problem):
                     raise
@@ -114,6 +116,17 @@ class SteadyDatabase:
                 self._try_file()
             self._improve()
 
+    def _require_there(self) -> None:
+        """Nothing is told as written to a file that has lost its name: it is gone with the process. Raises
+        `Unavailable`."""
+        if self._found() is None:
+            raise self._refusal(self._note(self._gone()))
+
+    def _gone(self) -> Unavailable:
+        return Unavailable(
+            f"{self.path} was there and is gone; put it back, with the files beside it", code="store-missing"
+        )
+
     def _needs_stand_in(self) -> bool:
         """Whether a write that may pass would be refused for want of a stand-in that is not made yet."""
         held = self._held
@@ -123,7 +136,9 @@ class SteadyDatabase:
 
     def _look_at_open(self, held: _Held) -> None:
         """The file is open: it may have been exchanged, and its disk full or read-only."""
-        if self._found() != self._identity and self._found() is not None:
+        if self._found() is None:
+            self._note(self._gone())
+        elif self._found() != self._identity:
             log.warning("%s is another file now", self.path)
             self._try_file()
         elif self.refused is not None or standin.is_scarce(self.path):
@@ -160,7 +175,7 @@ class SteadyDatabase:
         if self._found() is not None:
             self._was_there = True
         elif self._was_there:
-            raise Unavailable(f"{self.path} was there and is gone; put it back", code="store-missing")
+            raise self._gone()
         database = Database(self.path, self._series, create=True)
         try:
             self._check(database)

@@ -2930,11 +2930,12 @@ export interface components {
         Store: {
             /** @description Why changes are refused: file, reason and what to do. Empty: they are not. */
             refused: string[];
-            /** @description False: the last good configuration runs. */
-            followed: boolean;
-            /** @description Why it is not followed. */
+            /** @description False: the last good configuration runs. Null: the agent does not say. */
+            followed: boolean | null;
+            /** @description Why it is not followed, or why that is not known. */
             reason: string;
-            running_revision: number;
+            /** @description Null while the agent does not answer. */
+            running_revision: number | null;
             /** @description Its head, when a person has to decide. */
             stored: components["schemas"]["StoreFound"] | null;
             damaged: components["schemas"]["Damage"][];

@@ -24,9 +24,11 @@ export default function StoreDialog({ store, onClose }: StoreDialogProps) {
       opened
       onClose={onClose}
       size="lg"
-      title={store.followed ? "Damage in the database" : "The database is not what the router ran last"}
+      title={
+        store.followed !== false ? "Damage in the database" : "The database is not what the router ran last"
+      }
     >
-      {store.followed ? (
+      {store.followed !== false ? (
         <Damage store={store} onClose={onClose} />
       ) : (
         <NotFollowed store={store} onClose={onClose} />

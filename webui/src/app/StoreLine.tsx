@@ -66,11 +66,13 @@ export function StoreLine() {
     <div className={classes.refused} role="alert">
       <IconDatabaseExclamation size={16} className="bad" aria-hidden="true" />
       <span className="grow">
-        {store.followed ? damageText(lost) : `The router does not follow its database: ${store.reason}.`}
+        {store.followed !== false
+          ? damageText(lost)
+          : `The router does not follow its database: ${store.reason}.`}
         <MissingHere lost={lost ?? []} />
       </span>
       <Button size="compact-xs" onClick={() => setOpen(true)}>
-        {store.followed ? "Look at the damage" : "Decide what runs"}
+        {store.followed !== false ? "Look at the damage" : "Decide what runs"}
       </Button>
       {open ? (
         <Suspense fallback={null}>

@@ -96,9 +96,14 @@ class Store(Answer):
             "description": "Why changes are refused: file, reason and what to do. Empty: they are not."
         },
     )
-    followed = fields.Boolean(metadata={"description": "False: the last good configuration runs."})
-    reason = fields.String(metadata={"description": "Why it is not followed."})
-    running_revision = fields.Integer()
+    followed = fields.Boolean(
+        allow_none=True,
+        metadata={"description": "False: the last good configuration runs. Null: the agent does not say."},
+    )
+    reason = fields.String(metadata={"description": "Why it is not followed, or why that is not known."})
+    running_revision = fields.Integer(
+        allow_none=True, metadata={"description": "Null while the agent does not answer."}
+    )
     stored = fields.Nested(
         StoreFound, allow_none=True, metadata={"description": "Its head, when a person has to decide."}
     )
