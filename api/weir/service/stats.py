@@ -245,7 +245,7 @@ class StatsService:
         return self._figures.ranking(by, count)
 
     def history(self, queue_id: str, window: str) -> Json:
-        """Samples of the last `2m`, `1h` or `24h`, the oldest first."""
+        """Samples of the last `2m`, `1h`, `24h`, `7d` or `30d`, the oldest first."""
         found = {"id": queue_id, "window": window, **self._figures.recent(queue_id, window)}
         return without_delays(found, self.router.absent)
 

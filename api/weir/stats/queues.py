@@ -6,6 +6,8 @@ Thread-safe: one sampler writes, requests read. Times are Unix seconds.
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weir.stats.absent import Absent
-from weir.stats.archive import STEP_S, STEPS, Archive
+from weir.stats.archive import DAY, MONTH, WEEK, Archive, Level
 from weir.stats.codes import F32
 from weir.stats.history import SECONDS, SecondHistory
 from weir.stats.hour import MINUTES, Hour
@@ -25,6 +27,7 @@ from weir.stats.rows import rows
 from weir.stats.samples import RECORD, Records, decode
 
 I64 = npt.NDArray[np.int64]
+log = logging.getLogger("weir.stats")
 ORDERS = {
     "rate_upload": ("rate", 0),
     "rate_download": ("rate", 1),
@@ -35,6 +38,7 @@ ORDERS = {
 }
 EVERYTHING = Absent()
 """No column is without values."""
+ARCHIVED = {"24h": DAY, "7d": WEEK, "30d": MONTH}
 BUSIEST_WATCHED = 512
 WATCH_TICKS = 5
 Json = dict[str, Any]
@@ -118,14 +122,15 @@ class QueueFigures:
         if before:
             self._hour.push(before, self._rates.minute_means())
         self._rates.begin_minute()
-        step = minute * 60 // STEP_S - 1
-        return step if before and step >= before * 60 // STEP_S and len(self._slots) else None
+        step = minute * 60 // DAY.step_s - 1
+        return step if before and step >= before * 60 // DAY.step_s and len(self._slots) else None
 
     def _write_step(self, archive: Archive, step: int) -> None:
         """By the thread that writes, so without the lock."""
-        minutes = STEP_S // 60
+        minutes = DAY.step_s // 60
         means = self._hour.means(range(step * minutes, (step + 1) * minutes))
         archive.write(step, self._keys[self._slots], means[self._slots])
+        threading.Thread(target=_fold, args=(archive, step), name="weir-archive", daemon=True).start()
 
     # --- reading: requests ---
 
@@ -198,7 +203,7 @@ class QueueFigures:
                 newest = self._minute - 1
                 ways = self._hour.read(slot, newest) if slot else np.zeros((MINUTES, 2), RECORD)
                 return _samples((self._minute - MINUTES) * 60.0, 60, ways)
-            return self._day(slot)
+            return self._archived(slot, ARCHIVED[window])
 
     def _two_minutes(self, slot: int | None) -> Records:
         place, ring = self._seconds.place(slot) if slot else None, self._seconds.ring
@@ -206,13 +211,21 @@ class QueueFigures:
             return np.zeros((SECONDS, 2), RECORD)
         return np.stack([ring.column(place * 2), ring.column(place * 2 + 1)], axis=1)
 
-    def _day(self, slot: int | None) -> Json:
-        newest = int(self.at // STEP_S) - 1
+    def _archived(self, slot: int | None, level: Level) -> Json:
+        newest = int(self.at // level.step_s) - 1
         if self._archive is None or slot is None:
-            ways = np.zeros((STEPS, 2), RECORD)
+            ways = np.zeros((level.steps, 2), RECORD)
         else:
-            ways = self._archive.read(int(self._keys[slot]), newest)
-        return _samples((newest - STEPS + 1) * float(STEP_S), STEP_S, ways)
+            ways = self._archive.read(int(self._keys[slot]), newest, level)
+        return _samples((newest - level.steps + 1) * float(level.step_s), level.step_s, ways)
+
+
+def _fold(archive: Archive, step: int) -> None:
+    """Beside the sampler, which has to be on time."""
+    try:
+        archive.fold(step)
+    except sqlite3.Error as error:
+        log.warning("the hours of the statistics cannot be written: %s", error)
 
 
 def _top(values: F32, count: int) -> I64:

@@ -178,7 +178,7 @@ export const objectHistoryQuery = (id: string) =>
       ),
   });
 
-export const queueStatsHistoryQuery = (id: string, window: "2m" | "1h" | "24h") =>
+export const queueStatsHistoryQuery = (id: string, window: "2m" | "1h" | "24h" | "7d" | "30d") =>
   queryOptions({
     queryKey: ["stats", "history", id, window],
     queryFn: () =>

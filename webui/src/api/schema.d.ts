@@ -853,7 +853,7 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** A queue's last two minutes, hour or day */
+        /** A queue's last two minutes, hour, day, week or month */
         get: operations["queue_history"];
         put?: never;
         post?: never;
@@ -2637,7 +2637,7 @@ export interface components {
         QueueHistory: {
             id: string;
             /** @enum {string} */
-            window: "2m" | "1h" | "24h";
+            window: "2m" | "1h" | "24h" | "7d" | "30d";
             /** @description Unix seconds of the first sample. */
             start: number;
             step_s: number;
@@ -5464,7 +5464,7 @@ export interface operations {
     queue_history: {
         parameters: {
             query?: {
-                window?: "2m" | "1h" | "24h";
+                window?: "2m" | "1h" | "24h" | "7d" | "30d";
             };
             header?: never;
             path: {

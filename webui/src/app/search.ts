@@ -63,8 +63,8 @@ export const queues = (raw: Raw): QueuesSearch => ({
 const zoom = (value: unknown): string | undefined => (zoomOf(text(value)) ? text(value) : undefined);
 
 export const overview = (raw: Raw): { zoom?: string } => ({ zoom: zoom(raw["zoom"]) });
-export const queue = (raw: Raw): { window?: "1h" | "24h"; edit?: boolean; zoom?: string } => ({
-  window: oneOf(raw["window"], ["1h", "24h"]),
+export const queue = (raw: Raw): { window?: "1h" | "24h" | "7d" | "30d"; edit?: boolean; zoom?: string } => ({
+  window: oneOf(raw["window"], ["1h", "24h", "7d", "30d"]),
   edit: flag(raw["edit"]),
   zoom: zoom(raw["zoom"]),
 });

@@ -5,7 +5,8 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import classes from "./Graph.module.css";
 import { resolvedColour } from "./colour";
-import { delayText } from "./format";
+import { delayText, stampText } from "./format";
+import { eventsPlugin, gapsPlugin, lanePlugin, limitsPlugin, type GraphColours } from "./graphPlugins";
 import { exactRate, shortRate } from "./rates";
 import { zoomWithin, type Zoom } from "./zoom";
 
@@ -19,7 +20,14 @@ export interface GraphData {
   marks?: (number | null)[];
 }
 
-interface GraphProps {
+/** Something that happened, told in a few words. */
+export interface GraphEvent {
+  /** Unix seconds. */
+  at: number;
+  text: string;
+}
+
+export interface GraphProps {
   label: string;
   data: GraphData;
   limits?: { upload: number; download: number };
@@ -34,92 +42,46 @@ interface GraphProps {
   zoom?: Zoom | null;
   /** A part was dragged out, or all is wanted again (a double click); without it, the graph cannot be zoomed. */
   onZoom?: (zoom: Zoom | null) => void;
+  /** Commits and the like, as vertical lines. */
+  events?: readonly GraphEvent[];
 }
 
-/** The limits as dashed lines, and what is above a limit shaded: that is a burst. */
-function limitsPlugin(
-  limits: () => GraphProps["limits"],
-  colours: { upload: string; download: string },
-): uPlot.Plugin {
-  const draw = (plot: uPlot) => {
-    const pair = limits();
-    if (!pair) return;
-    const { ctx, bbox } = plot;
-    for (const direction of ["upload", "download"] as const) {
-      if (pair[direction] === 0) continue;
-      const y = Math.round(plot.valToPos(pair[direction], "y", true));
-      if (y < bbox.top || y > bbox.top + bbox.height) continue;
-      ctx.save();
-      ctx.strokeStyle = colours[direction];
-      ctx.lineWidth = devicePixelRatio;
-      ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
-      ctx.beginPath();
-      ctx.moveTo(bbox.left, y);
-      ctx.lineTo(bbox.left + bbox.width, y);
-      ctx.stroke();
-      shadeAbove(plot, direction === "upload" ? 1 : 2, y, colours[direction]);
-      ctx.restore();
-    }
-  };
-  return { hooks: { draw } };
-}
-
-function shadeAbove(plot: uPlot, series: number, limitY: number, fill: string): void {
-  const { ctx, bbox } = plot;
-  const xs = plot.data[0];
-  const ys = plot.data[series] ?? [];
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, limitY - bbox.top);
-  ctx.clip();
-  ctx.globalAlpha = 0.25;
-  ctx.fillStyle = fill;
-  ctx.beginPath();
-  const first = ys.findIndex((value) => value != null);
-  ys.forEach((value, index) => {
-    if (value == null) return;
-    const x = plot.valToPos(xs[index] ?? 0, "x", true);
-    if (index === first) ctx.moveTo(x, limitY);
-    ctx.lineTo(x, Math.min(limitY, plot.valToPos(value, "y", true)));
-  });
-  if (first >= 0) ctx.lineTo(plot.valToPos(xs[xs.length - 1] ?? 0, "x", true), limitY);
-  ctx.fill();
-}
-
-/** Ticks along an edge: one for each sample in which something was dropped (at the bottom) or marked (at the top). */
-function ticksPlugin(series: number, atTop: boolean, colour: string): uPlot.Plugin {
-  const draw = (plot: uPlot) => {
-    const { ctx, bbox } = plot;
-    const height = 7 * devicePixelRatio;
-    ctx.save();
-    ctx.fillStyle = colour;
-    plot.data[series]?.forEach((value, index) => {
-      if (!value) return;
-      const x = plot.valToPos(plot.data[0][index] ?? 0, "x", true);
-      if (x < bbox.left || x > bbox.left + bbox.width) return;
-      ctx.fillRect(
-        x - devicePixelRatio,
-        atTop ? bbox.top : bbox.top + bbox.height - height,
-        2 * devicePixelRatio,
-        height,
-      );
-    });
-    ctx.restore();
-  };
-  return { hooks: { draw } };
-}
+const NO_EVENTS: readonly GraphEvent[] = [];
+/** All graphs of a page share one crosshair. */
+const CROSSHAIR = "weir";
 
 const UNITS = {
   rate: { axis: exactRate, value: shortRate, least: 1_000 },
   delay: { axis: delayText, value: delayText, least: 1_000 },
 };
 
+/** Upload is drawn downwards. */
 const toData = ({ at, upload, download, drops, marks }: GraphData): uPlot.AlignedData => [
   at,
-  upload,
+  upload.map((value) => (value === null ? null : -value)),
   download,
   ...(drops ? [drops] : []),
   ...(marks ? [marks] : []),
 ];
+
+/** Samples with none beside them, which no line would show. */
+const alone = (values: readonly (number | null | undefined)[]): number[] =>
+  values.flatMap((value, index) =>
+    value != null && values[index - 1] == null && values[index + 1] == null ? [index] : [],
+  );
+
+const area = (stroke: string): uPlot.Series => ({
+  stroke,
+  fill: faded(stroke, 0.18),
+  fillTo: 0,
+  width: 1.5,
+  points: {
+    show: true,
+    size: 4,
+    fill: stroke,
+    filter: (plot, series) => alone(Array.from(plot.data[series] ?? [])),
+  },
+});
 
 /** Drops and marks: numbers in the legend, ticks in the plot. */
 const tickSeries = (label: string, stroke: string): uPlot.Series => ({
@@ -131,12 +93,31 @@ const tickSeries = (label: string, stroke: string): uPlot.Series => ({
   value: (_plot, value: number | null) => (value === null ? "–" : value === 0 ? "0" : value.toFixed(1)),
 });
 
-/** `14:02:30`, or `14:02` where the axis steps by minutes. */
+/** `14:02:30`, `14:02` where the axis steps by minutes, and the day where one begins. */
 function timeLabels(_plot: uPlot, values: number[], _axis: number, _space: number, stepS: number): string[] {
-  return values.map((value) =>
-    new Date(value * 1000).toLocaleTimeString("en-GB").slice(0, stepS >= 60 ? 5 : 8),
-  );
+  return values.map((value) => {
+    const date = new Date(value * 1000);
+    const clock = date.toLocaleTimeString("en-GB").slice(0, stepS >= 60 ? 5 : 8);
+    return stepS >= 3_600 && clock === "00:00"
+      ? date.toLocaleDateString("en-GB", { day: "numeric", month: "short" })
+      : clock;
+  });
 }
+
+/** As much room up as the download needs and down as the upload does; nothing is invented over a flat zero. */
+function valueRange({ data, limits }: Pick<GraphProps, "data" | "limits">, least: number): [number, number] {
+  const most = (values: readonly (number | null)[], limit: number) =>
+    values.reduce<number>((high, value) => Math.max(high, value ?? 0), limit);
+  const up = most(data.upload, limits?.upload ?? 0);
+  const down = most(data.download, limits?.download ?? 0);
+  const whole = Math.max(least, up + down);
+  const room = data.drops ? 0.12 : 0.04;
+  return [-(up + whole * room), Math.max(down + whole * 0.08, whole * 0.08)];
+}
+
+/** A see-through version of a colour that the browser has resolved. */
+const faded = (colour: string, share: number): string =>
+  colour.replace(/^rgb\((.*)\)$/, (_, parts: string) => `rgba(${parts}, ${share})`);
 
 /** What was dragged out goes to the page, which keeps it in its address; the graph follows the page. */
 function zoomOptions(
@@ -160,11 +141,20 @@ function zoomOptions(
     cursor: {
       y: false,
       points: { size: 6 },
+      sync: { key: CROSSHAIR, scales: ["x", null] },
       drag: { x: onZoom() !== undefined, y: false, setScale: false, dist: 4 },
       bind: { dblclick },
     },
     hooks: { setSelect: [setSelect] },
   };
+}
+
+/** To the next or the last sample but one; from the newest one when there is no crosshair yet. */
+function moveCrosshair(plot: uPlot, by: number): void {
+  const times = plot.data[0];
+  const at = plot.cursor.idx ?? times.length - 1 - by;
+  const next = Math.max(0, Math.min(times.length - 1, at + by));
+  plot.setCursor({ left: plot.valToPos(times[next] ?? 0, "x"), top: 0 });
 }
 
 /** The zoom, or the span up to the newest sample, or all of the data. */
@@ -184,30 +174,39 @@ export function Graph({
   unit = "rate",
   zoom = null,
   onZoom,
+  events = NO_EVENTS,
 }: GraphProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const newest = useRef({ data, limits, spanS, zoom, onZoom });
+  const newest = useRef({ data, limits, spanS, zoom, onZoom, events });
   const scheme = useComputedColorScheme();
 
   useEffect(() => {
-    newest.current = { data, limits, spanS, zoom, onZoom };
+    newest.current = { data, limits, spanS, zoom, onZoom, events };
   });
-  useEffect(() => plot.current?.setData(toData(data)), [data, limits, spanS, zoom]);
+  useEffect(() => plot.current?.setData(toData(data)), [data, limits, spanS, zoom, events]);
 
   useEffect(() => {
     const host = box.current;
     if (!host) return;
-    const colours = { upload: resolvedColour("--up"), download: resolvedColour("--down") };
+    const font = getComputedStyle(document.body).fontFamily;
+    const colours: GraphColours = {
+      upload: resolvedColour("--up"),
+      download: resolvedColour("--down"),
+      text: resolvedColour("--text"),
+      dim: resolvedColour("--dim"),
+      line: resolvedColour("--line"),
+      font: `${11 * devicePixelRatio}px ${font}`,
+    };
     const grid = { stroke: resolvedColour("--line"), width: 1 };
     const axis = {
       stroke: resolvedColour("--dim"),
       grid,
       ticks: { show: false },
-      font: `11px ${getComputedStyle(document.body).fontFamily}`,
+      font: `11px ${font}`,
     };
     const words = UNITS[unit];
-    const figure = (_: uPlot, value: number | null) => (value === null ? "–" : words.value(value));
+    const figure = (_: uPlot, value: number | null) => (value === null ? "–" : words.value(Math.abs(value)));
     const [bad, warn] = [resolvedColour("--bad"), resolvedColour("--warn")];
     const { drops, marks } = newest.current.data;
     const made = new uPlot(
@@ -218,43 +217,33 @@ export function Graph({
         legend: { show: !bare, live: true },
         scales: {
           x: { range: (_plot, low, high) => shownRange(newest.current, low, high) },
-          y: {
-            range: (_plot, _low, high) => [
-              0,
-              Math.max(
-                words.least,
-                high,
-                newest.current.limits?.upload ?? 0,
-                newest.current.limits?.download ?? 0,
-              ) * 1.08,
-            ],
-          },
+          y: { range: () => valueRange(newest.current, words.least) },
         },
         axes: [
           { ...axis, space: 80, size: 26, values: timeLabels },
-          { ...axis, size: 50, values: (_plot, values) => values.map(words.axis) },
+          {
+            ...axis,
+            size: 50,
+            space: height < 150 ? 20 : 30,
+            values: (_plot, values) => values.map((value) => words.axis(Math.abs(value))),
+          },
         ],
         series: [
           {
-            value: (_plot, value: number | null) =>
-              value === null ? "–" : new Date(value * 1000).toLocaleTimeString("en-GB"),
+            value: (_plot, value: number | null) => (value === null ? "–" : stampText(value)),
             label: "time",
           },
-          { label: "↑ upload", stroke: colours.upload, width: 1.5, value: figure, points: { show: false } },
-          {
-            label: "↓ download",
-            stroke: colours.download,
-            width: 1.5,
-            value: figure,
-            points: { show: false },
-          },
+          { label: "↑ upload", ...area(colours.upload), value: figure },
+          { label: "↓ download", ...area(colours.download), value: figure },
           ...(drops ? [tickSeries("drops/s", bad)] : []),
           ...(marks ? [tickSeries("marks/s", warn)] : []),
         ],
         plugins: [
-          limitsPlugin(() => newest.current.limits, colours),
-          ticksPlugin(3, false, bad),
-          ticksPlugin(4, true, warn),
+          gapsPlugin(colours),
+          limitsPlugin(() => newest.current.limits, colours, words.axis),
+          lanePlugin(3, 0, bad),
+          lanePlugin(4, 1, warn),
+          eventsPlugin(() => newest.current.events, colours),
         ],
       },
       toData(newest.current.data),
@@ -271,6 +260,19 @@ export function Graph({
   }, [height, scheme, bare, unit]);
 
   return (
-    <div ref={box} className={classes.graph} role="img" aria-label={label} style={{ minHeight: height }} />
+    <div
+      ref={box}
+      className={classes.graph}
+      role="img"
+      aria-label={label}
+      tabIndex={bare ? undefined : 0}
+      onKeyDown={(event) => {
+        const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (!by || !plot.current) return;
+        event.preventDefault();
+        moveCrosshair(plot.current, by);
+      }}
+      style={{ minHeight: height }}
+    />
   );
 }

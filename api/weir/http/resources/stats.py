@@ -38,7 +38,7 @@ def queue_stats(query: dict[str, Any]) -> Response:
     answers=stats.QueueHistory,
 )
 def queue_history(query: dict[str, Any], queue_id: str) -> Response:
-    """A queue's last two minutes, hour or day"""
+    """A queue's last two minutes, hour, day, week or month"""
     stored = service().config.get(me(), "queue", queue_id)
     assert isinstance(stored.object, Queue)
     limit = stored.object.max_limit_bps

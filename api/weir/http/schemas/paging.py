@@ -108,7 +108,7 @@ class StatsQueuesQuery(Query):
 
 
 class HistoryQuery(Query):
-    window = one_of("2m", "1h", "24h", load_default="1h")
+    window = one_of("2m", "1h", "24h", "7d", "30d", load_default="1h")
 
 
 class InterfaceHistoryQuery(Query):

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { SegmentedControl } from "@mantine/core";
-import { lazy, Suspense } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useMemo } from "react";
 import { asProblem } from "@/api/problem";
+import { objectHistoryQuery } from "@/api/queries";
 import type { Queue, QueueHistory } from "@/api/types";
 import { useZoom, type Zooming } from "@/app/useZoom";
 import { Note, Section } from "@/ui/blocks";
@@ -9,16 +11,26 @@ import { clockText, percentText, plural, spanText } from "@/ui/format";
 import { zoomOf } from "@/ui/zoom";
 import { ZoomNote } from "@/ui/ZoomNote";
 import { dropsOf } from "./drops";
+import { eventsOf } from "./figures";
+import { FiguresTable, Percentiles } from "./FiguresTable";
 import { useZoomedData, type QueueGraphData, type Window } from "./graphData";
 import { LiveFacts } from "./LiveFacts";
 import classes from "./Queue.module.css";
 
 const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
-const SPAN_S: Record<Window, number> = { "2m": 120, "1h": 3_600, "24h": 86_400 };
+const SPAN_S: Record<Window, number> = {
+  "2m": 120,
+  "1h": 3_600,
+  "24h": 86_400,
+  "7d": 604_800,
+  "30d": 2_592_000,
+};
 const WINDOWS = [
   { value: "2m", label: "2 min" },
   { value: "1h", label: "1 h" },
   { value: "24h", label: "24 h" },
+  { value: "7d", label: "7 d" },
+  { value: "30d", label: "30 d" },
 ];
 
 interface MeasuredProps {
@@ -52,7 +64,7 @@ export function Measured({ queue, window, onWindow, zoomText, onZoomText }: Meas
         <div className={classes.plot}>
           {error && !data ? <Note severity="error">{asProblem(error).message}</Note> : null}
           {isLost ? (
-            <Note severity="notice">The router keeps 24 hours. The time of this zoom began before that.</Note>
+            <Note severity="notice">The router no longer has the time that this zoom begins with.</Note>
           ) : null}
           <Suspense fallback={<div className={classes.graphSpace} />}>
             {data ? (
@@ -88,7 +100,9 @@ function Plots({
   noDelay: string | null;
   zooming: Zooming;
 }) {
-  const shown = { spanS: SPAN_S[window], ...zooming };
+  const versions = useQuery(objectHistoryQuery(queue.id)).data?.items;
+  const events = useMemo(() => eventsOf(versions ?? []), [versions]);
+  const shown = { spanS: SPAN_S[window], events, ...zooming };
   const waits = { at: data.at, upload: data.uploadWait, download: data.downloadWait };
   return (
     <>
@@ -99,9 +113,12 @@ function Plots({
         {...shown}
       />
       <p className="dim">
-        Dashed: the limit. Shaded: above it, in a burst. Ticks below: packets were dropped; above: marked
-        (ECN).<span className={classes.dragHint}> Drag to zoom.</span>
+        Download up, upload down. Dark: above the limit, in a burst. Ticks at the foot: packets were dropped
+        (red) or marked (ECN). Hatched: not measured. Dotted: a commit.
+        <span className={classes.dragHint}> Drag to zoom; the arrow keys move the crosshair.</span>
       </p>
+      <Percentiles data={data} zoom={zooming.zoom} />
+      <FiguresTable data={data} zoom={zooming.zoom} />
       {noDelay === null ? (
         <>
           <Graph

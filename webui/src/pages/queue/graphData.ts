@@ -8,7 +8,8 @@ import type { QueueHistory, QueueStats } from "@/api/types";
 import type { GraphData } from "@/ui/Graph";
 import type { Zoom } from "@/ui/zoom";
 
-export type Window = "2m" | "1h" | "24h";
+export type Window = "2m" | "1h" | "24h" | "7d" | "30d";
+const LONG: readonly Window[] = ["24h", "7d", "30d"];
 const KEEP_LIVE_S = 120;
 
 /** Columns of equal length; null: nothing was measured, or the queue had no class at that moment. */
@@ -142,13 +143,19 @@ export function useZoomedData(
   const needsDay = (window === "1h" && lacks(held, zoom)) || lacks(hourData, zoom);
   const day = useQuery({ ...queueStatsHistoryQuery(id, "24h"), enabled: needsDay });
   const dayData = useMemo(() => (needsDay && day.data ? fromHistory(day.data) : null), [needsDay, day.data]);
-  const data = dayData ?? hourData ?? held;
+  const needsMonth = (LONG.includes(window) && window !== "30d" && lacks(held, zoom)) || lacks(dayData, zoom);
+  const month = useQuery({ ...queueStatsHistoryQuery(id, "30d"), enabled: needsMonth });
+  const monthData = useMemo(
+    () => (needsMonth && month.data ? fromHistory(month.data) : null),
+    [needsMonth, month.data],
+  );
+  const data = monthData ?? dayData ?? hourData ?? held;
   const fromS = own.data?.at[0];
   const toS = own.data?.at.at(-1);
   return {
     ...own,
     data,
     whole: fromS === undefined || toS === undefined ? null : { fromS, toS },
-    isLost: lacks(dayData ?? (window === "24h" ? held : null), zoom),
+    isLost: lacks(monthData ?? (window === "30d" ? held : null), zoom),
   };
 }
