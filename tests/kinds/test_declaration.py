@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from typing import Annotated, ClassVar
 
 import pytest
@@ -85,6 +85,22 @@ def test_a_reference_names_something_that_is_there_and_enabled() -> None:
     assert list(said(lamp)) == ["error unknown-interface lamp/l1/beside"]
     assert list(said(lamp, Interface("eth0", disabled=True))) == ["warning interface-disabled lamp/l1/beside"]
     assert list(said(Lamp("l1", "red", "eth0", disabled=True))) == []
+
+
+def test_a_change_is_looked_at_by_those_that_name_it() -> None:
+    lamps = [Lamp(f"l{n}", "red", f"eth{n}") for n in range(9)]
+    view = View(Document([*lamps, ETH0]))
+    rule = reference_rule(LAMP)
+
+    def reached(old: ConfigObject | None, new: ConfigObject | None) -> list[str]:
+        item = old or new
+        assert item is not None
+        return list(rule.reach(view, Change(item.kind, item.id, old, new)))
+
+    assert reached(None, ETH0) == reached(ETH0, None) == ["l0"]
+    assert reached(ETH0, replace(ETH0, disabled=True)) == ["l0"]
+    assert reached(ETH0, replace(ETH0, description="x")) == []
+    assert reached(lamps[3], replace(lamps[3], level=1)) == ["l3"]
 
 
 def test_what_is_named_is_not_deleted() -> None:

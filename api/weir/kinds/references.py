@@ -12,7 +12,7 @@ from weir.kinds.secrets import lost_secrets
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, all_after, error, warning
+from weir.model.rule import Rule, View, error, warning
 
 
 @cache
@@ -32,9 +32,35 @@ def reference_rule(declaration: Declaration) -> Rule:
                 if target_id is not None:
                     yield from _check(view, declaration.called(item), item, field, ref, target_id)
 
-    kind = declaration.kind
-    reach = all_after(kind, *dict.fromkeys(ref.kind for ref in declaration.references.values()))
+    kind, references = declaration.kind, declaration.references
+
+    def namers(view: View) -> dict[tuple[str, str], list[str]]:
+        """From what is named to the ids of the objects that name it."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for item in view.document.of_kind(kind).values():
+            for field, ref in references.items():
+                target_id = getattr(item, field)
+                if target_id is not None:
+                    found.setdefault((ref.kind, target_id), []).append(item.id)
+        return found
+
+    def reach(view: View, change: Change) -> Iterator[str]:
+        """The object itself, and those that name it when that says something else to them now."""
+        if change.kind == kind:
+            yield change.id
+        if any(ref.kind == change.kind and _matters(ref, change) for ref in references.values()):
+            known = view.worked_out(f"namers of {kind}", lambda: namers(view))
+            yield from known.get((change.kind, change.id), ())
+
     return Rule(f"references of {kind}", kind, check, reach, True)
+
+
+def _matters(ref: Ref, change: Change) -> bool:
+    """Whether what is named came, went, or fits or is enabled now and was not, or the other way round."""
+    old, new = change.old, change.new
+    if old is None or new is None or (ref.fits is not None and ref.fits(old) != ref.fits(new)):
+        return True
+    return getattr(old, "disabled", False) != getattr(new, "disabled", False)
 
 
 def _check(

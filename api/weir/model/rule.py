@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from weir.model.address import split_address
 from weir.model.claims import PrefixClaims, pack
@@ -16,6 +16,7 @@ from weir.model.problem import Finding, Severity
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
 from weir.model.vrf import table_of
 
+T = TypeVar("T")
 LINK_LOCAL = parse_prefix("fe80::/10")
 
 
@@ -31,6 +32,7 @@ class View:
         self._vlans: dict[Vlan, list[str]] | None = None
         self._vrf_tables: dict[int, list[str]] | None = None
         self._seen: set[tuple[str, object]] = set()
+        self._worked_out: dict[str, Any] = {}
         self.walked: set[str] = set()
         """Queues whose subtree the running rule has already reached."""
 
@@ -88,6 +90,13 @@ class View:
                 if table is not None:
                     self._vrf_tables.setdefault(table, []).append(interface.id)
         return self._vrf_tables
+
+    def worked_out(self, what: str, make: Callable[[], T]) -> T:
+        """What `make` gives the first time, and the same from then on."""
+        if what not in self._worked_out:
+            self._worked_out[what] = make()
+        found: T = self._worked_out[what]
+        return found
 
     def once(self, what: str, key: object) -> bool:
         """True the first time: thousands of changes around one name or prefix reach its users once."""
