@@ -35,7 +35,8 @@ def test_a_candidate_is_staged_compared_validated_and_committed(router: Router) 
     }
     assert diff.effect is not None and diff.effect.preview is not None
     assert diff.effect.preview["counts"]["added"] == 3
-    assert candidates.validate(ANNA) == []
+    validated = candidates.validate(ANNA)
+    assert validated.findings == [] and validated.preview == diff.effect.preview
     done = candidates.commit(ANNA, "all at once")
     assert done.revision == 2 and candidates.get(ANNA) is None
     router.agree()
@@ -152,7 +153,7 @@ def test_a_refused_stage_changes_nothing(router: Router) -> None:
 def test_an_invalid_candidate_stays_to_be_mended(router: Router) -> None:
     candidates = router.service.candidates
     candidates.stage(ANNA, [edit("q1", parent="q9")])
-    assert [finding.severity for finding in candidates.validate(ANNA)] == ["error"]
+    assert [finding.severity for finding in candidates.validate(ANNA).findings] == ["error"]
     effect = candidates.diff(ANNA).effect
     assert effect is not None and effect.preview is None
     with pytest.raises(Invalid):
