@@ -66,7 +66,7 @@ def test_one_that_is_there_from_before_stops_nothing(tmp_path: Path) -> None:
             assert not [item for item in findings if item.severity == "error"]
     finally:
         service.close()
-    assert compile_document(running, SlotAllocation(), datetime(2026, 1, 1)).site is not None
+    assert compile_document(running, SlotAllocation(), datetime(2026, 1, 1)).wanted
 
 
 def test_a_rollback_may_bring_one_back() -> None:
