@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar
 import pytest
 
 from weir.fields import INTERFACE_NAMES, Flag, Ref, Text, Whole
-from weir.kinds.declaration import Declaration, members_of
+from weir.fields.members import members_of
+from weir.kinds.declaration import Declaration
 from weir.kinds.references import reference_rule, still_named
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Interface, Kind
@@ -123,4 +124,4 @@ def test_what_is_named_is_not_deleted() -> None:
 def test_a_declaration_that_says_too_little_is_refused(hint: object, default: object, message: str) -> None:
     wrong = make_dataclass("Wrong", [("id", str), ("size", hint, default)], bases=(ConfigObject,))
     with pytest.raises(TypeError, match=f"Wrong.size .*{message}"):
-        members_of(wrong)
+        members_of(wrong, without="id")

@@ -140,7 +140,7 @@ interfaces = st.builds(
     vrf=st.sampled_from((None, None, "wan1", "gone0")),
     vrf_table=st.sampled_from((None, None, None, 0, 7, 254)),
     disabled=st.booleans(),
-)
+).map(lambda item: item if item.vlan is None else replace(item, vrf_table=None))
 routes = st.builds(
     StaticRoute,
     id=st.sampled_from(("r1", "r2")),

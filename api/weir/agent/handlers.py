@@ -236,7 +236,9 @@ def _change(item: object) -> Change:
     if not isinstance(item, dict) or not isinstance(item.get("id"), str):
         raise Invalid("a change needs kind, id and new", code="bad-request")
     kind, object_id, new = parse_kind(item.get("kind", "")), item["id"], item.get("new")
-    return Change(kind, object_id, None, None if new is None else from_json(kind, new, object_id))
+    return Change(
+        kind, object_id, None, None if new is None else from_json(kind, new, object_id, is_stored=True)
+    )
 
 
 def _queue_id(params: dict[str, Any]) -> str:

@@ -13,10 +13,11 @@ import click
 from weir.cli import output
 from weir.cli.client import segment
 from weir.cli.group import Command, Group, Session
-from weir.fields import Choice, Flag, Many, Secret, Table, Whole
-from weir.fields.base import Field
+from weir.fields import Choice, Field, Flag, Many, OneOf, Secret, Table, Whole
+from weir.fields import Group as GroupField
+from weir.fields.members import Member
 from weir.kinds import DECLARED
-from weir.kinds.declaration import Declaration, Member
+from weir.kinds.declaration import Declaration
 
 Json = dict[str, Any]
 PLACES = ("before", "after")
@@ -46,28 +47,22 @@ def present(session: Session, path: str, candidate: bool) -> Json:
     return session.client.get(path, candidate="1" if candidate else None)
 
 
-def group_of(declaration: Declaration) -> click.Group:
+def group_of(declaration: Declaration, verbs: Verbs | None = None) -> click.Group:
     """`weir route ...`: the verbs of one kind."""
     group = Group(declaration.short, help=declaration.about)
-    verbs = _Verbs(declaration)
-    the_one = "the" if declaration.is_single else "a"
+    verbs = verbs or Verbs(declaration)
+    the_one = "the" if declaration.is_single else _article(declaration.singular)
     what = f"{the_one} {declaration.singular}"
     chosen = [] if declaration.is_single else [click.Argument(["object_id"], metavar="ID")]
     if declaration.state:
         said = f"What the router learnt about {what}."
         group.add_command(Command("state", callback=verbs.state, params=[*chosen], help=said))
     group.add_command(Command("show", callback=verbs.show, params=[*chosen], help=f"Show {what}."))
-    change = [*chosen, *_options(declaration.members), _unset(declaration), candidate_option()]
+    change = [*chosen, *verbs.options(), _unset(declaration), candidate_option()]
     group.add_command(Command("set", callback=verbs.set, params=change, help=f"Change fields of {what}."))
     if not declaration.is_single:
         group.add_command(Command("list", callback=verbs.list, help=f"List {declaration.plural}."))
-        required = [item for item in declaration.members if item.required]
-        given: list[click.Parameter] = [
-            click.Argument([item.name], type=_type(item.field)) for item in required
-        ]
-        given += _options(item for item in declaration.members if not item.required)
-        named = click.Option(["--id", "new_id"], help="Its id; assigned when omitted.")
-        params = [*given, named, candidate_option()]
+        params = [*_new(declaration), *verbs.options(required=False), candidate_option()]
         group.add_command(Command("add", callback=verbs.add, params=params, help=f"Add {what}."))
         params = [*chosen, candidate_option()]
         if declaration.order is not None:
@@ -80,15 +75,35 @@ def group_of(declaration: Declaration) -> click.Group:
     return group
 
 
-class _Verbs:
+def _article(singular: str) -> str:
+    return "an" if singular[0] in "aeiou" else "a"
+
+
+def _new(declaration: Declaration) -> list[click.Parameter]:
+    """What a new object is named and needs."""
+    required = [
+        click.Argument([item.name], type=_type(item.field)) for item in declaration.members if item.required
+    ]
+    if declaration.ids.assigned:
+        return [*required, click.Option(["--id", "new_id"], help="Its id; assigned when omitted.")]
+    return [click.Argument(["new_id"], metavar="ID"), *required]
+
+
+class Verbs:
     """What the commands of one kind do."""
 
     def __init__(self, declaration: Declaration) -> None:
         self.declaration = declaration
         self.path = f"/{declaration.path}"
 
+    def options(self, required: bool = True) -> list[click.Parameter]:
+        """One for every field, or for those that may be left out."""
+        one_of = self.declaration.one_of
+        cases = [] if one_of is None else [_choice(one_of)]
+        return cases + _options(item for item in self.declaration.members if required or not item.required)
+
     def list(self) -> None:
-        session = _session()
+        session = session_now()
         found = list(session.client.pages(self.path))
         if session.json:
             output.show_json({"items": found})
@@ -102,17 +117,19 @@ class _Verbs:
         )
 
     def show(self, object_id: str = "") -> None:
-        session = _session()
+        session = session_now()
         found = session.client.get(self._at(object_id))
         if session.json:
             output.show_json(found)
             return
-        names = ("id", *(item.name for item in self.declaration.members))
+        one_of = self.declaration.one_of
+        cases = () if one_of is None else (one_of.discriminator,)
+        names = ("id", *cases, *(item.name for item in self.declaration.members))
         output.table(("FIELD", "VALUE"), [(name.replace("_", " "), _cell(found[name])) for name in names])
         output.findings(found["warnings"])
 
     def state(self, object_id: str = "") -> None:
-        session = _session()
+        session = session_now()
         found = session.client.get(f"{self._at(object_id)}/state")
         if session.json:
             output.show_json(found)
@@ -124,56 +141,70 @@ class _Verbs:
             click.echo(f"{since}: {output.clean(found['stale_reason'])}", err=True)
 
     def add(self, candidate: bool, new_id: str | None, **given: Any) -> None:
-        body = {"id": new_id, **_given(given)} if new_id else _given(given)
-        write(_session(), self.path, "POST", body, candidate, None)
+        body = {"id": new_id, **given_body(given)} if new_id else given_body(given)
+        write(session_now(), self.path, "POST", body, candidate, None)
 
     def set(self, candidate: bool, unset: tuple[str, ...], object_id: str = "", **given: Any) -> None:
-        body = {**_given(given), **dict.fromkeys(unset)}
-        twice = sorted(set(unset) & _given(given).keys())
-        if twice:
-            raise click.UsageError(f"{twice[0]} is both set and unset.")
+        body = patch_body(unset, given)
         if not body:
             raise click.UsageError("Nothing to change: give at least one option, see --help.")
-        session, path = _session(), self._at(object_id)
+        session, path = session_now(), self._at(object_id)
         write(session, path, "PATCH", body, candidate, present(session, path, candidate)["etag"])
 
     def rm(self, object_id: str, candidate: bool) -> None:
-        session, path = _session(), self._at(object_id)
+        session, path = session_now(), self._at(object_id)
         write(session, path, "DELETE", None, candidate, present(session, path, candidate)["etag"])
 
     def move(self, object_id: str, before: str | None, after: str | None, candidate: bool) -> None:
         if before and after:
             raise click.UsageError("Give --before or --after, not both.")
         body = {"before": before, "after": after}
-        write(_session(), f"{self._at(object_id)}/move", "POST", body, candidate, None)
+        write(session_now(), f"{self._at(object_id)}/move", "POST", body, candidate, None)
 
     def _at(self, object_id: str) -> str:
         return self.path if self.declaration.is_single else f"{self.path}/{segment(object_id)}"
 
 
-def _session() -> Session:
+def session_now() -> Session:
     found = click.get_current_context().find_object(Session)
     assert found is not None
     return found
 
 
-def _options(members: Iterable[Member]) -> list[click.Parameter]:
-    return [_option(member) for member in members]
+def _options(members: Iterable[Member], within: str = "") -> list[click.Parameter]:
+    found: list[click.Parameter] = []
+    for member in members:
+        if isinstance(member.field, GroupField):
+            found += _options(member.field.members, f"{within}{member.name}{_INSIDE}")
+        else:
+            found.append(_option(member, within))
+    return found
 
 
-def _option(member: Member) -> click.Option:
+_INSIDE = "__"
+"""Joins the name of a group and that of a field in it, in the name of a parameter."""
+
+
+def _option(member: Member, within: str) -> click.Option:
     """One option per field; those that are not given change nothing."""
-    field, word = member.field, member.name.replace("_", "-")
+    field, name = member.field, within + member.name
+    word = name.replace(_INSIDE, "-").replace("_", "-")
     names = [f"--{word}", *([f"--{field.option}"] if field.option else [])]
     if isinstance(field, Flag):
-        return click.Option([f"--{word}/--no-{word}", member.name], default=None, help=field.help or None)
+        return click.Option([f"--{word}/--no-{word}", name], default=None, help=field.help or None)
     if isinstance(field, Table):
         pairs = "NAME=VALUE; replaces all; may be repeated."
-        return click.Option([*names, member.name], multiple=True, type=PAIR, help=pairs)
+        return click.Option([*names, name], multiple=True, type=PAIR, help=pairs)
     if isinstance(field, Many):
         said = f"{field.help} Replaces all; may be repeated.".strip()
-        return click.Option([*names, member.name], multiple=True, type=_type(field.item), help=said)
-    return click.Option([*names, member.name], type=_type(field), help=field.help or None)
+        return click.Option([*names, name], multiple=True, type=_type(field.item), help=said)
+    return click.Option([*names, name], type=_type(field), help=field.help or None)
+
+
+def _choice(one_of: OneOf) -> click.Option:
+    said = "What it is made as; follows from the other options where it is left out."
+    name = one_of.discriminator
+    return click.Option([f"--{name}", name], type=click.Choice(one_of.names), help=said)
 
 
 def _type(field: Field) -> click.ParamType:
@@ -224,9 +255,26 @@ def _unset(declaration: Declaration) -> click.Option:
     )
 
 
-def _given(values: Json) -> Json:
-    found = {name: value for name, value in values.items() if value not in (None, ())}
-    return {name: _body_value(value) for name, value in found.items()}
+def patch_body(unset: Iterable[str], values: Json) -> Json:
+    """The merge patch that options describe."""
+    given = given_body(values)
+    twice = sorted(given.keys() & set(unset))
+    if twice:
+        raise click.UsageError(f"{twice[0]} is both set and unset.")
+    return {**given, **dict.fromkeys(unset)}
+
+
+def given_body(values: Json) -> Json:
+    """The body that options describe; those of a group are together in it."""
+    body: Json = {}
+    for name, value in values.items():
+        if value not in (None, ()):
+            *groups, last = name.split(_INSIDE)
+            place = body
+            for group in groups:
+                place = place.setdefault(group, {})
+            place[last] = _body_value(value)
+    return body
 
 
 def _body_value(value: Any) -> Any:

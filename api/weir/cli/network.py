@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weir interface`, `weir queue-type`."""
+"""`weir interface`: the verbs of every kind, for what the kernel has and what is configured alike."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 import click
 
 from weir.cli import output
-from weir.cli.client import ApiError, segment
-from weir.cli.group import Group, Session, pass_session
-from weir.cli.kinds import present, write
+from weir.cli.client import ApiError
+from weir.cli.kinds import Verbs, group_of, patch_body, present, session_now, write
+from weir.kinds import interface
 from weir.model.overhead import usual_overhead_bytes
 
 Json = dict[str, Any]
-candidate_option = click.option("--candidate", is_flag=True, help="Stage it in your candidate.")
 
 
 class _Table(click.ParamType):
@@ -30,153 +29,80 @@ class _Table(click.ParamType):
         return int(value)
 
 
-TABLE = _Table()
+class _Interfaces(Verbs):
+    """`set` and `add` configure what the kernel has already, or make a VLAN or a VRF."""
+
+    def options(self, required: bool = True) -> list[click.Parameter]:
+        found = super().options(required)
+        table = next(item for item in found if item.name == "vrf_table")
+        table.type = _Table()
+        return [
+            *found,
+            click.Option(["--dhcp", "addressing"], flag_value="dhcp", help="The same as --addressing dhcp."),
+            click.Option(["--no-dhcp", "addressing"], flag_value="static"),
+            click.Option(["--no-vrf"], is_flag=True, help="Take it out of its VRF."),
+            click.Option(["--enabled", "disabled"], flag_value=False, help="The same as --no-disabled."),
+        ]
+
+    def list(self) -> None:
+        found = list(session_now().client.pages(self.path))
+        if session_now().json:
+            output.show_json({"items": found})
+            return
+        output.table(
+            ("NAME", "ROLE", "VRF", "TYPE", "STATE", "ADDRESSES", "SHAPER", "FAST PATH", "DESCRIPTION"),
+            [
+                (
+                    item["id"],
+                    item["role"] if item["configured"] else "-",
+                    item["vrf"] or (item["state"] or {}).get("vrf") or "-",
+                    item["type"] if item["configured"] else (item["state"] or {}).get("kind") or "-",
+                    "missing" if item["state"] is None else "up" if item["state"]["up"] else "down",
+                    ",".join(item["addresses"] or (item["state"] or {}).get("addresses", [])),
+                    (item["state"] or {}).get("shaper") or "-",
+                    (item["state"] or {}).get("fast_path") or "-",
+                    item["description"],
+                )
+                for item in found
+            ],
+        )
+
+    def show(self, object_id: str = "") -> None:
+        output.show_json(session_now().client.get(self._at(object_id)))
+
+    def add(self, candidate: bool, new_id: str | None, no_vrf: bool = False, **given: Any) -> None:
+        self._configure(str(new_id), _body((), no_vrf, given), candidate, 0)
+
+    def set(
+        self,
+        candidate: bool,
+        unset: tuple[str, ...],
+        object_id: str = "",
+        no_vrf: bool = False,
+        **given: Any,
+    ) -> None:
+        body, path = _body(unset, no_vrf, given), self._at(object_id)
+        try:
+            found = present(session_now(), path, candidate)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            found = {"configured": False}
+        if found["configured"]:
+            write(session_now(), path, "PATCH", body, candidate, found["etag"])
+        else:
+            self._configure(object_id, body, candidate, found.get("overhead_bytes", 0))
+
+    def _configure(self, name: str, body: Json, candidate: bool, overhead_bytes: int) -> None:
+        usual = usual_overhead_bytes("vlan") if body.get("vlan") else overhead_bytes
+        write(session_now(), self._at(name), "PUT", {"overhead_bytes": usual, **body}, candidate, None)
 
 
-@click.group("interface", cls=Group)
-def interface() -> None:
-    """Interfaces: role, addresses, shaper."""
-
-
-@interface.command("list")
-@pass_session
-def list_interfaces(session: Session) -> None:
-    """List interfaces."""
-    found = list(session.client.pages("/interfaces"))
-    if session.json:
-        output.show_json({"items": found})
-        return
-    output.table(
-        ("NAME", "ROLE", "VRF", "STATE", "ADDRESSES", "SHAPER", "FAST PATH", "DESCRIPTION"),
-        [
-            (
-                item["id"],
-                item["role"] if item["configured"] else "-",
-                item["vrf"] or (item["state"] or {}).get("vrf") or "-",
-                "missing" if item["state"] is None else "up" if item["state"]["up"] else "down",
-                ",".join(item["addresses"] or (item["state"] or {}).get("addresses", [])),
-                (item["state"] or {}).get("shaper") or "-",
-                (item["state"] or {}).get("fast_path") or "-",
-                item["description"],
-            )
-            for item in found
-        ],
-    )
-
-
-@interface.command("show")
-@click.argument("name")
-@pass_session
-def show_interface(session: Session, name: str) -> None:
-    """Show an interface."""
-    output.show_json(session.client.get(f"/interfaces/{segment(name)}"))
-
-
-@interface.command("set")
-@click.argument("name")
-@click.option("--role", type=click.Choice(("lan", "wan", "none")))
-@click.option("--address", "addresses", multiple=True, help="ADDRESS/LENGTH; replaces all; may be repeated.")
-@click.option(
-    "--dhcp", "addressing", flag_value="dhcp", default=None, help="IPv4 address and routes by DHCP."
-)
-@click.option("--no-dhcp", "addressing", flag_value="static")
-@click.option("--mtu", type=int)
-@click.option("--description")
-@click.option("--overhead-bytes", type=int)
-@click.option("--shaper", type=click.Choice(("auto", "edt", "police", "htb")))
-@click.option("--fast-path", type=click.Choice(("auto", "off")))
-@click.option(
-    "--unknown",
-    type=click.Choice(("allow", "queue", "drop")),
-    help="What becomes of forwarded packets that are in no queue.",
-)
-@click.option(
-    "--reverse-path",
-    type=click.Choice(("off", "loose", "strict")),
-    help="Drop sources without a way back, or (strict) with one by another interface.",
-)
-@click.option("--domain", type=int, help="Targets like 10.0.0.0/24@2 hold in domain 2 only.")
-@click.option("--vlan-parent", help="Make it a VLAN of this interface.")
-@click.option("--vlan-id", type=click.IntRange(1, 4094), help="The VLAN's tag.")
-@click.option("--vlan-protocol", type=click.Choice(("802.1Q", "802.1ad")))
-@click.option("--vrf", help="Put it into this VRF.")
-@click.option("--no-vrf", is_flag=True, help="Take it out of its VRF.")
-@click.option(
-    "--vrf-table", type=TABLE, help="Make it a VRF with this routing table, or (auto) one by its name."
-)
-@click.option("--disabled/--enabled", default=None)
-@candidate_option
-@pass_session
-def set_interface(session: Session, /, name: str, candidate: bool, **given: Any) -> None:
-    """Configure an interface, or make a VLAN or a VRF.
-
-    weir interface set vlan100 --vlan-parent eth1 --vlan-id 100
-
-    weir interface set blue --vrf-table auto, then weir interface set vlan100 --vrf blue
-    """
-    leaves_vrf = given.pop("no_vrf")
-    if leaves_vrf and given["vrf"] is not None:
+def _body(unset: tuple[str, ...], no_vrf: bool, given: Json) -> Json:
+    if no_vrf and given.get("vrf") is not None:
         raise click.UsageError("Give --vrf or --no-vrf, not both.")
-    body = {field: value for field, value in given.items() if value not in (None, ())}
-    if leaves_vrf:
-        body["vrf"] = None
-    vlan = {part: body.pop(f"vlan_{part}") for part in ("parent", "id", "protocol") if f"vlan_{part}" in body}
-    if vlan:
-        body["vlan"] = vlan
-    if "addresses" in body:
-        body["addresses"] = list(body["addresses"])
-    path = f"/interfaces/{segment(name)}"
-    try:
-        found = present(session, path, candidate)
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        found = {"configured": False}
-    if found["configured"]:
-        write(session, path, "PATCH", body, candidate, found["etag"])
-    else:
-        usual = usual_overhead_bytes("vlan") if vlan else found.get("overhead_bytes", 0)
-        write(session, path, "PUT", {"overhead_bytes": usual, **body}, candidate, None)
-
-
-@interface.command("rm")
-@click.argument("name")
-@candidate_option
-@pass_session
-def remove_interface(session: Session, name: str, candidate: bool) -> None:
-    """Remove an interface from the configuration."""
-    path = f"/interfaces/{segment(name)}"
-    write(session, path, "DELETE", None, candidate, present(session, path, candidate)["etag"])
-
-
-@click.group("queue-type", cls=Group)
-def queue_type() -> None:
-    """Queue types."""
-
-
-@queue_type.command("list")
-@pass_session
-def list_queue_types(session: Session) -> None:
-    """List queue types."""
-    found = list(session.client.pages("/queue-types"))
-    if session.json:
-        output.show_json({"items": found})
-        return
-    output.table(
-        ("NAME", "TYPE", "OPTIONS", "USED BY"),
-        [
-            (
-                item["id"],
-                item["type"],
-                " ".join(f"{name}={value}" for name, value in item["options"].items()),
-                str(item["used_by"]),
-            )
-            for item in found
-        ],
-        right=(3,),
-    )
+    return patch_body((*unset, "vrf") if no_vrf else unset, given)
 
 
 def register(main: click.Group) -> None:
-    for group in (interface, queue_type):
-        main.add_command(group)
+    main.add_command(group_of(interface.KIND, _Interfaces(interface.KIND)))

@@ -17,10 +17,10 @@ from weir.compiler.types import LAST_PRIORITY, NO_SLOT, ClassSpec, ClockSpec, Wa
 from weir.model.claims import PrefixClaims, pack_text
 from weir.model.codec import to_json
 from weir.model.document import Document, interface_targets
-from weir.model.fields import Json
 from weir.model.objects import Queue
 from weir.model.prefix import looks_like_prefix
 from weir.model.problem import NotFound
+from weir.model.reader import Json
 from weir.model.schedule import is_open, next_window_edge
 from weir.model.tree import ancestors
 from weir.model.units import format_duration_ms, format_rate_long

@@ -9,7 +9,7 @@ from typing import Any
 from weir.fields.base import Field, Parsed, When
 from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
-from weir.model.address import parse_host, parse_network
+from weir.model.address import parse_address, parse_host, parse_network
 from weir.model.reader import Reader
 
 
@@ -62,6 +62,15 @@ class Prefix(_Address):
         return "a prefix"
 
 
+class Address(_Address):
+    """An IPv4 or IPv6 address with the length of its network, such as 192.0.2.1/24."""
+
+    parse = staticmethod(parse_address)
+
+    def bounds(self) -> str:
+        return "addresses with a prefix length"
+
+
 class Choice(Field):
     """One of some words."""
 
@@ -81,7 +90,8 @@ class Ref(Characters):
 
     `role` is what that object is called where it is named: "VRF" for an interface that must be one, which
     `fits` decides; `unfit` tells people how to know those that do. `offered` says the same of the objects'
-    JSON: which of them a form offers.
+    JSON: which of them a form offers. With `own_rules` the kind has rules of its own for it, which say more
+    than those that all references have.
     """
 
     def __init__(
@@ -93,6 +103,7 @@ class Ref(Characters):
         fits: Callable[[Any], bool] | None = None,
         unfit: str = "",
         offered: When | None = None,
+        own_rules: bool = False,
         **said: Any,
     ) -> None:
         super().__init__(1, ids.max_chars, **said)
@@ -102,6 +113,7 @@ class Ref(Characters):
         self.fits = fits
         self.unfit = unfit
         self.offered = offered
+        self.own_rules = own_rules
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
         return reader.matching(name, default, self.ids.pattern, self.ids.wanted)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from weir.formats.draft import Draft
 from weir.model.objects import NO_TOTAL, ZERO
-from weir.model.reader import shared_pair
+from weir.model.pair import shared_pair
 
 
 def settle_rates(draft: Draft) -> None:

@@ -43,8 +43,6 @@ _FIRST: tuple[Area, ...] = (
     auth.area,
     users.area,
     queues.area,
-    network.queue_types,
-    network.interfaces,
 )
 _LAST: tuple[Area, ...] = (
     candidate.area,
@@ -71,7 +69,8 @@ Lists are paged: follow `next_cursor`. With `?candidate=1` a write is staged ins
 
 def areas() -> tuple[Area, ...]:
     """All areas, those of the declared kinds in the middle."""
-    return (*_FIRST, *kinds.areas({"tuning": tuning.area}), *_LAST)
+    own = {"queue-type": network.queue_types, "interface": network.interfaces, "tuning": tuning.area}
+    return (*_FIRST, *kinds.areas(own), *_LAST)
 
 
 class DocumentedApi(Api):  # type: ignore[misc]  # flask-smorest has no types

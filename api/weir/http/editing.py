@@ -20,11 +20,7 @@ from weir.model.problem import Conflict, Invalid, NotFound, PreconditionFailed, 
 from weir.service import ABSENT, Edit, Stored
 
 EVERY_ANSWER_ADDS = frozenset({"etag", "warnings"})
-_ANSWERS_ADD: dict[Kind, frozenset[str]] = {
-    "queue": EVERY_ANSWER_ADDS | {"path", "child_count", "enforcement"},
-    "queue-type": EVERY_ANSWER_ADDS | {"enforcement", "used_by"},
-    "interface": EVERY_ANSWER_ADDS | {"configured", "state"},
-}
+_QUEUES_ADD = EVERY_ANSWER_ADDS | {"path", "child_count", "enforcement"}
 
 BUILT_IN = "built-in"
 Render = Callable[[Stored], dict[str, Any]]
@@ -33,7 +29,7 @@ Render = Callable[[Stored], dict[str, Any]]
 def answers_add(kind: Kind) -> frozenset[str]:
     """What answers of a kind say beside its fields."""
     declaration = DECLARED.get(kind)
-    return _ANSWERS_ADD[kind] if declaration is None else EVERY_ANSWER_ADDS.union(declaration.adds)
+    return _QUEUES_ADD if declaration is None else EVERY_ANSWER_ADDS.union(declaration.adds)
 
 
 def find(kind: Kind, object_id: str, *, staged: bool) -> Stored:

@@ -2,7 +2,8 @@
 """`python -m weir.http.forms` writes what the web interface knows of the kinds: webui/src/kinds/kinds.json.
 
 Per kind its names, the defaults of its fields, and of a declared kind all that its list and its form are made
-of: what OpenAPI types cannot tell a program in the browser.
+of: what OpenAPI types cannot tell a program in the browser. What an object is one of is a choice, and what
+belongs to one of its cases alone has that as its condition. A `group` lists its fields as a kind does.
 """
 
 from __future__ import annotations
@@ -11,9 +12,26 @@ import json
 from pathlib import Path
 from typing import Any
 
-from weir.fields import Choice, Field, Flag, Host, Many, Port, Prefix, Ref, Table, Text, When, Whole
+from weir.fields import (
+    Address,
+    Choice,
+    Field,
+    Flag,
+    Group,
+    Host,
+    Many,
+    OneOf,
+    Port,
+    Prefix,
+    Ref,
+    Table,
+    Text,
+    When,
+    Whole,
+)
+from weir.fields.members import Member
 from weir.kinds import DECLARED, KINDS
-from weir.kinds.declaration import AREAS, Declaration, Member
+from weir.kinds.declaration import AREAS, Declaration
 from weir.kinds.words import label_of
 from weir.model.codec import defaults_of
 
@@ -22,8 +40,6 @@ Json = dict[str, Any]
 
 _UNDECLARED = {
     "queue": ("queue", "queues"),
-    "queue-type": ("queue type", "queue types"),
-    "interface": ("interface", "interfaces"),
 }
 
 
@@ -68,21 +84,48 @@ def _names(declaration: Declaration) -> Json:
 
 def fields_of(declaration: Declaration) -> list[Json]:
     """The fields of a kind as a form and a list need them, in their order."""
-    return [_member(declaration.kind, member) for member in declaration.members]
+    one_of, found = declaration.one_of, []
+    cases = {} if one_of is None else one_of.members
+    if one_of is not None:
+        found.append(_choice(declaration.kind, one_of))
+    for member in declaration.members:
+        case = cases.get(member.name)
+        when = None if one_of is None or case is None else When(one_of.discriminator, (case.name,))
+        found.append(_member(declaration.kind, member, when))
+    return found
 
 
-def _member(kind: str, member: Member) -> Json:
+def _choice(kind: str, one_of: OneOf) -> Json:
+    """Which case an object is; the names of the cases with a sentence about each."""
+    return {
+        "name": one_of.discriminator,
+        "label": label_of(kind, one_of.discriminator),
+        "importance": "shown",
+        "required": False,
+        "nullable": False,
+        "help": " ".join(f"{case.name}: {case.help}" for case in one_of.cases),
+        "type": "choice",
+        "choices": list(one_of.names),
+    }
+
+
+def _member(kind: str, member: Member, when: When | None = None, within: str = "") -> Json:
     field = member.field
-    said = {"help": field.help, "example": field.example, "when": when_json(field.when)}
+    said = {"help": field.help, "example": field.example, "when": when_json(when or field.when)}
     return {
         "name": member.name,
-        "label": label_of(kind, member.name),
+        "label": label_of(kind, within + member.name),
         "importance": field.importance,
         "required": member.required,
         "nullable": member.nullable,
         **{name: value for name, value in said.items() if value},
-        **shape(field),
+        **(_group(kind, field, member.name) if isinstance(field, Group) else shape(field)),
     }
+
+
+def _group(kind: str, group: Group, name: str) -> Json:
+    fields = [_member(kind, member, within=f"{name}.") for member in group.members]
+    return {"type": "group", "fields": fields}
 
 
 def when_json(when: When | None) -> Json | None:
@@ -111,6 +154,8 @@ def shape(field: Field) -> Json:
             return {"type": "host"}
         case Prefix():
             return {"type": "prefix"}
+        case Address():
+            return {"type": "address"}
         case Ref():
             offered = {} if field.offered is None else {"offered": when_json(field.offered)}
             return {"type": "ref", "kind": field.kind, "role": field.role, **offered}

@@ -11,8 +11,10 @@ import json
 import re
 from pathlib import Path
 
+from weir.fields import Group, OneOf
+from weir.fields.members import Member
 from weir.kinds import DECLARED
-from weir.kinds.declaration import Declaration, Member
+from weir.kinds.declaration import Declaration
 from weir.model.problem import NotFound
 
 PATH = Path(__file__).resolve().parents[3] / "docs" / "reference" / "model.md"
@@ -21,8 +23,27 @@ _TABLE = re.compile(r"(?<=<!-- fields of )([a-z-]+)( -->\n).*?(?=<!-- end of fie
 
 def table(declaration: Declaration) -> str:
     """The fields of a kind as a Markdown table."""
-    rows = [f"| `{item.name}` | {_bounds(item)} | {item.field.help} |\n" for item in declaration.members]
+    rows = [_row(item) for item in declaration.members]
+    if declaration.one_of is not None:
+        rows.insert(0, _cases(declaration.one_of))
     return "| Field | Unit, bounds, default | Meaning |\n|---|---|---|\n" + "".join(rows)
+
+
+def _row(member: Member, within: str = "") -> str:
+    row = f"| `{within}{member.name}` | {_bounds(member)} | {member.field.help} |\n"
+    inner = member.field.members if isinstance(member.field, Group) else ()
+    return row + "".join(_row(item, f"{within}{member.name}.") for item in inner)
+
+
+def _cases(one_of: OneOf) -> str:
+    names = ", ".join(f"`{name}`" for name in one_of.names)
+    meaning = " ".join(
+        f"`{case.name}`{f' (has `{case.member}`)' if case.member else ''}: {case.help}"
+        for case in one_of.cases
+    )
+    return (
+        f"| `{one_of.discriminator}` | {names}; as the other fields say | What it is made as. {meaning} |\n"
+    )
 
 
 def rewritten(text: str) -> str:
@@ -34,6 +55,8 @@ def rewritten(text: str) -> str:
 
 
 def _bounds(member: Member) -> str:
+    if isinstance(member.field, Group):
+        return "object, or null; null"
     if member.required:
         return f"{member.field.bounds()}; required"
     default = json.dumps(member.field.to_json(member.default), ensure_ascii=False)

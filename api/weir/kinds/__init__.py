@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weir.kinds import firewall, static_route, tuning
+from weir.kinds import firewall, interface, queue_type, static_route, tuning
 from weir.kinds.declaration import Declaration
 
 DECLARED: dict[str, Declaration] = {
-    declaration.kind: declaration for declaration in (static_route.KIND, firewall.KIND, tuning.KIND)
+    declaration.kind: declaration
+    for declaration in (queue_type.KIND, interface.KIND, static_route.KIND, firewall.KIND, tuning.KIND)
 }
 """By kind, in the order in which they are shown. What follows from a declaration is looked up here when it is
 needed, so a test adds a kind of its own for as long as it runs."""
@@ -22,7 +23,7 @@ class _Names(Sequence[str]):
     """The names of all kinds that there are now."""
 
     def _now(self) -> tuple[str, ...]:
-        return ("queue", "queue-type", "interface", *DECLARED)
+        return ("queue", *DECLARED)
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]  # an index or a slice
         return self._now()[index]

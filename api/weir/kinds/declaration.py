@@ -11,49 +11,19 @@ means the same as leaving it out.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Literal, get_args
 
-from weir.fields import OBJECT_IDS, Field, IdForm, Position, Ref, Secret
+from weir.fields import OBJECT_IDS, Field, IdForm, OneOf, Position, Ref, Secret
+from weir.fields.members import members_of
 from weir.model.objects import ConfigObject
-from weir.model.reader import Reader
+from weir.model.reader import Json, Reader
 from weir.model.rule import Rule
-
-Json = dict[str, object]
 
 Area = Literal["Shaping", "Network", "Routing", "Firewall", "VPN", "Services", "System"]
 AREAS: tuple[Area, ...] = get_args(Area)
 """In the order of the navigation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A field of a kind: its name, its type, and what holds when it is left out."""
-
-    name: str
-    field: Field
-    default: Any
-    required: bool
-    nullable: bool
-
-    def reader(self) -> Callable[[Reader], Any]:
-        """Reads this member out of a JSON object, and notes what is wrong with it."""
-        name, default, read = self.name, self.default, self.field.read
-        if self.required:
-            return self._read_required
-        if self.nullable:
-            return lambda reader: None if reader.data.get(name) is None else read(reader, name, None)
-        return lambda reader: read(reader, name, default)
-
-    def _read_required(self, reader: Reader) -> Any:
-        if reader.data.get(self.name) is None:
-            example = f", for example {self.field.example}" if self.field.example else ""
-            reader.error(self.name, "missing", f"must be given{example}")
-            return None
-        return self.field.read(reader, self.name, None)
 
 
 class Declaration:
@@ -63,7 +33,8 @@ class Declaration:
     context is clear: in messages and as a command ("route"). `about` is one line for the API's documentation.
     A kind with `is_single` has one object, whose id is the kind; unless it is stored its defaults hold.
     `adds` names what the API's answers say of an object beside its fields; it may come back and is not read.
-    `columns` are the fields that a list shows behind the id; `path` is where the API has them.
+    `columns` are the fields that a list shows behind the id; `path` is where the API has them, and `argument`
+    what an object's id is called there. `one_of` says what an object of the kind is made as.
     `named_by` is the field that people know an object by. `area` is where the navigation has the kind, and
     `purpose` says above an empty list what its objects are for.
     `state` are the fields that the router learns about an object, and nobody writes.
@@ -86,6 +57,8 @@ class Declaration:
         area: Area = "Services",
         purpose: str = "",
         state: Mapping[str, Field] | None = None,
+        argument: str = "",
+        one_of: OneOf | None = None,
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -103,16 +76,25 @@ class Declaration:
         self.purpose = purpose
         self.state: Mapping[str, Field] = state or {}
         self.path = self.kind if is_single else plural.replace(" ", "-")
-        self.members = members_of(of)
+        self.argument = argument or f"{short}_id"
+        self.one_of = one_of
+        self._take_members(of)
+
+    def _take_members(self, of: type[ConfigObject]) -> None:
+        one_of = self.one_of
+        self.members = members_of(of, without="id")
         self.references = {
-            member.name: member.field for member in self.members if isinstance(member.field, Ref)
+            member.name: member.field
+            for member in self.members
+            if isinstance(member.field, Ref) and not member.field.own_rules
         }
         self.order = next((item.field for item in self.members if isinstance(item.field, Position)), None)
         """Where objects have their places; the field is `position`."""
         if self.order is not None and "position" not in {item.name for item in self.members}:
             raise TypeError(f"{of.__name__}: the field of type Position is to be called position")
         self.secrets = {item.name: item.field for item in self.members if isinstance(item.field, Secret)}
-        self._names = frozenset({"id", *(member.name for member in self.members)})
+        cases = () if one_of is None else (one_of.discriminator,)
+        self._names = frozenset({"id", *cases, *(member.name for member in self.members)})
         self._learnt = frozenset({"state", *self.state} - self._names if self.state else ())
         self._readers = tuple(member.reader() for member in self.members)
         self._values = attrgetter("id", *(member.name for member in self.members))
@@ -123,9 +105,12 @@ class Declaration:
             if type(member.field).to_json is not Field.to_json
         )
         self.defaults: Mapping[str, object] = {
-            member.name: member.field.to_json(member.default)
-            for member in self.members
-            if not member.required
+            **({} if one_of is None else {one_of.discriminator: one_of.cases[0].name}),
+            **{
+                member.name: member.field.to_json(member.default)
+                for member in self.members
+                if not member.required
+            },
         }
         """As JSON."""
 
@@ -142,19 +127,25 @@ class Declaration:
         if self.is_single and reader.id != self.kind:
             text = f"must be {self.kind!r}: there is one such object, not {reader.id!r}"
             reader.error("id", "bad-id", text)
+        if self.one_of is not None and not reader.is_stored:
+            self.one_of.check(reader)
         return self.of(reader.id, *[read(reader) for read in self._readers])  # type: ignore[call-arg]
 
     def to_json(self, item: ConfigObject) -> Json:
-        """All fields, defaults included."""
-        found = dict(zip(self._json_names, self._values(item), strict=True))
+        """All fields, defaults included, and which case of `one_of` it is."""
+        found: Json = dict(zip(self._json_names, self._values(item), strict=True))
+        if self.one_of is not None:
+            found = {"id": item.id, self.one_of.discriminator: self.one_of.of(item).name, **found}
         for name, convert in self._converted:
             found[name] = convert(found[name])
         return found
 
     def to_stored_json(self, item: ConfigObject) -> Json:
-        """As `to_json` without the fields that hold their default."""
+        """As `to_json` without the fields that hold their default or follow from others."""
         defaults = self.defaults
         full = self.to_json(item)
+        if self.one_of is not None:
+            del full[self.one_of.discriminator]
         for name, secret in self.secrets.items():
             full[name] = secret.to_stored(getattr(item, name))
         return {name: value for name, value in full.items() if defaults.get(name, full) != value}
@@ -162,25 +153,3 @@ class Declaration:
     def called(self, item: ConfigObject) -> str:
         """An object in a message: "route 0.0.0.0/0"."""
         return f"{self.short} {item.name}"
-
-
-def members_of(of: type[ConfigObject]) -> tuple[Member, ...]:
-    """The fields of a declared class but its id. Raises `TypeError` for one that breaks the conventions."""
-    hints = get_type_hints(of, include_extras=True)
-    return tuple(
-        _member(of, item, hints[item.name])
-        for item in dataclasses.fields(of)  # type: ignore[arg-type]
-        if item.name != "id"
-    )
-
-
-def _member(of: type, item: dataclasses.Field[Any], hint: Any) -> Member:
-    where = f"{of.__name__}.{item.name}"
-    found = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Field)]
-    if len(found) != 1:
-        raise TypeError(f"{where} needs one field type, as in Annotated[int, Whole(1, 255)]")
-    required = item.default is dataclasses.MISSING
-    nullable = type(None) in get_args(hint.__origin__)
-    if nullable and item.default is not None:
-        raise TypeError(f"{where} may be None, so None must be its default")
-    return Member(item.name, found[0], None if required else item.default, required, nullable)

@@ -12,27 +12,19 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from weir.fields import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
+from weir.fields import OBJECT_IDS, IdForm
 from weir.kinds import DECLARED, KINDS
-from weir.model import limits
-from weir.model.address import parse_address
-from weir.model.fields import Json, read_note
 from weir.model.objects import (
     ConfigObject,
-    Interface,
     Kind,
     Queue,
-    QueueType,
-    Vlan,
 )
 from weir.model.problem import Finding, Invalid
 from weir.model.queue_codec import queue_json, queue_stored_json, read_queue
-from weir.model.reader import Reader, shown
+from weir.model.reader import Json, Reader, shown
 
 _ID_FORM: Mapping[Kind, IdForm] = {
     "queue": replace(OBJECT_IDS, assigned="q"),
-    "queue-type": TYPE_NAMES,
-    "interface": INTERFACE_NAMES,
 }
 
 
@@ -58,8 +50,13 @@ def id_form(kind: Kind) -> IdForm:
     return _ID_FORM.get(kind) or DECLARED[kind].ids
 
 
-def from_json(kind: Kind, data: object, object_id: str | None = None) -> ConfigObject:
+def from_json(
+    kind: Kind, data: object, object_id: str | None = None, *, is_stored: bool = False
+) -> ConfigObject:
     """Build one object. `object_id` (from a URL or a row) must agree with `data["id"]` if both are given.
+
+    What was stored (`is_stored`) may be two cases of a `OneOf` at once, as earlier releases let people stage
+    it: then a rule says so.
 
     Raises `Invalid` whose findings name every field that is wrong, not only the first.
     """
@@ -73,8 +70,9 @@ def from_json(kind: Kind, data: object, object_id: str | None = None) -> ConfigO
             path=f"{kind}/{own_id}/id",
         )
     findings: list[Finding] = []
-    read = _READERS.get(kind) or DECLARED[kind].read
-    item = read(Reader(data, kind, own_id, findings))
+    reader = Reader(data, kind, own_id, findings)
+    reader.is_stored = is_stored
+    item = (_READERS.get(kind) or DECLARED[kind].read)(reader)
     if findings:
         raise _invalid(item, findings)
     return item
@@ -98,10 +96,7 @@ def to_stored_json(item: ConfigObject) -> Json:
     """As `to_json` without the fields that hold their default: what a database row needs."""
     if isinstance(item, Queue):
         return queue_stored_json(item)
-    if item.kind in DECLARED:
-        return DECLARED[item.kind].to_stored_json(item)
-    full, plain = to_json(item), defaults_of(item.kind)
-    return {name: value for name, value in full.items() if name == "id" or plain.get(name, full) != value}
+    return DECLARED[item.kind].to_stored_json(item)
 
 
 def merge_patch(target: object, patch: object) -> object:
@@ -124,118 +119,22 @@ def patched(item: ConfigObject, patch: object, read: Callable[..., ConfigObject]
     """
     if not isinstance(patch, dict):
         raise Invalid(f"a patch must be a JSON object, not {shown(patch)}", code="bad-object", path=item.kind)
-    return read(item.kind, merge_patch(to_json(item), patch), item.id)
-
-
-# --- the other kinds ---------------------------------------------------------------------------------------
-
-_QUEUE_TYPE_FIELDS = frozenset(QueueType.__slots__)
-_INTERFACE_FIELDS = frozenset(Interface.__slots__)
-_VLAN_FIELDS = frozenset(Vlan.__slots__)
-
-
-def _read_queue_type(reader: Reader) -> QueueType:
-    reader.refuse_unknown(_QUEUE_TYPE_FIELDS)
-    if "type" not in reader.data:
-        reader.error("type", "missing", "must be given")
-    options: dict[str, str] = {}
-    inner = reader.inner("options")
-    if inner is not None:
-        if len(inner.data) > limits.MAX_QUEUE_TYPE_OPTIONS:
-            reader.error("options", "too-many", f"has more than {limits.MAX_QUEUE_TYPE_OPTIONS} entries")
-        else:
-            options = {name: _read_option(inner, name) for name in inner.data}
-    return QueueType(
-        id=reader.id,
-        type=reader.one_of("type", "pfifo", limits.QUEUE_TYPE_KINDS),
-        options=tuple(sorted(options.items())),
-        comment=read_note(reader, "comment"),
-    )
-
-
-def _read_option(inner: Reader, name: str) -> str:
-    if not limits.OBJECT_ID.fullmatch(name):
-        inner.error(shown(name), "bad-id", f"must be {OBJECT_IDS.wanted}")
-    return inner.text(name, "", limits.MAX_NAME_CHARS, limits.CONTROL_CHARACTER)
-
-
-def _read_interface(reader: Reader) -> Interface:
-    reader.refuse_unknown(_INTERFACE_FIELDS)
-    return Interface(
-        id=reader.id,
-        role=reader.one_of("role", "none", ("lan", "wan", "none")),
-        addresses=reader.list_of("addresses", limits.MAX_ADDRESSES, parse_address),
-        addressing=reader.one_of("addressing", "static", ("static", "dhcp")),
-        mtu=reader.optional_integer("mtu", limits.MIN_MTU_BYTES, limits.MAX_MTU_BYTES),
-        description=read_note(reader, "description"),
-        overhead_bytes=reader.integer(
-            "overhead_bytes", 0, limits.MIN_OVERHEAD_BYTES, limits.MAX_OVERHEAD_BYTES
-        ),
-        shaper=reader.one_of("shaper", "auto", ("auto", "edt", "police", "htb")),
-        fast_path=reader.one_of("fast_path", "auto", ("auto", "off")),
-        unknown=reader.one_of("unknown", "allow", ("allow", "queue", "drop")),
-        reverse_path=reader.one_of("reverse_path", "off", ("off", "loose", "strict")),
-        domain=reader.integer("domain", 0, 0, limits.MAX_DOMAIN),
-        vlan=_read_vlan(reader),
-        vrf=reader.optional_matching("vrf", limits.INTERFACE_ID, INTERFACE_NAMES.wanted),
-        vrf_table=reader.optional_integer("vrf_table", 0, limits.MAX_VRF_TABLE),
-        disabled=reader.flag("disabled", False),
-    )
-
-
-def _read_vlan(reader: Reader) -> Vlan | None:
-    inner = reader.inner("vlan")
-    if inner is None:
-        return None
-    inner.refuse_unknown(_VLAN_FIELDS)
-    for name in ("parent", "id"):
-        if name not in inner.data:
-            inner.error(name, "missing", "must be given")
-            return None
-    return Vlan(
-        parent=inner.matching("parent", "", limits.INTERFACE_ID, INTERFACE_NAMES.wanted),
-        id=inner.integer("id", limits.MIN_VLAN_ID, limits.MIN_VLAN_ID, limits.MAX_VLAN_ID),
-        protocol=inner.one_of("protocol", "802.1Q", ("802.1Q", "802.1ad")),
-    )
-
-
-def _slots_json(item: ConfigObject) -> Json:
-    slots: tuple[str, ...] = type(item).__slots__
-    values = {name: getattr(item, name) for name in slots}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
-
-def _interface_json(item: Interface) -> Json:
-    vlan = item.vlan
-    tag = None if vlan is None else {"parent": vlan.parent, "id": vlan.id, "protocol": vlan.protocol}
-    return {**_slots_json(item), "vlan": tag}
-
-
-def _queue_type_json(item: QueueType) -> Json:
-    return {"id": item.id, "type": item.type, "options": dict(item.options), "comment": item.comment}
+    present = to_json(item)
+    one_of = DECLARED[item.kind].one_of if item.kind in DECLARED else None
+    if one_of is not None:
+        present = one_of.before_patch(present, patch)
+    return read(item.kind, merge_patch(present, patch), item.id)
 
 
 _READERS: Mapping[Kind, Callable[[Reader], ConfigObject]] = {
     "queue": read_queue,
-    "queue-type": _read_queue_type,
-    "interface": _read_interface,
 }
-_WRITERS: Mapping[Kind, Callable[..., Json]] = {
-    "queue": queue_json,
-    "queue-type": _queue_type_json,
-    "interface": _interface_json,
+_WRITERS: Mapping[Kind, Callable[..., Json]] = {"queue": queue_json}
+_QUEUE_DEFAULTS = {
+    name: value for name, value in queue_json(Queue("x", "x")).items() if name not in ("id", "name")
 }
-_REQUIRED: Mapping[Kind, Json] = {"queue": {"name": "x"}, "queue-type": {"type": "pfifo"}}
-_defaults: dict[Kind, Mapping[str, object]] = {}
 
 
 def defaults_of(kind: Kind) -> Mapping[str, object]:
     """What holds for each field that is left out, as JSON; required fields have none."""
-    if kind in DECLARED:
-        return DECLARED[kind].defaults
-    if kind not in _defaults:
-        required = _REQUIRED.get(kind, {})
-        item = from_json(kind, required, "x")
-        full = to_json(item)
-        _defaults[kind] = {name: full[name] for name in full if name not in required and name != "id"}
-    return _defaults[kind]
+    return _QUEUE_DEFAULTS if kind == "queue" else DECLARED[kind].defaults

@@ -8,19 +8,39 @@ Semantics follow RouterOS v7 simple queues (public manual: queues, queue-burst, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, ClassVar, Literal
 
-T = TypeVar("T")
+from weir.fields import (
+    INTERFACE_NAMES,
+    Address,
+    Choice,
+    Flag,
+    Group,
+    Many,
+    Ref,
+    Table,
+    Text,
+    Whole,
+)
+from weir.model.limits import (
+    MAX_ADDRESSES,
+    MAX_COMMENT_CHARS,
+    MAX_DOMAIN,
+    MAX_MTU_BYTES,
+    MAX_NAME_CHARS,
+    MAX_OVERHEAD_BYTES,
+    MAX_QUEUE_TYPE_OPTIONS,
+    MAX_VLAN_ID,
+    MAX_VRF_TABLE,
+    MIN_MTU_BYTES,
+    MIN_OVERHEAD_BYTES,
+    MIN_VLAN_ID,
+    QUEUE_TYPE_KINDS,
+)
+from weir.model.pair import Pair as Pair
 
 Kind = str
 """What an object is, as it is written in URLs and files; `weir.kinds` declares which there are."""
-
-
-class Pair(NamedTuple, Generic[T]):
-    """One value per direction, as seen by the target. A tuple: what queues share is found by its hash."""
-
-    upload: T
-    download: T
 
 
 class ConfigObject:
@@ -95,22 +115,37 @@ class Queue(ConfigObject):
 
 @dataclass(frozen=True, slots=True)
 class QueueType(ConfigObject):
-    """How packets of a queue wait. The id is the name that queues refer to; options keep RouterOS names."""
+    """How the packets of a queue wait. Option names are RouterOS's (`pcq-rate`, `fq-codel-limit`)."""
 
     kind: ClassVar[Kind] = "queue-type"
     id: str
-    type: str
-    options: tuple[tuple[str, str], ...] = ()
-    comment: str = ""
+    type: Annotated[str, Choice(*QUEUE_TYPE_KINDS, help="RouterOS' kinds; `none` is only-hardware-queue.")]
+    options: Annotated[
+        tuple[tuple[str, str], ...],
+        Table(
+            Text(MAX_NAME_CHARS),
+            MAX_QUEUE_TYPE_OPTIONS,
+            help="RouterOS' option names (`pcq-rate`, `cake-nat`). A finding names each one that has no "
+            "effect or cannot be read.",
+            option="option",
+        ),
+    ] = ()
+    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Vlan:
-    """Frames of the interface `parent` with this tag; a VLAN of a VLAN has two (QinQ)."""
+    """Frames of `parent` with this tag. A VLAN whose parent is a VLAN has two tags (QinQ)."""
 
-    parent: str
-    id: int
-    protocol: Literal["802.1Q", "802.1ad"] = "802.1Q"
+    parent: Annotated[
+        str,
+        Ref("interface", INTERFACE_NAMES, own_rules=True, help="The interface whose frames have the tag."),
+    ]
+    id: Annotated[int, Whole(MIN_VLAN_ID, MAX_VLAN_ID, help="The tag.")]
+    protocol: Annotated[
+        Literal["802.1Q", "802.1ad"],
+        Choice("802.1Q", "802.1ad", help="What marks the tag; the outer one of two usually has 802.1ad."),
+    ] = "802.1Q"
 
     @property
     def text(self) -> str:
@@ -119,29 +154,131 @@ class Vlan:
 
 @dataclass(frozen=True, slots=True)
 class Interface(ConfigObject):
-    """A network interface; the id is the kernel's name; `overhead_bytes` adds to each packet's IP length.
+    """A network interface; the id is the kernel's name.
 
-    `unknown`: what becomes of forwarded packets that are in no queue; `reverse_path`: whose are forwarded.
-    `domain`: which targets hold behind it, `10.0.0.0/24@2` only where it is 2. One with a `vlan` or a
-    `vrf_table` is made by the router, any other is there or not. `addressing` "dhcp": IPv4 by DHCP, beside
-    the `addresses`. `vrf` is the VRF that it belongs to; one with a `vrf_table` is a VRF (0: `weir.model.vrf`
-    chooses the table).
+    One with a `vlan` or a `vrf_table` is made by the router, any other is there or not. Where `vrf_table` is
+    0, `weir.model.vrf` chooses the table.
     """
 
     kind: ClassVar[Kind] = "interface"
     id: str
-    role: Literal["lan", "wan", "none"] = "none"
-    addresses: tuple[str, ...] = ()
-    addressing: Literal["static", "dhcp"] = "static"
-    mtu: int | None = None
-    description: str = ""
-    overhead_bytes: int = 0
-    shaper: Literal["auto", "edt", "police", "htb"] = "auto"
-    fast_path: Literal["auto", "off"] = "auto"
-    unknown: Literal["allow", "queue", "drop"] = "allow"
-    reverse_path: Literal["off", "loose", "strict"] = "off"
-    domain: int = 0
-    vlan: Vlan | None = None
-    vrf: str | None = None
-    vrf_table: int | None = None
-    disabled: bool = False
+    role: Annotated[
+        Literal["lan", "wan", "none"],
+        Choice(
+            "lan",
+            "wan",
+            "none",
+            help="`wan` is outside: firewall and masquerading apply there. Every enabled interface is "
+            "shaped, whatever its role.",
+        ),
+    ] = "none"
+    addresses: Annotated[
+        tuple[str, ...],
+        Many(
+            Address(),
+            MAX_ADDRESSES,
+            option="address",
+            help="With host bits and prefix length, such as 192.0.2.1/24.",
+        ),
+    ] = ()
+    addressing: Annotated[
+        Literal["static", "dhcp"],
+        Choice(
+            "static",
+            "dhcp",
+            help="`dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.",
+        ),
+    ] = "static"
+    mtu: Annotated[
+        int | None,
+        Whole(
+            MIN_MTU_BYTES,
+            MAX_MTU_BYTES,
+            help="Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.",
+        ),
+    ] = None
+    description: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
+    overhead_bytes: Annotated[
+        int,
+        Whole(
+            MIN_OVERHEAD_BYTES,
+            MAX_OVERHEAD_BYTES,
+            help="Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for "
+            "Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.",
+        ),
+    ] = 0
+    shaper: Annotated[
+        Literal["auto", "edt", "police", "htb"],
+        Choice(
+            "auto",
+            "edt",
+            "police",
+            "htb",
+            help="How limits are kept; `auto` takes the best that the kernel can do, and `system` says "
+            "which and why.",
+        ),
+    ] = "auto"
+    fast_path: Annotated[
+        Literal["auto", "off"],
+        Choice(
+            "auto",
+            "off",
+            help="Whether packets that conform are forwarded in XDP. `auto` where the device and the "
+            "kernel can and nobody else has to see them; `state` says whether they are and why.",
+        ),
+    ] = "auto"
+    unknown: Annotated[
+        Literal["allow", "queue", "drop"],
+        Choice(
+            "allow",
+            "queue",
+            "drop",
+            help="Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but "
+            "for a queue that has the interface as target. `queue`: to that queue, and dropped while "
+            "there is none in force. `drop`: dropped. See below.",
+        ),
+    ] = "allow"
+    reverse_path: Annotated[
+        Literal["off", "loose", "strict"],
+        Choice(
+            "off",
+            "loose",
+            "strict",
+            help="Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose "
+            "way back is this interface (BCP 38). The first setup chooses `strict` for LAN and "
+            "`loose` for WAN. See below.",
+        ),
+    ] = "off"
+    domain: Annotated[
+        int,
+        Whole(
+            0,
+            MAX_DOMAIN,
+            help="Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one"
+            " without `@` where it is 0. See below.",
+        ),
+    ] = 0
+    vlan: Annotated[
+        Vlan | None,
+        Group(Vlan, help="Frames of the interface `parent` with the tag `id`. See below."),
+    ] = None
+    vrf: Annotated[
+        str | None,
+        Ref(
+            "interface",
+            INTERFACE_NAMES,
+            role="VRF",
+            own_rules=True,
+            help="The VRF that it is in: routes and addresses of its own. See below.",
+        ),
+    ] = None
+    vrf_table: Annotated[
+        int | None,
+        Whole(
+            0,
+            MAX_VRF_TABLE,
+            help="A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's"
+            " name.",
+        ),
+    ] = None
+    disabled: Annotated[bool, Flag(help="Down, without addresses, not shaped.")] = False

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from weir.fields import TYPE_NAMES
 from weir.model import limits
 from weir.model.address import parse_end, parse_target
-from weir.model.fields import TYPE_WANTED, Json, read_note, read_one
 from weir.model.objects import (
     DEFAULT_BUCKET,
     DEFAULT_PRIORITY,
@@ -22,7 +22,7 @@ from weir.model.objects import (
     Total,
 )
 from weir.model.problem import Invalid
-from weir.model.reader import DIRECTIONS, Reader, shown
+from weir.model.reader import DIRECTIONS, Json, Reader, shown
 from weir.model.schedule import ALWAYS
 
 _QUEUE_FIELDS = frozenset(Queue.__slots__)
@@ -48,6 +48,17 @@ def _read_name(reader: Reader) -> str:
     return name
 
 
+def _read_dst(reader: Reader) -> str | None:
+    value = reader.data["dst"]
+    if value is None:
+        return None
+    try:
+        return parse_end(value)
+    except Invalid as problem:
+        reader.error("dst", problem.code, problem.message)
+        return None
+
+
 def _read_parent(reader: Reader) -> str | None:
     parent = reader.optional_matching("parent", limits.OBJECT_ID, "a queue's id or null")
     return None if parent is None else sys.intern(parent)
@@ -59,7 +70,7 @@ def _read_queue_types(reader: Reader) -> Pair[str]:
         return DEFAULT_QUEUE_TYPE
     inner.refuse_unknown(DIRECTIONS)
     both = tuple(
-        inner.matching(way, "default-small", limits.QUEUE_TYPE_ID, TYPE_WANTED)
+        inner.matching(way, "default-small", limits.QUEUE_TYPE_ID, TYPE_NAMES.wanted)
         for way in ("upload", "download")
     )
     pair = _type_pairs.get((both[0], both[1]))
@@ -128,7 +139,7 @@ def _read_total(reader: Reader) -> Total:
         burst_time_ms=inner.integer("burst_time_ms", 0, 0, limits.MAX_BURST_TIME_MS),
         priority=inner.integer("priority", 8, 1, 8),
         queue_type=sys.intern(
-            inner.matching("queue_type", "default-small", limits.QUEUE_TYPE_ID, TYPE_WANTED)
+            inner.matching("queue_type", "default-small", limits.QUEUE_TYPE_ID, TYPE_NAMES.wanted)
         ),
         bucket_size_ms=inner.integer("bucket_size_ms", 100, 0, limits.MAX_BUCKET_SIZE_MS),
     )
@@ -141,7 +152,7 @@ def _each_way(field: str, default: Pair[int], low: int, high: int) -> Callable[[
 
 _OPTIONAL: Mapping[str, Callable[[Reader], Any]] = {
     "target": lambda reader: reader.list_of("target", limits.MAX_TARGETS, parse_target),
-    "dst": lambda reader: read_one(reader, "dst", parse_end),
+    "dst": _read_dst,
     "parent": _read_parent,
     "position": lambda reader: reader.integer("position", 0, 0, limits.MAX_POSITION),
     "max_limit_bps": _each_way("max_limit_bps", ZERO, 0, limits.MAX_RATE_BPS),
@@ -154,7 +165,9 @@ _OPTIONAL: Mapping[str, Callable[[Reader], Any]] = {
     "bucket_size_ms": _each_way("bucket_size_ms", DEFAULT_BUCKET, 0, limits.MAX_BUCKET_SIZE_MS),
     "time": _read_time,
     "total": _read_total,
-    "comment": lambda reader: read_note(reader, "comment"),
+    "comment": lambda reader: reader.text(
+        "comment", "", limits.MAX_COMMENT_CHARS, limits.CONTROL_BUT_NEWLINE_OR_TAB
+    ),
     "disabled": lambda reader: reader.flag("disabled", False),
 }
 """What a queue may leave out; most of a stored one's fields are not there."""

@@ -7,25 +7,13 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from weir.model.objects import Kind, Pair
+from weir.model.pair import Pair, shared_pair
 from weir.model.problem import Finding, Invalid
 
 T = TypeVar("T")
 
-_MAX_CACHED_PAIRS = 1 << 12
-"""A billing system that turns rates up and down makes another pair with each change: 65,536 took 15 MB."""
-_int_pairs: dict[tuple[int, int], Pair[int]] = {}
-
-
-def shared_pair(upload: int, download: int) -> Pair[int]:
-    """The one `Pair` of these values: most of 100,000 queues share a handful of rates."""
-    key = (upload, download)
-    pair = _int_pairs.get(key)
-    if pair is None:
-        if len(_int_pairs) >= _MAX_CACHED_PAIRS:
-            _int_pairs.clear()
-        pair = _int_pairs[key] = Pair(upload, download)
-    return pair
+Json = dict[str, object]
+"""An object's JSON form."""
 
 
 def shown(value: object) -> str:
@@ -37,16 +25,18 @@ def shown(value: object) -> str:
 class Reader:
     """Reads the fields of one JSON object. A getter returns its default after it noted an error."""
 
-    __slots__ = ("data", "findings", "id", "kind", "within")
+    __slots__ = ("data", "findings", "id", "is_stored", "kind", "within")
 
     def __init__(
-        self, data: dict[str, object], kind: Kind, object_id: str, findings: list[Finding], within: str = ""
+        self, data: dict[str, object], kind: str, object_id: str, findings: list[Finding], within: str = ""
     ) -> None:
         self.data = data
         self.kind = kind
         self.id = object_id
         self.findings = findings
         self.within = within
+        self.is_stored = False
+        """Written by this or an earlier release, rather than sent by somebody."""
 
     def error(self, name: str, code: str, message: str) -> None:
         """`message` continues the sentence that the field's name begins."""

@@ -115,7 +115,7 @@ def encode(item: ConfigObject) -> str:
 
 def decode(kind: str, object_id: str, body: str) -> ConfigObject:
     """The object that `encode` wrote. Raises `Invalid` when a stored body breaks the model's rules."""
-    return from_json(kind, json.loads(body), object_id)
+    return from_json(kind, json.loads(body), object_id, is_stored=True)
 
 
 def columns(item: ConfigObject) -> tuple[str, str | None, int, int, int, int, str]:

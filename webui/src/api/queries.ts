@@ -10,7 +10,7 @@ import { saidOnce } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
-import type { Pending, System } from "./types";
+import type { Interface, Pending, System } from "./types";
 
 /**
  * Cache keys and errors, once. Whatever follows from the configuration lies under "config" and is
@@ -242,7 +242,11 @@ export const queueTypesQuery = queryOptions({
 });
 export const interfacesQuery = queryOptions({
   queryKey: [...CONFIG, "interfaces"],
-  queryFn: () => need(api.GET("/api/v1/interfaces", { params: { query: { limit: 1000 } } })),
+  queryFn: async () => {
+    const page = await need(api.GET("/api/v1/interfaces", { params: { query: { limit: 1000 } } }));
+    // The client's types leave out fields that are always null, such as `vlan` of an Ethernet port.
+    return { ...page, items: page.items as unknown as Interface[] };
+  },
   refetchInterval: 10_000,
 });
 export const routesQuery = queryOptions({

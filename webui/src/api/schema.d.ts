@@ -391,6 +391,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queue-types/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many queue types */
+        post: operations["bulk_queue_types"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/queue-types/{type_id}": {
         parameters: {
             query?: never;
@@ -427,6 +444,23 @@ export interface paths {
         get: operations["list_interfaces"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/interfaces/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many interfaces */
+        post: operations["bulk_interfaces"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2002,10 +2036,10 @@ export interface components {
             };
             comment: string;
             etag: string;
+            warnings: components["schemas"]["Finding"][];
             enforcement: components["schemas"]["Enforcement"][];
             /** @description Queues that name this type; default-small is not counted. */
             used_by: number;
-            warnings: components["schemas"]["Finding"][];
         };
         QueueTypePage: {
             items: components["schemas"]["QueueType"][];
@@ -2013,31 +2047,72 @@ export interface components {
             total: number;
         };
         QueueTypeCreateInput: {
-            /** @enum {string} */
+            /**
+             * @description RouterOS' kinds; `none` is only-hardware-queue.
+             * @enum {string}
+             */
             type: "bfifo" | "cake" | "codel" | "fq-codel" | "mq-pfifo" | "none" | "pcq" | "pfifo" | "red" | "sfq";
+            /** @description RouterOS' option names (`pcq-rate`, `cake-nat`). A finding names each one that has no effect or cannot be read. */
             options?: {
                 [key: string]: string;
             } | null;
-            /** @default  */
+            /**
+             * @description For people.
+             * @default
+             */
             comment: string;
-            /** @description The name that queues refer to. */
             id: string;
         };
-        QueueTypeInput: {
-            /** @enum {string} */
+        QueueTypeUpsertInput: {
+            /**
+             * @description RouterOS' kinds; `none` is only-hardware-queue.
+             * @enum {string}
+             */
             type: "bfifo" | "cake" | "codel" | "fq-codel" | "mq-pfifo" | "none" | "pcq" | "pfifo" | "red" | "sfq";
+            /** @description RouterOS' option names (`pcq-rate`, `cake-nat`). A finding names each one that has no effect or cannot be read. */
             options?: {
                 [key: string]: string;
             } | null;
-            /** @default  */
+            /**
+             * @description For people.
+             * @default
+             */
+            comment: string;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        QueueTypeBulkInput: {
+            upsert?: components["schemas"]["QueueTypeUpsertInput"][];
+            delete?: string[];
+        };
+        QueueTypeInput: {
+            /**
+             * @description RouterOS' kinds; `none` is only-hardware-queue.
+             * @enum {string}
+             */
+            type: "bfifo" | "cake" | "codel" | "fq-codel" | "mq-pfifo" | "none" | "pcq" | "pfifo" | "red" | "sfq";
+            /** @description RouterOS' option names (`pcq-rate`, `cake-nat`). A finding names each one that has no effect or cannot be read. */
+            options?: {
+                [key: string]: string;
+            } | null;
+            /**
+             * @description For people.
+             * @default
+             */
             comment: string;
         };
         QueueTypePatch: {
-            /** @enum {string|null} */
+            /**
+             * @description RouterOS' kinds; `none` is only-hardware-queue.
+             * @enum {string|null}
+             */
             type?: "bfifo" | "cake" | "codel" | "fq-codel" | "mq-pfifo" | "none" | "pcq" | "pfifo" | "red" | "sfq" | null;
+            /** @description RouterOS' option names (`pcq-rate`, `cake-nat`). A finding names each one that has no effect or cannot be read. */
             options?: {
                 [key: string]: string;
             } | null;
+            /** @description For people. */
             comment?: string | null;
         };
         Vlan: {
@@ -2082,146 +2157,94 @@ export interface components {
             fast_path: "off" | "on" | "established" | null;
             fast_path_reason: string | null;
         };
-        Interface: {
-            id: string;
-            configured: boolean;
-            role: string;
-            addresses: string[];
-            addressing: string;
-            mtu: number | null;
-            description: string;
-            overhead_bytes: number;
-            shaper: string;
-            fast_path: string;
-            unknown: string;
-            reverse_path: string;
-            domain: number;
-            vlan: components["schemas"]["Vlan"] | null;
-            vrf: string | null;
-            vrf_table: number | null;
-            disabled: boolean;
-            etag: string | null;
-            state: components["schemas"]["InterfaceState"] | null;
-            warnings: components["schemas"]["Finding"][];
-        };
+        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"];
         InterfacePage: {
             items: components["schemas"]["Interface"][];
             next_cursor: string | null;
             total: number;
         };
         VlanInput: {
+            /** @description The interface whose frames have the tag. */
             parent: string;
+            /** @description The tag. */
             id: number;
             /**
+             * @description What marks the tag; the outer one of two usually has 802.1ad.
              * @default 802.1Q
              * @enum {string}
              */
             protocol: "802.1Q" | "802.1ad";
         };
-        InterfaceInput: {
-            /**
-             * @default none
-             * @enum {string}
-             */
-            role: "lan" | "wan" | "none";
-            addresses?: string[] | null;
-            /**
-             * @description dhcp: an IPv4 address and routes by DHCP, beside the addresses.
-             * @default static
-             * @enum {string}
-             */
-            addressing: "static" | "dhcp";
-            /** @default null */
-            mtu: number | null;
-            /** @default  */
-            description: string;
-            /** @default 0 */
-            overhead_bytes: number;
-            /**
-             * @default auto
-             * @enum {string}
-             */
-            shaper: "auto" | "edt" | "police" | "htb";
-            /**
-             * @default auto
-             * @enum {string}
-             */
-            fast_path: "auto" | "off";
-            /**
-             * @description Forwarded packets of addresses behind it that are in no queue. allow: unlimited, but for a queue with the interface as target; queue: to that one, dropped without it; drop.
-             * @default allow
-             * @enum {string}
-             */
-            unknown: "allow" | "queue" | "drop";
-            /**
-             * @description Sources that it forwards: off: any; loose: those that there is a way to; strict: those whose way back is this interface (BCP 38).
-             * @default off
-             * @enum {string}
-             */
-            reverse_path: "off" | "loose" | "strict";
-            /**
-             * @description Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only.
-             * @default 0
-             */
-            domain: number;
-            /**
-             * @description The router makes the interface: a VLAN. null: it is there, or not.
-             * @default null
-             */
-            vlan: components["schemas"]["VlanInput"] | null;
-            /**
-             * @description The VRF that it is in: an interface that has a vrf_table.
-             * @default null
-             */
-            vrf: string | null;
-            /**
-             * @description The router makes the interface: a VRF with this routing table; 0: one that goes by the VRF's name. null: it is none.
-             * @default null
-             */
-            vrf_table: number | null;
-            /** @default false */
-            disabled: boolean;
+        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"];
+        InterfaceBulkInput: {
+            upsert?: components["schemas"]["InterfaceUpsertInput"][];
+            delete?: string[];
         };
+        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"];
         VlanPatch: {
+            /** @description The interface whose frames have the tag. */
             parent?: string | null;
+            /** @description The tag. */
             id?: number | null;
-            /** @enum {string|null} */
+            /**
+             * @description What marks the tag; the outer one of two usually has 802.1ad.
+             * @enum {string|null}
+             */
             protocol?: "802.1Q" | "802.1ad" | null;
         };
         InterfacePatch: {
-            /** @enum {string|null} */
+            /**
+             * @description What it is made as. It follows from the other fields where it is left out.
+             * @enum {string|null}
+             */
+            type?: "ethernet" | "vlan" | "vrf" | null;
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @enum {string|null}
+             */
             role?: "lan" | "wan" | "none" | null;
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description dhcp: an IPv4 address and routes by DHCP, beside the addresses.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
              * @enum {string|null}
              */
             addressing?: "static" | "dhcp" | null;
+            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's. */
             mtu?: number | null;
+            /** @description For people. */
             description?: string | null;
+            /** @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below. */
             overhead_bytes?: number | null;
-            /** @enum {string|null} */
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @enum {string|null}
+             */
             shaper?: "auto" | "edt" | "police" | "htb" | null;
-            /** @enum {string|null} */
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @enum {string|null}
+             */
             fast_path?: "auto" | "off" | null;
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. allow: unlimited, but for a queue with the interface as target; queue: to that one, dropped without it; drop.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
              * @enum {string|null}
              */
             unknown?: "allow" | "queue" | "drop" | null;
             /**
-             * @description Sources that it forwards: off: any; loose: those that there is a way to; strict: those whose way back is this interface (BCP 38).
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
              * @enum {string|null}
              */
             reverse_path?: "off" | "loose" | "strict" | null;
-            /** @description Targets like 10.0.0.0/24@2 hold behind interfaces of domain 2 only. */
+            /** @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below. */
             domain?: number | null;
-            /** @description The router makes the interface: a VLAN. null: it is there, or not. */
+            /** @description Frames of the interface `parent` with the tag `id`. See below. */
             vlan?: components["schemas"]["VlanPatch"] | null;
-            /** @description The VRF that it is in: an interface that has a vrf_table. */
+            /** @description The VRF that it is in: routes and addresses of its own. See below. */
             vrf?: string | null;
-            /** @description The router makes the interface: a VRF with this routing table; 0: one that goes by the VRF's name. null: it is none. */
+            /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table?: number | null;
+            /** @description Down, without addresses, not shaped. */
             disabled?: boolean | null;
         };
         StaticRoute: {
@@ -2462,11 +2485,11 @@ export interface components {
             overrides: {
                 [key: string]: string;
             };
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
             settings: components["schemas"]["Setting"][];
             /** @description Why there are no settings: the agent does not answer. */
             settings_reason: string | null;
-            etag: string;
-            warnings: components["schemas"]["Finding"][];
         };
         TuningInput: {
             /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. */
@@ -3207,24 +3230,7 @@ export interface components {
             comment: string;
         };
         /** @description The fields of a interface as they are configured. */
-        InterfaceObject: {
-            id: string;
-            role: string;
-            addresses: string[];
-            addressing: string;
-            mtu: number | null;
-            description: string;
-            overhead_bytes: number;
-            shaper: string;
-            fast_path: string;
-            unknown: string;
-            reverse_path: string;
-            domain: number;
-            vlan: components["schemas"]["Vlan"] | null;
-            vrf: string | null;
-            vrf_table: number | null;
-            disabled: boolean;
-        };
+        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"];
         /** @description The fields of a static route as they are configured. */
         StaticRouteObject: {
             id: string;
@@ -3450,6 +3456,646 @@ export interface components {
             staged_at: string | null;
             /** @description null: not known, see `kernel.reason`. */
             effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        /** @description A device that the router finds: an Ethernet port, or what another program made. */
+        EthernetInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ethernet";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceState"] | null;
+        };
+        /** @description Frames of another interface with a tag. */
+        VlanInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vlan";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: components["schemas"]["Vlan"];
+            vrf: string | null;
+            vrf_table: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceState"] | null;
+        };
+        /** @description A routing table of its own, for the interfaces in it. */
+        VrfInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vrf";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: number;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceState"] | null;
+        };
+        /** @description A device that the router finds: an Ethernet port, or what another program made. */
+        EthernetInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ethernet";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description Frames of another interface with a tag. */
+        VlanInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vlan";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            /** @description Frames of the interface `parent` with the tag `id`. See below. */
+            vlan: components["schemas"]["VlanInput"];
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description A routing table of its own, for the interfaces in it. */
+        VrfInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vrf";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
+            vrf_table: number;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description A device that the router finds: an Ethernet port, or what another program made. */
+        EthernetInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ethernet";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description Frames of another interface with a tag. */
+        VlanInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vlan";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            /** @description Frames of the interface `parent` with the tag `id`. See below. */
+            vlan: components["schemas"]["VlanInput"];
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description A routing table of its own, for the interfaces in it. */
+        VrfInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vrf";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
+            vrf_table: number;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description A device that the router finds: an Ethernet port, or what another program made. */
+        EthernetInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ethernet";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            disabled: boolean;
+        };
+        /** @description Frames of another interface with a tag. */
+        VlanInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vlan";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: components["schemas"]["Vlan"];
+            vrf: string | null;
+            vrf_table: null;
+            disabled: boolean;
+        };
+        /** @description A routing table of its own, for the interfaces in it. */
+        VrfInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vrf";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: number;
+            disabled: boolean;
         };
     };
     responses: {
@@ -4250,6 +4896,44 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    bulk_queue_types: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueTypeBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_queue_type: {
         parameters: {
             query?: {
@@ -4420,6 +5104,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InterfacePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_interfaces: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InterfaceBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

@@ -3,7 +3,7 @@ import { api, need } from "./client";
 import { putAgreed } from "./elsewhere";
 import { ApiProblem } from "./problem";
 import { remember, renewSteps } from "./undo";
-import type { CandidateDiff, Change, ChangeInput, ChangesInput } from "./types";
+import type { CandidateDiff, Change, ChangeInput } from "./types";
 
 /** More staged changes than these are not read to the end. */
 export const OVERLAY_LIMIT = 500;
@@ -15,7 +15,7 @@ export const put = (changes: ChangeInput[]) =>
   need(
     api.PUT("/api/v1/candidate/changes", {
       // What fits the kind is the router's to say: forms send wrong values on purpose, to show all errors at once.
-      body: { changes: changes.map((change) => ({ ...change, base: change.base || null })) } as ChangesInput,
+      body: { changes: changes.map((change) => ({ ...change, base: change.base || null })) } as never,
     }),
   );
 export const drop = (change: Pick<Change, "kind" | "id">) =>

@@ -8,9 +8,11 @@ export type Queue = Schemas["Queue"];
 export type QueueInput = Schemas["QueueInput"];
 export type QueueType = Schemas["QueueType"];
 export type QueueTypeInput = Schemas["QueueTypeInput"];
-export type Interface = Schemas["Interface"];
+/** What it is made as says `type`; the fields of all of them together. */
+type AnyCase<T> = Pick<T, keyof T>;
+export type Interface = AnyCase<Schemas["Interface"]>;
 export type Lease = Schemas["Lease"];
-export type InterfaceInput = Schemas["InterfaceInput"];
+export type InterfaceInput = Partial<AnyCase<Schemas["InterfaceInput"]>>;
 export type StaticRoute = Schemas["StaticRoute"];
 export type StaticRouteInput = Schemas["StaticRouteInput"];
 export type Firewall = Schemas["Firewall"];
@@ -27,7 +29,6 @@ export type Change = OfAnyKind<Schemas["Change"]> &
 export type CandidateDiff = Omit<Schemas["CandidateDiff"], "changes"> & {
   changes: OfAnyKind<Schemas["StagedChange"]>[];
 };
-export type ChangesInput = Schemas["ChangesInput"];
 /** `base`: the version that it was made on; without one, whatever is staged is replaced. */
 export type ChangeInput = Omit<Schemas["ChangeInput"], "id" | "new" | "base"> & {
   id: string | null;

@@ -21,6 +21,7 @@ const page = (items: unknown[]) => HttpResponse.json({ items, next_cursor: null,
 
 const port = (id: string, role: string, address: string): Interface => ({
   id,
+  type: "ethernet",
   configured: true,
   role,
   addresses: [address],
@@ -77,6 +78,7 @@ const byDhcp = (item: Interface): Interface => ({
 /** A VLAN whose port is not there. */
 const waiting: Interface = {
   ...port("acme", "lan", "10.65.0.1/24"),
+  type: "vlan",
   vlan: { parent: "lan9", id: 100, protocol: "802.1ad" },
   state: null,
   warnings: [
@@ -93,6 +95,7 @@ const waiting: Interface = {
 const asVrf = (item: Interface): Interface => ({
   ...item,
   addresses: [],
+  type: "vrf",
   vrf_table: 0,
   state: item.state && { ...item.state, kind: "vrf", vrf_table: 26284 },
 });

@@ -13,8 +13,8 @@ from weir.formats.libreqos.rates import mbps_to_bps
 from weir.formats.report import MAX_LINES_OF_REPORT, LineDraft, add_line, quoted
 from weir.formats.text import decode, to_utf8
 from weir.model.objects import ZERO, Pair
+from weir.model.pair import shared_pair
 from weir.model.problem import Invalid
-from weir.model.reader import shared_pair
 
 # `downloadBandwidth` is the name of older files; the last two lines are data of the map and the integrations.
 _DOWNLOAD = ("downloadBandwidthMbps", "downloadBandwidth")

@@ -7,7 +7,7 @@ import re
 
 from weir.formats.quantity import rate_bps
 from weir.model.objects import Pair
-from weir.model.reader import shared_pair
+from weir.model.pair import shared_pair
 
 _MBPS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?")
 

@@ -18,9 +18,9 @@ from weir.formats.routeros.total import read_total
 from weir.formats.routeros.values import priorities, rates_bps, times_ms, type_names, window
 from weir.model.limits import INTERFACE_ID, MAX_BUCKET_SIZE_MS, MAX_BURST_TIME_MS
 from weir.model.objects import ZERO, Pair
+from weir.model.pair import shared_pair
 from weir.model.prefix import looks_like_prefix
 from weir.model.problem import Invalid
-from weir.model.reader import shared_pair
 from weir.model.schedule import ALWAYS
 
 RateField = Literal["max_limit_bps", "limit_at_bps", "burst_limit_bps", "burst_threshold_bps"]

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from weir.formats.quantity import priority, rate_bps, time_ms
 from weir.model.limits import DAYS, LOW_RATE_BPS, MINUTES_PER_DAY
 from weir.model.objects import Pair, TimeWindow
-from weir.model.reader import shared_pair
+from weir.model.pair import shared_pair
 
 T = TypeVar("T")
 

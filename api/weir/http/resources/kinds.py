@@ -12,12 +12,13 @@ from flask import Response
 from weir.http import bulk, editing
 from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, View, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, answer
 from weir.http.rendering import findings_json, object_json, state_json
 from weir.http.schemas import changes, paging
 from weir.http.schemas.kinds import Schemas, schemas_of
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
+from weir.model import codec
 from weir.service import Listing, Stored
 
 Query = dict[str, Any]
@@ -37,10 +38,15 @@ def area_of(
     *,
     render: editing.Render = with_warnings,
     says: Mapping[str, str] | None = None,
+    views: Mapping[str, Callable[..., Response]] | None = None,
 ) -> ConfigArea:
-    """All operations on a kind. `says` are the summaries of those whose own says more, by method."""
+    """All operations on a kind, by method; that of a list is `LIST`.
+
+    `says` is the documentation of those that have more to say, `views` those that do something else. Without
+    a `create` schema, PUT alone makes objects.
+    """
     declaration = DECLARED[kind]
-    operations = _Operations(declaration, schemas, render, says or {})
+    operations = _Operations(declaration, schemas, render, says or {}, views or {})
     if declaration.is_single:
         operations.on_the_one()
     else:
@@ -81,13 +87,19 @@ class _Operations:
     """Adds the operations of one kind to its area."""
 
     def __init__(
-        self, declaration: Declaration, schemas: Schemas, render: editing.Render, says: Mapping[str, str]
+        self,
+        declaration: Declaration,
+        schemas: Schemas,
+        render: editing.Render,
+        says: Mapping[str, str],
+        views: Mapping[str, Callable[..., Response]],
     ) -> None:
         self.kind = declaration.kind
         self.declaration = declaration
         self.schemas = schemas
         self.render = render
         self.says = says
+        self.views = views
         self.one = self.kind.replace("-", "_")
         self.path = f"/{declaration.path}"
         self.area = ConfigArea(declaration.path, declaration.about)
@@ -98,18 +110,14 @@ class _Operations:
         def list_(query: Query) -> Response:
             return answer(page_json(self.kind, query, self.render))
 
-        def create(body: dict[str, Any], query: Query) -> Response:
-            object_id = body.pop("id", None)
-            if object_id is None:
-                object_id = service().config.new_id(me(), self.kind)
-            return editing.create(self.kind, object_id, body, self.render, staged=query["candidate"])
-
         named = f"list_{plural.replace(' ', '_')}"
         asks = paging.PageWithState if self.declaration.state else paging.Page
         listing = self.area.operation("GET", self.path, scope=READ, query=asks, answers=shapes.page)
-        listing(_told(list_, named, f"List {plural}"))
-        creating = self.area.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
-        creating(_told(create, f"create_{self.one}", f"Create a {self.declaration.singular}"))
+        view = self.views.get("LIST", list_)
+        listing(_told(view, named, self.says.get("LIST", f"List {plural}")))
+        if shapes.create is not None:
+            creating = self.area.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
+            creating(_told(self._create, f"create_{self.one}", f"Create {_a(self.declaration.singular)}"))
 
         def bulk_(body: dict[str, Any], query: Query) -> Response:
             return bulk.perform(self.kind, body, staged=query["candidate"])
@@ -124,8 +132,16 @@ class _Operations:
         )
         many(_told(bulk_, f"bulk_{plural.replace(' ', '_')}", f"Create, replace and delete many {plural}"))
 
+    def _create(self, body: dict[str, Any], query: Query) -> Response:
+        object_id = body.pop("id", None)
+        if self.declaration.ids.assigned and object_id is None:
+            object_id = service().config.new_id(me(), self.kind)
+        checked = codec.check_id(self.kind, object_id)
+        return editing.create(self.kind, checked, body, self.render, staged=query["candidate"])
+
     def on_each(self) -> None:
-        what, path = f"a {self.declaration.singular}", f"{self.path}/<string(maxlength=63):{self._argument}>"
+        what, length = _a(self.declaration.singular), self.declaration.ids.max_chars
+        path = f"{self.path}/<string(maxlength={length}):{self.declaration.argument}>"
         self._add("GET", path, f"Show {what}")
         self._add("PUT", path, f"Create or replace {what}")
         self._add("PATCH", path, f"Change fields of {what} (merge patch)")
@@ -162,15 +178,15 @@ class _Operations:
         asking = self.area.operation("GET", path, scope=READ, answers=self.schemas.state)
         asking(_told(state, f"get_{self.one}_state", said))
 
-    @property
-    def _argument(self) -> str:
-        return f"{self.declaration.short}_id"
-
     def _id(self, path: Mapping[str, str]) -> str:
-        return self.kind if self.declaration.is_single else path[self._argument]
+        return self.kind if self.declaration.is_single else path[self.declaration.argument]
 
     def _add(self, method: str, path: str, summary: str) -> None:
-        view = _told(self._view(method), f"{method.lower()}_{self.one}", self.says.get(method, summary))
+        view = _told(
+            self.views.get(method) or self._view(method),
+            f"{method.lower()}_{self.one}",
+            self.says.get(method, summary),
+        )
         shape = {"PUT": self.schemas.input, "PATCH": self.schemas.patch}.get(method)
         if method == "GET":
             self.area.operation(method, path, scope=READ, query=paging.Staged, answers=self.schemas.answer)(
@@ -199,7 +215,15 @@ class _Operations:
         return views[method]
 
 
-def _told(view: View, name: str, summary: str) -> View:
+def _a(singular: str) -> str:
+    return f"{'an' if singular[0] in 'aeiou' else 'a'} {singular}"
+
+
+def _told(view: Callable[..., Response], name: str, summary: str) -> Callable[..., Response]:
     """A view under the name and with the summary that the documentation shows."""
-    view.__name__, view.__doc__ = name, summary
-    return view
+
+    def told(*args: Any, **kwargs: Any) -> Response:
+        return view(*args, **kwargs)
+
+    told.__name__, told.__doc__ = name, summary
+    return told

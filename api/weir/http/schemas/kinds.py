@@ -7,15 +7,17 @@ They document; `weir.model.codec` is what reads bodies.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from weir.fields import Characters, Choice, Field, Flag, Many, Secret, Table, Text, Whole
+from weir.fields import Characters, Choice, Field, Flag, Group, Many, Secret, Table, Text, Whole
+from weir.fields.members import Member, members_of
 from weir.http.schemas import base
 from weir.http.schemas.problem import Finding
 from weir.kinds import DECLARED
-from weir.kinds.declaration import Declaration, Member
+from weir.kinds.declaration import Declaration
 from weir.model import limits
 
 SchemaType = type[Schema]
@@ -37,16 +39,20 @@ class Schemas:
     state: SchemaType | None = None
 
 
-def schemas_of(kind: str, *, adds: dict[str, Any] | None = None) -> Schemas:
-    """The schemas of a kind. Its answers also have the fields that a resource `adds`, before the etag."""
+def schemas_of(kind: str, *, adds: dict[str, Any] | None = None, creates: bool = True) -> Schemas:
+    """The schemas of a kind. Its answers also have the fields that a resource `adds`.
+
+    With `creates` it has a schema for POST, which assigns ids or takes the one in the body.
+    """
     declaration = DECLARED[kind]
     name = declaration.of.__name__
     shape = _class(f"{name}Input", base.Input, _inputs(declaration), declaration.of.__doc__)
-    answer = _class(name, base.Answer, {**_answers(declaration), **(adds or {}), **_common()})
+    answer = _class(name, base.Answer, {**_answers(declaration), **_common(), **(adds or {})})
     state = _state(name, declaration) if declaration.state else None
     create = page = bulk = None
     if not declaration.is_single:
-        create = _class(f"{name}CreateInput", shape, {"id": _new_id(declaration)})
+        if creates:
+            create = _class(f"{name}CreateInput", shape, {"id": _new_id(declaration)})
         page = _class(f"{name}Page", base.Answer, _page(answer, state))
         bulk = _class(f"{name}BulkInput", base.Input, _bulk(name, shape, declaration), BULK)
     return Schemas(shape, create, base.patch_of(shape), answer, page, bulk, state)
@@ -57,7 +63,12 @@ def _class(name: str, parent: SchemaType, members: dict[str, Any], about: str | 
 
 
 def _inputs(declaration: Declaration) -> dict[str, Any]:
-    return {member.name: _input(member) for member in declaration.members}
+    own = {member.name: _input(member) for member in declaration.members}
+    if declaration.one_of is None:
+        return own
+    said = {"description": "What it is made as. It follows from the other fields where it is left out."}
+    case = base.one_of(*declaration.one_of.names, allow_none=True, metadata=said)
+    return {declaration.one_of.discriminator: case, **own}
 
 
 def _input(member: Member) -> fields.Field[Any]:
@@ -94,12 +105,28 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
         case Table():
             length = validate.Length(max=field.most)
             return fields.Dict(keys=base.identifier(), values=_sent(field.text), validate=length, **said)
+        case Group():
+            return fields.Nested(_group_input(field), **said)
     raise TypeError(f"no schema for a {type(field).__name__}")
+
+
+@cache
+def _group_input(group: Group) -> SchemaType:
+    members = {member.name: _input(member) for member in group.members}
+    return _class(f"{group.of.__name__}Input", base.Input, members, group.of.__doc__)
+
+
+@cache
+def group_answer(of: type) -> SchemaType:
+    """The answered schema of a class that is declared as a group."""
+    members = {member.name: _answered(member.field, allow_none=member.nullable) for member in members_of(of)}
+    return _class(of.__name__, base.Answer, members)
 
 
 def _answers(declaration: Declaration) -> dict[str, Any]:
     own = {member.name: _answered(member.field, allow_none=member.nullable) for member in declaration.members}
-    return {"id": fields.String(), **own}
+    case = declaration.one_of and {declaration.one_of.discriminator: base.one_of(*declaration.one_of.names)}
+    return {"id": fields.String(), **(case or {}), **own}
 
 
 def _answered(field: Field, **said: Any) -> fields.Field[Any]:
@@ -115,6 +142,8 @@ def _answered(field: Field, **said: Any) -> fields.Field[Any]:
             return fields.List(_answered(field.item), **said)
         case Table():
             return fields.Dict(keys=fields.String(), values=fields.String(), **said)
+        case Group():
+            return fields.Nested(group_answer(field.of), **said)
     return fields.String(**said)
 
 
@@ -133,7 +162,9 @@ def _new_id(declaration: Declaration) -> fields.Field[Any]:
 def _an_id(declaration: Declaration, **said: Any) -> fields.Field[Any]:
     if declaration.ids.pattern == limits.OBJECT_ID:
         return base.identifier(**said)
-    return base.Text(min_length=1, max_length=declaration.ids.max_chars, **said)
+    form = declaration.ids
+    pattern = validate.Regexp(f"^{form.pattern.pattern}$")
+    return base.Text(min_length=1, max_length=form.max_chars, validate=[pattern], **said)
 
 
 def _bulk(name: str, shape: SchemaType, declaration: Declaration) -> dict[str, Any]:

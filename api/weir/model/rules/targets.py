@@ -13,10 +13,9 @@ from weir.model.document import (
     is_always_in_force,
     packed_targets,
 )
-from weir.model.objects import Interface, Queue, QueueType
+from weir.model.objects import Interface, Queue
 from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix, parse_prefix_in_domain, split_domain
 from weir.model.problem import Finding
-from weir.model.queue_options import faults_of
 from weir.model.rule import Rule, View, below_if, differs, error, notice, old_and_new, own, warning
 from weir.model.tree import ancestors, is_below, subtree_ids
 
@@ -312,16 +311,6 @@ def unknown_queue_type(view: View, queue: Queue) -> Iterator[Finding]:
             )
 
 
-def queue_type_option(_view: View, queue_type: QueueType) -> Iterator[Finding]:
-    for option, why in faults_of(queue_type):
-        yield warning(
-            "queue-type-option",
-            queue_type,
-            f"options.{option}",
-            f"the option {option} of queue type {queue_type.id!r} {why}",
-        )
-
-
 def _users_of_type(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
@@ -390,7 +379,6 @@ RULES = (
     Rule("interface-dst", "queue", interface_dst, _users_as_dst, False),
     Rule("mapped-address", "queue", mapped_address, own("queue"), False),
     Rule("unknown-queue-type", "queue", unknown_queue_type, _users_of_type, True),
-    Rule("queue-type-option", "queue-type", queue_type_option, own("queue-type"), False),
     Rule("dst-not-enforced", "queue", dst_not_enforced, _dst_reach, False),
     Rule("dst-wider", "queue", dst_wider, below_if("dst", "parent", "name"), False),
 )
