@@ -29,8 +29,8 @@ describe("the focus", () => {
   it("goes back to the field after a commit, whose bar is gone with its button", async () => {
     const user = userEvent.setup();
     renderAt("/firewall");
-    const ports = await screen.findByLabelText(/TCP ports/);
-    await user.type(ports, "22");
+    await user.click(await screen.findByRole("button", { name: "Add to Open TCP ports" }));
+    await user.type(screen.getByRole("textbox", { name: "Open TCP ports 1" }), "22");
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
     const bar = await screen.findByRole("region", { name: "Pending changes" });
     await user.click(within(bar).getByRole("button", { name: "Commit" }));

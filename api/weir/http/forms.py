@@ -73,6 +73,7 @@ def _names(declaration: Declaration) -> Json:
         "plural": declaration.plural,
         "short": declaration.short,
         "path": declaration.path,
+        "page": declaration.page,
         "area": declaration.area,
         "isSingle": declaration.is_single,
         "assignsIds": bool(declaration.ids.assigned),

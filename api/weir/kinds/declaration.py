@@ -33,9 +33,9 @@ class Declaration:
     context is clear: in messages and as a command ("route"). `about` is one line for the API's documentation.
     A kind with `is_single` has one object, whose id is the kind; unless it is stored its defaults hold.
     `adds` names what the API's answers say of an object beside its fields; it may come back and is not read.
-    `columns` are the fields that a list shows behind the id; `path` is where the API has them, and `argument`
-    what an object's id is called there. `one_of` says what an object of the kind is made as.
-    `named_by` is the field that people know an object by. `area` is where the navigation has the kind, and
+    `columns` are the fields that a list shows behind the id; `path` is where the API has them, `page` where the
+    browser does, and `argument` what an object's id is called there. `one_of` says what an object of the kind
+    is made as. `named_by` is the field that people know an object by. `area` is where the navigation has the kind, and
     `purpose` says above an empty list what its objects are for.
     `state` are the fields that the router learns about an object, and nobody writes.
     """
@@ -53,6 +53,7 @@ class Declaration:
         is_single: bool = False,
         adds: tuple[str, ...] = (),
         columns: tuple[str, ...] = (),
+        page: str = "",
         named_by: str = "id",
         area: Area = "Services",
         purpose: str = "",
@@ -75,6 +76,7 @@ class Declaration:
         self.area = area
         self.purpose = purpose
         self.state: Mapping[str, Field] = state or {}
+        self.page = page or (short if is_single else f"{short}s").replace(" ", "-")
         self.path = self.kind if is_single else plural.replace(" ", "-")
         self.argument = argument or f"{short}_id"
         self.one_of = one_of

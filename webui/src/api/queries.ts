@@ -258,11 +258,6 @@ export const tuningQuery = queryOptions({
   queryFn: () => need(api.GET("/api/v1/tuning")),
   refetchInterval: 15_000,
 });
-export const firewallQuery = queryOptions({
-  queryKey: [...CONFIG, "firewall"],
-  queryFn: () => need(api.GET("/api/v1/firewall")),
-});
-
 export const candidateQuery = queryOptions({
   queryKey: CANDIDATE,
   queryFn: async () => (await need(api.GET("/api/v1/candidate"))).candidate,

@@ -68,15 +68,14 @@ export function CommitDialog({ candidate, timed, onClose }: PendingProps & { tim
   const [message, setMessage, forget] = useDraft("commit-message", "");
   const [seconds, setSeconds] = useState(timed ? USUAL_WINDOW_S : 0);
   const problem = commit.error ? asProblem(commit.error) : null;
+  // When it is committed, nothing is pending and the dialog is gone: what follows is not left to it.
   const run = () =>
-    commit.mutate(
-      { message, confirm_within_s: seconds || null },
-      {
-        onSuccess: () => {
-          forget();
-          onClose();
-        },
+    void commit.mutateAsync({ message, confirm_within_s: seconds || null }).then(
+      () => {
+        forget();
+        onClose();
       },
+      () => undefined,
     );
   return (
     <Modal opened onClose={onClose} title={candidateText(candidate)} size="xl">

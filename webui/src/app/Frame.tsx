@@ -110,10 +110,10 @@ function SignedInFrame() {
     { keys: "ctrl+k", label: "Search everything", run: () => setSearch(true) },
     { keys: "/", label: "Search", run: () => setSearch(true) },
     { keys: "?", label: "Show the keys", run: () => setHelp(true) },
-    ...ALL_NAV.map((item) => ({
+    ...ALL_NAV.filter((item) => item.keys !== "").map((item) => ({
       keys: item.keys,
       label: `Go to ${item.label}`,
-      run: () => void navigate({ to: item.to }),
+      run: () => void navigate({ to: item.to, params: { page: item.page } }),
     })),
   ]);
   return (

@@ -25,9 +25,10 @@ export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }
             {group.title ? <div className={classes.group}>{group.title}</div> : null}
             <ul aria-label={group.title ?? undefined}>
               {group.items.map((item) => (
-                <li key={item.to}>
+                <li key={item.label}>
                   <Link
                     to={item.to}
+                    params={{ page: item.page }}
                     className={classes.link}
                     activeOptions={{ exact: item.to === "/", includeSearch: false }}
                     aria-label={item.label}

@@ -100,11 +100,11 @@ function useHits(text: string, onPower: (action: PowerAction) => void): { hits: 
   const interfaces = useQuery(interfacesQuery).data?.items ?? [];
   const routes = useQuery(routesQuery).data?.items ?? [];
   const pages: Hit[] = ALL_NAV.filter((item) => includes(item.label, text)).map((item) => ({
-    key: `page ${item.to}`,
+    key: `page ${item.label}`,
     group: "Pages",
     title: item.label,
     detail: item.keys,
-    go: () => void navigate({ to: item.to }),
+    go: () => void navigate({ to: item.to, params: { page: item.page } }),
   }));
   const actions = useVerbs(onPower).filter((action) => includes(action.title, text));
   const found: Hit[] =

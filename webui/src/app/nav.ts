@@ -8,6 +8,8 @@ import {
   IconGauge,
   IconHistory,
   IconInfoCircle,
+  IconList,
+  IconLock,
   IconPlugConnected,
   IconPower,
   IconRoute,
@@ -17,8 +19,11 @@ import {
   IconUsers,
   type Icon,
 } from "@tabler/icons-react";
+import { AREAS, DECLARED, type Area } from "@/kinds/kinds";
+import { pageTitle } from "@/kinds/title";
 
 export interface NavItem {
+  /** A page of its own, or `/$page` with the page of a declared kind. */
   to:
     | "/"
     | "/queues"
@@ -34,43 +39,63 @@ export interface NavItem {
     | "/update"
     | "/maintenance"
     | "/diagnostics"
-    | "/about";
+    | "/about"
+    | "/$page";
+  page: string;
   label: string;
   icon: Icon;
+  /** "" where a kind has none. */
   keys: string;
 }
 
+const OVERVIEW: NavItem = { to: "/", page: "", label: "Overview", icon: IconGauge, keys: "g o" };
+
+/** Pages that are made by hand, and the keys and icons of some that follow from a declaration. */
+const OWN: Readonly<Record<Area, readonly NavItem[]>> = {
+  Shaping: [
+    { to: "/queues", page: "", label: "Queues", icon: IconStack2, keys: "g q" },
+    { to: "/queue-types", page: "", label: "Queue types", icon: IconAdjustments, keys: "g t" },
+    { to: "/import", page: "", label: "Import", icon: IconFileImport, keys: "g m" },
+  ],
+  Network: [{ to: "/interfaces", page: "", label: "Interfaces", icon: IconPlugConnected, keys: "g i" }],
+  Routing: [{ to: "/routes", page: "", label: "Routes", icon: IconRoute, keys: "g r" }],
+  Firewall: [{ to: "/firewall", page: "", label: "Firewall", icon: IconFlame, keys: "g f" }],
+  VPN: [],
+  Services: [],
+  System: [
+    { to: "/history", page: "", label: "History", icon: IconHistory, keys: "g h" },
+    { to: "/users", page: "", label: "Users and tokens", icon: IconUsers, keys: "g u" },
+    { to: "/tuning", page: "", label: "Tuning", icon: IconTool, keys: "g n" },
+    { to: "/backup", page: "", label: "Backup", icon: IconDeviceFloppy, keys: "g b" },
+    { to: "/update", page: "", label: "Update", icon: IconRefresh, keys: "g p" },
+    { to: "/maintenance", page: "", label: "Maintenance", icon: IconPower, keys: "g c" },
+    { to: "/diagnostics", page: "", label: "Diagnostics", icon: IconActivity, keys: "g d" },
+    { to: "/about", page: "", label: "About", icon: IconInfoCircle, keys: "g a" },
+  ],
+};
+
+const ICONS: Readonly<Record<Area, Icon>> = {
+  Shaping: IconStack2,
+  Network: IconPlugConnected,
+  Routing: IconRoute,
+  Firewall: IconFlame,
+  VPN: IconLock,
+  Services: IconList,
+  System: IconTool,
+};
+
+/** The declared kinds of an area that have no line above. */
+const declaredIn = (area: Area): NavItem[] =>
+  [...DECLARED.values()]
+    .filter((kind) => kind.area === area && !OWN[area].some((item) => item.to === `/${kind.page}`))
+    .map((kind) => ({ to: "/$page", page: kind.page, label: pageTitle(kind), icon: ICONS[area], keys: "" }));
+
+/** By areas; one without pages is left out. */
 export const NAV: readonly { title: string | null; items: readonly NavItem[] }[] = [
-  { title: null, items: [{ to: "/", label: "Overview", icon: IconGauge, keys: "g o" }] },
-  {
-    title: "Shaping",
-    items: [
-      { to: "/queues", label: "Queues", icon: IconStack2, keys: "g q" },
-      { to: "/queue-types", label: "Queue types", icon: IconAdjustments, keys: "g t" },
-      { to: "/import", label: "Import", icon: IconFileImport, keys: "g m" },
-    ],
-  },
-  {
-    title: "Network",
-    items: [
-      { to: "/interfaces", label: "Interfaces", icon: IconPlugConnected, keys: "g i" },
-      { to: "/routes", label: "Routes", icon: IconRoute, keys: "g r" },
-      { to: "/firewall", label: "Firewall", icon: IconFlame, keys: "g f" },
-    ],
-  },
-  {
-    title: "System",
-    items: [
-      { to: "/history", label: "History", icon: IconHistory, keys: "g h" },
-      { to: "/users", label: "Users and tokens", icon: IconUsers, keys: "g u" },
-      { to: "/tuning", label: "Tuning", icon: IconTool, keys: "g n" },
-      { to: "/backup", label: "Backup", icon: IconDeviceFloppy, keys: "g b" },
-      { to: "/update", label: "Update", icon: IconRefresh, keys: "g p" },
-      { to: "/maintenance", label: "Maintenance", icon: IconPower, keys: "g c" },
-      { to: "/diagnostics", label: "Diagnostics", icon: IconActivity, keys: "g d" },
-      { to: "/about", label: "About", icon: IconInfoCircle, keys: "g a" },
-    ],
-  },
+  { title: null, items: [OVERVIEW] },
+  ...AREAS.map((area) => ({ title: area, items: [...OWN[area], ...declaredIn(area)] })).filter(
+    (group) => group.items.length > 0,
+  ),
 ];
 
 export const ALL_NAV: readonly NavItem[] = NAV.flatMap((group) => group.items);

@@ -66,13 +66,14 @@ const interfaces = createRoute({
 const routes = createRoute({
   getParentRoute: () => frame,
   path: "/routes",
-  validateSearch: search.edit,
-  component: lazyRouteComponent(() => import("@/pages/RoutesPage")),
+  validateSearch: search.kind,
+  component: lazyRouteComponent(() => import("@/kinds/KindPage")),
 });
 const firewall = createRoute({
   getParentRoute: () => frame,
   path: "/firewall",
-  component: lazyRouteComponent(() => import("@/pages/FirewallPage")),
+  validateSearch: search.kind,
+  component: lazyRouteComponent(() => import("@/kinds/KindPage")),
 });
 const history = createRoute({
   getParentRoute: () => frame,
@@ -122,6 +123,13 @@ const account = createRoute({
   path: "/account",
   component: lazyRouteComponent(() => import("@/pages/AccountPage")),
 });
+/** Every kind that is declared has its page; the addresses above are those that other pages name. */
+const declared = createRoute({
+  getParentRoute: () => frame,
+  path: "/$page",
+  validateSearch: search.kind,
+  component: lazyRouteComponent(() => import("@/kinds/KindPage")),
+});
 const elsewhere = createRoute({ getParentRoute: () => frame, path: "$", component: NotFoundScreen });
 
 const routeTree = root.addChildren([
@@ -144,6 +152,7 @@ const routeTree = root.addChildren([
     diagnostics,
     about,
     account,
+    declared,
     elsewhere,
   ]),
 ]);

@@ -68,6 +68,22 @@ export const queue = (raw: Raw): { window?: "1h" | "24h" | "7d" | "30d"; edit?: 
   edit: flag(raw["edit"]),
   zoom: zoom(raw["zoom"]),
 });
+/** The list of a declared kind, and the drawer beside it: an id, or `new`. */
+export interface KindSearch {
+  q?: string;
+  /** A field, with "-" before it from the largest on. */
+  sort?: string;
+  /** Shown columns with a "." between them. */
+  cols?: string;
+  edit?: string;
+}
+
+export const kind = (raw: Raw): KindSearch => ({
+  q: text(raw["q"]),
+  sort: text(raw["sort"]),
+  cols: text(raw["cols"]),
+  edit: text(raw["edit"]),
+});
 export const edit = (raw: Raw): { edit?: string } => ({ edit: text(raw["edit"]) });
 export const tuning = (raw: Raw): { show?: "differs" | "overridden"; edit?: string } => ({
   show: oneOf(raw["show"], ["differs", "overridden"]),

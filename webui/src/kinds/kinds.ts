@@ -17,10 +17,12 @@ export type Shape =
   | { type: "text"; most: number; lines: boolean }
   | { type: "host" | "prefix" | "address" }
   | { type: "ref"; kind: string; role: string; offered?: When }
-  | { type: "many" | "table"; item: Shape; most: number }
+  | { type: "many"; item: Shape; most: number }
+  | { type: "table"; item: Shape; most: number }
   | { type: "group"; fields: readonly Field[] }
-  | { type: "one-of"; cases: readonly { name: string; label: string; fields: readonly Field[] }[] }
-  | { type: "secret" | "state" | "json" };
+  | { type: "secret" }
+  | { type: "state" }
+  | { type: "json" };
 
 export type Field = Shape & {
   name: string;
@@ -33,6 +35,12 @@ export type Field = Shape & {
   when?: When;
 };
 
+/** What an object is exactly one of: the case's `member` is a field that it has, and that no other case has. */
+export interface OneOf {
+  field: string;
+  cases: readonly { name: string; help: string; member: string }[];
+}
+
 export const AREAS = ["Shaping", "Network", "Routing", "Firewall", "VPN", "Services", "System"] as const;
 export type Area = (typeof AREAS)[number];
 
@@ -41,14 +49,17 @@ export interface Declared {
   singular: string;
   plural: string;
   short: string;
-  /** Where the API and the browser's address have it. */
+  /** Where the API has it. */
   path: string;
+  /** Where the browser has it. */
+  page: string;
   area: Area;
   isSingle: boolean;
   assignsIds: boolean;
   namedBy: string;
   columns: readonly string[];
   purpose: string;
+  oneOf?: OneOf;
   defaults: Readonly<Record<string, unknown>>;
   fields: readonly Field[];
 }
@@ -72,8 +83,8 @@ export const DECLARED: ReadonlyMap<string, Declared> = new Map(
   ),
 );
 
-export const kindAt = (path: string): [string, Declared] | undefined =>
-  [...DECLARED].find(([, said]) => said.path === path);
+export const kindAt = (page: string): [string, Declared] | undefined =>
+  [...DECLARED].find(([, said]) => said.page === page);
 
 /** One of a kind and several of it, as sentences say it. */
 export const kindWords = (kind: string): readonly [one: string, several: string] => {

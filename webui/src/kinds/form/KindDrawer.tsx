@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useCallback, useMemo } from "react";
+import type { Kind } from "@/api/types";
+import { ObjectDrawer } from "@/forms/ObjectDrawer";
+import { Note } from "@/ui/blocks";
+import type { Declared } from "../kinds";
+import { nameOf, type Row } from "../objects";
+import { draftOfObject, readDraft, type Draft } from "./draft";
+import { KindFields } from "./KindFields";
+
+interface KindDrawerProps {
+  kind: string;
+  declared: Declared;
+  /** null: a new object. */
+  row: Row | null;
+  onClose: () => void;
+}
+
+/** The form of one object of a kind. */
+export function KindDrawer({ kind, declared, row, onClose }: KindDrawerProps) {
+  const object = row?.object ?? null;
+  const initial = useMemo(() => draftOfObject(declared, object), [declared, object]);
+  const read = useCallback((draft: Draft) => readDraft(declared, draft), [declared]);
+  const short = declared.short.charAt(0).toUpperCase() + declared.short.slice(1);
+  return (
+    <ObjectDrawer
+      kind={kind as Kind}
+      id={object?.id ?? null}
+      etag={object?.etag ?? null}
+      title={object ? `${short} ${nameOf(declared, object)}` : `New ${declared.short}`}
+      initial={initial}
+      read={read}
+      onClose={onClose}
+      removable
+    >
+      {(draft, set, messages) => (
+        <>
+          {object?.warnings?.map((finding, index) => (
+            <Note key={index} severity={finding.severity}>
+              {finding.message}
+            </Note>
+          ))}
+          <KindFields
+            declared={declared}
+            draft={draft}
+            set={set}
+            messages={messages}
+            isNew={object === null}
+          />
+        </>
+      )}
+    </ObjectDrawer>
+  );
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { useMemo, type ReactNode } from "react";
+import { useMay } from "@/api/may";
+import { asProblem } from "@/api/problem";
+import type { KindSearch } from "@/app/search";
+import { useKeys } from "@/app/keyboard";
+import { Empty, Note, Skeleton } from "@/ui/blocks";
+import { countText, plural } from "@/ui/format";
+import { useTitle } from "@/ui/title";
+import { KindDrawer } from "../form/KindDrawer";
+import type { Declared } from "../kinds";
+import { pageTitle } from "../title";
+import { useRows, type Row } from "../objects";
+import { chosenIds, columnsOf, type Column } from "./columns";
+import { KindTable } from "./KindTable";
+import classes from "./List.module.css";
+import { Toolbar } from "./Toolbar";
+import { useEdits } from "./useEdits";
+import { useChosen, useShown } from "./useShown";
+
+interface KindListProps {
+  kind: string;
+  declared: Declared;
+  search: KindSearch;
+  onSearch: (change: Partial<KindSearch>) => void;
+  /** Columns beside those of the fields: counters, states. */
+  extra?: readonly Column[];
+}
+
+const NO_EXTRA: readonly Column[] = [];
+
+/** The list of a kind, and the form of one of its objects in a drawer beside it. */
+export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }: KindListProps) {
+  const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
+  const may = useMay("write");
+  const { query, rows } = useRows(kind, declared);
+  const shown = useShown(declared, rows, search.q, search.sort);
+  const chosen = useChosen(shown);
+  const edits = useEdits(kind, declared);
+  const all = useMemo(() => columnsOf(declared, extra), [declared, extra]);
+  const ids = chosenIds(kind, declared, search.cols).join(".");
+  const columns = useMemo(
+    () => ids.split(".").flatMap((id) => all.filter((column) => column.id === id)),
+    [all, ids],
+  );
+  const onOpen = (edit: string | undefined) => onSearch({ edit });
+  const openNew = may ? () => onOpen("new") : null;
+  useKeys(openNew ? [{ keys: "n", label: `New ${declared.short}`, run: openNew }] : []);
+  useTitle(pageTitle(declared));
+  const edited = rows.find((row) => row.object.id === search.edit);
+  const total = (query.data?.total ?? 0) + rows.filter((row) => row.staged === "add").length;
+  return (
+    <div className={classes.layout}>
+      <div className={classes.list}>
+        <Toolbar
+          kind={kind}
+          declared={declared}
+          search={search}
+          onSearch={onSearch}
+          columns={all}
+          shown={columns}
+          cards={cards}
+          status={query.data ? <Status shown={shown} rows={rows} total={total} /> : null}
+          onNew={openNew}
+        />
+        {query.isError ? (
+          <Note severity="error" live>
+            {asProblem(query.error).message}
+          </Note>
+        ) : null}
+        {chosen.chosen.length > 0 ? (
+          <Bulk declared={declared} edits={edits} chosen={chosen} may={may} />
+        ) : null}
+        {query.isPending ? (
+          <Skeleton lines={10} />
+        ) : shown.length > 0 ? (
+          <KindTable
+            declared={declared}
+            rows={shown}
+            columns={columns}
+            sort={search.sort}
+            onSort={(sort) => onSearch({ sort })}
+            chosen={chosen}
+            onOpen={onOpen}
+            onRemove={may ? (taken) => edits.remove(taken, chosen.clear) : null}
+            cards={cards}
+          />
+        ) : query.isError ? null : (
+          <Nothing declared={declared} search={search} onSearch={onSearch} onNew={openNew} />
+        )}
+      </div>
+      {search.edit === "new" || edited ? (
+        <KindDrawer
+          key={search.edit}
+          kind={kind}
+          declared={declared}
+          row={edited ?? null}
+          onClose={() => onOpen(undefined)}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+function Status({ shown, rows, total }: { shown: readonly Row[]; rows: readonly Row[]; total: number }) {
+  const pending = rows.filter((row) => row.staged !== null).length;
+  const count =
+    shown.length === total ? countText(total) : `${countText(shown.length)} of ${countText(total)}`;
+  return (
+    <>
+      {count}
+      {pending > 0 ? `, ${countText(pending)} pending` : ""}
+      {rows.length < total ? `; only the first ${countText(rows.length)} are listed` : ""}
+    </>
+  );
+}
+
+/** What can be done to all rows that are chosen. */
+function Bulk({
+  declared,
+  edits,
+  chosen,
+  may,
+}: {
+  declared: Declared;
+  edits: ReturnType<typeof useEdits>;
+  chosen: ReturnType<typeof useChosen>;
+  may: boolean;
+}): ReactNode {
+  const rows = chosen.chosen;
+  const canDisable = declared.fields.some((field) => field.name === "disabled");
+  return (
+    <div className={classes.bulk}>
+      <strong role="status">{plural(rows.length, declared.singular, declared.plural)} selected</strong>
+      {may && canDisable ? (
+        <>
+          <Button size="compact-sm" onClick={() => edits.setDisabled(rows, false)}>
+            Enable
+          </Button>
+          <Button size="compact-sm" onClick={() => edits.setDisabled(rows, true)}>
+            Disable
+          </Button>
+        </>
+      ) : null}
+      {may ? (
+        <Button size="compact-sm" color="red" onClick={() => edits.remove(rows, chosen.clear)}>
+          Delete
+        </Button>
+      ) : null}
+      <Button size="compact-sm" variant="subtle" onClick={chosen.clear}>
+        Clear the selection
+      </Button>
+    </div>
+  );
+}
+
+function Nothing({
+  declared,
+  search,
+  onSearch,
+  onNew,
+}: Pick<KindListProps, "declared" | "search" | "onSearch"> & { onNew: (() => void) | null }) {
+  if (search.q)
+    return (
+      <Empty title={`No ${declared.singular} matches "${search.q}"`}>
+        <Button onClick={() => onSearch({ q: undefined })}>Clear the search</Button>
+      </Empty>
+    );
+  return (
+    <Empty title={`No ${declared.plural}`}>
+      {declared.purpose ? <p className="dim">{declared.purpose}</p> : null}
+      {onNew ? <Button onClick={onNew}>New {declared.short}</Button> : null}
+    </Empty>
+  );
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+import { IconAlertTriangle, IconArrowNarrowDown, IconArrowNarrowUp } from "@tabler/icons-react";
+import { useCallback, useRef, useState, type KeyboardEvent } from "react";
+import { useKeys } from "@/app/keyboard";
+import { VirtualGrid } from "@/table/VirtualGrid";
+import { Tag } from "@/ui/blocks";
+import type { Declared } from "../kinds";
+import { nameOf, type Row } from "../objects";
+import { fieldNamed, type useChosen } from "./useShown";
+import type { Column } from "./columns";
+import classes from "./List.module.css";
+
+const ROW_PX = 26;
+const CARD_PX = 62;
+/** Wider than any column: a text that may not fit is clipped. */
+const SHORT_CHARS = 12;
+
+interface KindTableProps {
+  declared: Declared;
+  rows: readonly Row[];
+  columns: readonly Column[];
+  sort: string | undefined;
+  onSort: (sort: string | undefined) => void;
+  chosen: ReturnType<typeof useChosen>;
+  onOpen: (id: string) => void;
+  /** Of the rows that are chosen, or of the one under the cursor; null: nothing may be changed. */
+  onRemove: ((rows: readonly Row[]) => void) | null;
+  cards: boolean;
+}
+
+/** Where the cursor is, and where a range began. */
+function useCursor(rows: readonly Row[], take: (rows: readonly Row[]) => void) {
+  const [cursor, setCursor] = useState(-1);
+  const anchor = useRef(-1);
+  const go = (index: number, extend: boolean) => {
+    if (extend) {
+      if (anchor.current < 0) anchor.current = Math.max(0, cursor);
+      take(rows.slice(Math.min(anchor.current, index), Math.max(anchor.current, index) + 1));
+    } else anchor.current = index;
+    setCursor(index);
+  };
+  return { cursor: Math.min(cursor, rows.length - 1), go };
+}
+
+export function KindTable(props: KindTableProps) {
+  const { declared, rows, columns, chosen, onOpen, onRemove, cards } = props;
+  const { cursor, go } = useCursor(rows, chosen.take);
+  const table = useRef<HTMLDivElement>(null);
+  const at = rows[cursor];
+  const step = (by: number) => {
+    go(Math.max(0, Math.min(rows.length - 1, cursor + by)), false);
+    table.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
+  };
+  const remove = () => onRemove?.(chosen.chosen.length > 0 ? chosen.chosen : at ? [at] : []);
+  useKeys([
+    { keys: "j", label: "Next row", run: () => step(1) },
+    { keys: "k", label: "Row before", run: () => step(-1) },
+    { keys: "x", label: "Select the row", run: () => at && chosen.toggle(at.object.id) },
+    { keys: "Shift+ArrowDown", label: "Select a range; Shift and a click do, too" },
+    { keys: "ctrl+a", label: "Select all that match", run: () => chosen.take(rows) },
+    { keys: "Enter", label: "Open the row", run: () => at && onOpen(at.object.id) },
+    { keys: "e", label: "Open the row", run: () => at && onOpen(at.object.id) },
+    ...(onRemove
+      ? [{ keys: "Delete", label: "Stage the removal of the row, or of the selected ones", run: remove }]
+      : []),
+  ]);
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key !== " " || !at) return;
+    event.preventDefault();
+    chosen.toggle(at.object.id);
+  };
+  const { has, toggle } = chosen;
+  const renderRow = useCallback(
+    (index: number) => {
+      const row = rows[index];
+      if (!row) return null;
+      const shown = { declared, row, columns, isChosen: has(row.object.id), onToggle: toggle, onOpen };
+      return cards ? <Card {...shown} /> : <Cells {...shown} />;
+    },
+    [rows, declared, columns, has, toggle, onOpen, cards],
+  );
+  return (
+    <div ref={table} className={classes.table}>
+      <VirtualGrid
+        label={declared.plural}
+        rowCount={rows.length}
+        rowHeight={cards ? CARD_PX : ROW_PX}
+        columnCount={columns.length + 2}
+        template={`18px minmax(150px, 3fr) ${columns.map((column) => column.width).join(" ")}`}
+        minWidthPx={columns.reduce((sum, column) => sum + 10 + column.leastPx, 200)}
+        head={<Head {...props} />}
+        cursor={cursor}
+        onCursor={go}
+        onKey={onKey}
+        onRange={nothing}
+        isSelected={(index) => has(rows[index]?.object.id ?? "")}
+        renderRow={renderRow}
+        cards={cards}
+      />
+    </div>
+  );
+}
+
+const nothing = () => undefined;
+
+function Head({ declared, rows, columns, sort, onSort, chosen }: KindTableProps) {
+  const name = fieldNamed(declared, declared.namedBy);
+  const isAll = chosen.chosen.length > 0 && chosen.chosen.length >= rows.length;
+  const heads = [{ id: name.name, title: name.label, numeric: false, field: name }, ...columns];
+  return (
+    <>
+      <span role="columnheader">
+        <input
+          type="checkbox"
+          className={classes.check}
+          aria-label="Select all that match"
+          checked={isAll}
+          onChange={() => (isAll ? chosen.clear() : chosen.take(rows))}
+        />
+      </span>
+      {heads.map((column) => {
+        const [isRising, isFalling] = [sort === column.id, sort === `-${column.id}`];
+        return (
+          <span
+            key={column.id}
+            role="columnheader"
+            className={column.numeric ? "num" : undefined}
+            aria-sort={isRising ? "ascending" : isFalling ? "descending" : undefined}
+          >
+            {column.field ? (
+              <button
+                type="button"
+                className={classes.sort}
+                data-on={isRising || isFalling}
+                onClick={() => onSort(isRising ? `-${column.id}` : isFalling ? undefined : column.id)}
+              >
+                {column.title}
+                {isRising ? <IconArrowNarrowUp size={13} /> : null}
+                {isFalling ? <IconArrowNarrowDown size={13} /> : null}
+              </button>
+            ) : (
+              column.title
+            )}
+          </span>
+        );
+      })}
+    </>
+  );
+}
+
+interface RowProps {
+  declared: Declared;
+  row: Row;
+  columns: readonly Column[];
+  isChosen: boolean;
+  onToggle: (id: string) => void;
+  onOpen: (id: string) => void;
+}
+
+const STAGED_WORDS = { add: "new", change: "change pending", remove: "removal pending" } as const;
+
+const Check = ({ declared, row, isChosen, onToggle }: RowProps) => (
+  <input
+    type="checkbox"
+    className={classes.check}
+    tabIndex={-1}
+    aria-label={`Select ${nameOf(declared, row.object)}`}
+    checked={isChosen}
+    onChange={() => onToggle(row.object.id)}
+    onClick={(event) => event.stopPropagation()}
+  />
+);
+
+function Name({ declared, row, onOpen }: RowProps) {
+  const warning = row.object.warnings?.[0]?.message;
+  return (
+    <span className={classes.nameCell}>
+      <button
+        type="button"
+        className={classes.name}
+        tabIndex={-1}
+        data-removed={row.staged === "remove"}
+        onClick={() => onOpen(row.object.id)}
+      >
+        {nameOf(declared, row.object)}
+      </button>
+      {warning ? (
+        <span className="warn" title={warning}>
+          <IconAlertTriangle size={14} aria-label={warning} role="img" />
+        </span>
+      ) : null}
+      {row.object["disabled"] === true ? <Tag>off</Tag> : null}
+      {row.staged ? <Tag tone="accent">{STAGED_WORDS[row.staged]}</Tag> : null}
+    </span>
+  );
+}
+
+const Edge = ({ row }: { row: Row }) =>
+  row.staged ? <span className={classes.edge} data-action={row.staged} /> : null;
+
+function Cells(props: RowProps) {
+  const { row, columns } = props;
+  const off = row.object["disabled"] === true || row.staged === "remove" ? classes.off : "";
+  return (
+    <>
+      <span role="gridcell">
+        <Edge row={row} />
+        <Check {...props} />
+      </span>
+      <span role="gridcell" data-long>
+        <Name {...props} />
+      </span>
+      {columns.map((column) => (
+        <span
+          key={column.id}
+          role="gridcell"
+          className={`${classes.cell ?? ""} ${column.numeric ? "num" : ""} ${off ?? ""}`}
+          data-long={row.staged === "change" || column.text(row).length > SHORT_CHARS ? true : undefined}
+        >
+          {column.render(row)}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** The row on a phone: the same things in the same order, what is empty left out. */
+function Card(props: RowProps) {
+  const { row, columns } = props;
+  return (
+    <div role="gridcell" className={classes.card}>
+      <Edge row={row} />
+      <span className={classes.cardCheck}>
+        <Check {...props} />
+      </span>
+      <Name {...props} />
+      <span className={classes.facts}>
+        {columns
+          .filter((column) => !["", "no"].includes(column.text(row)))
+          .map((column) => (
+            <span key={column.id} className={classes.cell}>
+              {column.title} <b>{column.render(row)}</b>
+            </span>
+          ))}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, Checkbox, NativeSelect, Popover, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { IconColumns3, IconPlus, IconSearch } from "@tabler/icons-react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import type { KindSearch } from "@/app/search";
+import { Heading } from "@/ui/blocks";
+import type { Declared } from "../kinds";
+import { pageTitle } from "../title";
+import { keepColumns, type Column } from "./columns";
+import classes from "./List.module.css";
+
+interface ToolbarProps {
+  kind: string;
+  declared: Declared;
+  search: KindSearch;
+  onSearch: (change: Partial<KindSearch>) => void;
+  columns: readonly Column[];
+  shown: readonly Column[];
+  /** Shown instead of the heads that sort. */
+  cards: boolean;
+  status: ReactNode;
+  onNew: (() => void) | null;
+}
+
+export function Toolbar(props: ToolbarProps) {
+  const { declared, cards, status, onNew } = props;
+  return (
+    <div className={classes.toolbar}>
+      <Heading>{pageTitle(declared)}</Heading>
+      <QueryField {...props} />
+      {cards ? <SortChoice {...props} /> : <ColumnChooser {...props} />}
+      <span className={classes.status} role="status">
+        {status}
+      </span>
+      {onNew ? (
+        <Button
+          className={classes.make}
+          variant="filled"
+          leftSection={<IconPlus size={15} />}
+          onClick={onNew}
+        >
+          New {declared.short}
+        </Button>
+      ) : null}
+    </div>
+  );
+}
+
+function QueryField({ declared, search, onSearch }: ToolbarProps) {
+  const [text, setText] = useState(search.q ?? "");
+  const sent = useRef(search.q ?? "");
+  const send = useDebouncedCallback((q: string) => {
+    sent.current = q.trim();
+    onSearch({ q: q.trim() || undefined });
+  }, 150);
+  useEffect(() => {
+    if ((search.q ?? "") === sent.current) return;
+    sent.current = search.q ?? "";
+    setText(sent.current);
+  }, [search.q]);
+  return (
+    <TextInput
+      className={classes.query}
+      type="search"
+      aria-label={`Search ${declared.plural}`}
+      placeholder="Search in all fields"
+      leftSection={<IconSearch size={15} />}
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        send(event.currentTarget.value);
+      }}
+    />
+  );
+}
+
+function SortChoice({ declared, search, onSearch, columns }: ToolbarProps) {
+  const options = [
+    { value: "", label: "list order" },
+    { value: declared.namedBy, label: declared.namedBy },
+    ...columns
+      .filter((column) => column.field)
+      .map((column) => ({ value: column.id, label: column.title.toLowerCase() })),
+  ];
+  return (
+    <NativeSelect
+      aria-label="Sort by"
+      data={options}
+      value={search.sort?.replace(/^-/, "") ?? ""}
+      onChange={(event) => onSearch({ sort: event.currentTarget.value || undefined })}
+    />
+  );
+}
+
+function ColumnChooser({ kind, declared, onSearch, columns, shown }: ToolbarProps) {
+  const ids = shown.map((column) => column.id);
+  const keep = (next: readonly string[]) => {
+    const isStandard = next.join(".") === declared.columns.join(".");
+    keepColumns(kind, isStandard ? null : next);
+    onSearch({ cols: isStandard ? undefined : next.join(".") });
+  };
+  return (
+    <Popover position="bottom-end" width={220}>
+      <Popover.Target>
+        <Button leftSection={<IconColumns3 size={15} />}>Columns</Button>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <fieldset className={classes.chooser}>
+          <legend className="hidden-text">Columns shown</legend>
+          {columns.map((column) => (
+            <Checkbox
+              key={column.id}
+              label={column.title}
+              checked={ids.includes(column.id)}
+              onChange={(event) =>
+                keep(event.currentTarget.checked ? [...ids, column.id] : ids.filter((id) => id !== column.id))
+              }
+            />
+          ))}
+        </fieldset>
+        <Button mt="sm" size="compact-xs" onClick={() => keep(declared.columns)}>
+          Standard columns
+        </Button>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

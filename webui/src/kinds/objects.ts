@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The objects of a declared kind, with what is staged of them. */
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { api, need } from "@/api/client";
+import { CONFIG } from "@/api/queries";
+import type { Change, Finding, Kind } from "@/api/types";
+import { baseOf, useStagedChanges } from "@/api/writes";
+import type { Declared } from "./kinds";
+import { textOf, valueWords } from "./values";
+
+export type Values = Readonly<Record<string, unknown>>;
+
+export type Stored = Values & { id: string; etag: string | null; warnings?: readonly Finding[] };
+
+export interface Row {
+  object: Stored;
+  /** What runs, where something else is staged. */
+  before: Stored | null;
+  staged: Change["action"] | null;
+  /** The version that an edit of it is made on. */
+  base: string;
+}
+
+export interface Listed {
+  items: Stored[];
+  total: number;
+}
+
+/** More than these are not read into a list. */
+const MOST_ROWS = 50_000;
+const PAGE = 1000;
+
+async function everyObject(path: string, signal: AbortSignal): Promise<Listed> {
+  const items: Stored[] = [];
+  let cursor: string | null = null;
+  let total = 0;
+  do {
+    // Every list of a declared kind is asked for like this one.
+    const page: { items: unknown[]; next_cursor: string | null; total: number } = await need(
+      api.GET(`/api/v1/${path}` as "/api/v1/static-routes", {
+        params: { query: { limit: PAGE, ...(cursor === null ? {} : { cursor }) } },
+        signal,
+      }),
+    );
+    items.push(...(page.items as Stored[]));
+    ({ next_cursor: cursor, total } = page);
+  } while (cursor !== null && items.length < MOST_ROWS);
+  return { items, total };
+}
+
+export const objectsQuery = (path: string) =>
+  queryOptions({
+    queryKey: [...CONFIG, "objects", path],
+    queryFn: ({ signal }) => everyObject(path, signal),
+    staleTime: 30_000,
+  });
+
+/** The one object of a kind that has one. */
+export const singleQuery = (path: string) =>
+  queryOptions({
+    queryKey: [...CONFIG, "object", path],
+    queryFn: async () => (await need(api.GET(`/api/v1/${path}` as "/api/v1/firewall"))) as unknown as Stored,
+  });
+
+function rowOf(object: Stored, change: Change | undefined): Row {
+  if (!change) return { object, before: null, staged: null, base: baseOf(undefined, object.etag) };
+  const after = change.new ? { ...object, ...change.new } : object;
+  return { object: after, before: object, staged: change.action, base: baseOf(change, object.etag) };
+}
+
+/** Stored objects as they will be, then the staged new ones. */
+export function rowsOf(
+  declared: Declared,
+  items: readonly Stored[],
+  staged: ReadonlyMap<string, Change>,
+): Row[] {
+  const known = new Set(items.map((item) => item.id));
+  const added = [...staged.values()].filter((change) => change.new && !known.has(change.id));
+  return [
+    ...added.map((change): Row => ({
+      object: { ...declared.defaults, ...change.new, id: change.id, etag: null },
+      before: null,
+      staged: "add",
+      base: baseOf(change, null),
+    })),
+    ...items.map((item) => rowOf(item, staged.get(item.id))),
+  ];
+}
+
+export function useRows(kind: string, declared: Declared) {
+  const query = useQuery(objectsQuery(declared.path));
+  const staged = useStagedChanges(kind as Kind);
+  const items = query.data?.items;
+  const rows = useMemo(() => rowsOf(declared, items ?? [], staged), [declared, items, staged]);
+  return { query, rows };
+}
+
+/** What people know an object by. */
+export const nameOf = (declared: Declared, object: Values): string =>
+  textOf(object[declared.namedBy] ?? object["id"]);
+
+/** What may be sent back of an object that was read. */
+export const inputOf = (declared: Declared, object: Values): Record<string, unknown> =>
+  Object.fromEntries(
+    declared.fields
+      .filter((field) => field.type !== "state" && field.name in object)
+      .map((field) => [field.name, object[field.name]]),
+  );
+
+/** All that a search looks at, in lower case. */
+export const searchText = (declared: Declared, object: Values): string =>
+  [object["id"], ...declared.fields.map((field) => valueWords(field, object[field.name]))]
+    .join("\n")
+    .toLowerCase();

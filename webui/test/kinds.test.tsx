@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+import { MantineProvider } from "@mantine/core";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } from "@tanstack/react-router";
+import { render, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { http, HttpResponse } from "msw";
+import { useState } from "react";
+import { describe, expect, it } from "vitest";
+import { queryClient } from "@/api/queries";
+import type { KindSearch } from "@/app/search";
+import { theme } from "@/app/theme";
+import { draftOfObject, readDraft, type SecretDraft } from "@/kinds/form/draft";
+import type { Declared, Field } from "@/kinds/kinds";
+import { addressOf } from "@/kinds/links";
+import { KindList } from "@/kinds/list/KindList";
+import { shownRows } from "@/kinds/list/useShown";
+import { rowsOf, type Stored } from "@/kinds/objects";
+import { holds } from "@/kinds/values";
+import { mockRouter, renderAt } from "./render";
+
+const router = mockRouter();
+
+const field = (name: string, label: string, rest: object): Field =>
+  ({ name, label, importance: "shown", required: false, nullable: true, ...rest }) as Field;
+
+/** A kind that no router has, with every type of field. */
+const TOY: Declared = {
+  singular: "toy",
+  plural: "toys",
+  short: "toy",
+  path: "toys",
+  page: "toys",
+  area: "Services",
+  isSingle: false,
+  assignsIds: true,
+  namedBy: "title",
+  columns: ["colour", "size", "port", "tags"],
+  purpose: "Toys are for children.",
+  oneOf: {
+    field: "kind",
+    cases: [
+      { name: "plain", help: "Only itself.", member: "" },
+      { name: "car", help: "It has wheels.", member: "wheels" },
+      { name: "doll", help: "It has a voice.", member: "voice" },
+    ],
+  },
+  defaults: { colour: "red", size: 1, noisy: false, tags: [], disabled: false },
+  fields: [
+    field("title", "Title", { type: "text", most: 20, lines: false, required: true, example: "Bob" }),
+    field("wheels", "Wheels", { type: "whole", low: 1, high: 8 }),
+    field("voice", "Voice", { type: "text", most: 9, lines: false }),
+    field("colour", "Colour", { type: "choice", choices: ["red", "blue"], nullable: false }),
+    field("port", "Port", { type: "ref", kind: "interface", role: "interface" }),
+    field("tags", "Open ports", { type: "many", most: 3, item: { type: "port", low: 1, high: 65535 } }),
+    field("noisy", "Noisy", { type: "flag", nullable: false }),
+    field("volume", "Volume", {
+      type: "rate",
+      when: { field: "noisy", is: [true], unless: false },
+    }),
+    field("key", "Key", { type: "secret" }),
+    field("size", "Size", { type: "whole", low: 1, high: 9, nullable: false, importance: "folded" }),
+    field("disabled", "Disabled", { type: "flag", nullable: false }),
+  ],
+};
+
+const toy = (id: string, more: object): Stored => ({ ...TOY.defaults, id, etag: `"${id}"`, ...more });
+
+function ShownAt({ first }: { first: KindSearch }) {
+  const [search, setSearch] = useState(first);
+  return (
+    <KindList
+      kind="toy"
+      declared={TOY}
+      search={search}
+      onSearch={(change) => setSearch((before) => ({ ...before, ...change }))}
+    />
+  );
+}
+
+function show(items: readonly Stored[], search: KindSearch = {}) {
+  router.server.use(
+    http.get("*/api/v1/toys", ({ request }) => {
+      const from = Number(new URL(request.url).searchParams.get("cursor") ?? 0);
+      const next = from + 1000;
+      return HttpResponse.json({
+        items: items.slice(from, next),
+        next_cursor: next < items.length ? String(next) : null,
+        total: items.length,
+      });
+    }),
+  );
+  const page = createRouter({
+    routeTree: createRootRoute({ component: () => <ShownAt first={search} /> }),
+    history: createMemoryHistory(),
+  });
+  return render(
+    <MantineProvider theme={theme} env="test">
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={page as never} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+const TOYS = [
+  toy("t1", { title: "Bob", size: 3, port: "lan0", wheels: 4 }),
+  toy("t2", { title: "Anna", size: 20, colour: "blue" }),
+  toy("t3", { title: "Zed", size: 1, key: { set: true }, disabled: true }),
+];
+
+describe("the list of any kind", () => {
+  it("shows the declared columns", async () => {
+    show(TOYS);
+    await screen.findByRole("grid", { name: "toys" });
+    const heads = screen.getAllByRole("columnheader").map((head) => head.textContent);
+    expect(heads).toEqual(["", "Title", "Colour", "Size", "Port", "Open ports"]);
+    expect([
+      addressOf("interface", "lan0"),
+      addressOf("static-route", "r/1"),
+      addressOf("toy", "t1"),
+    ]).toEqual(["/interfaces?edit=lan0", "/routes?edit=r%2F1", null]);
+  });
+
+  it("sorts numbers as numbers, in both directions, and goes back to its order", async () => {
+    const user = userEvent.setup();
+    show(TOYS);
+    const head = await screen.findByRole("columnheader", { name: "Size" });
+    const sorts = [];
+    for (const _click of [1, 2, 3]) {
+      await user.click(within(head).getByRole("button"));
+      sorts.push(head.getAttribute("aria-sort"));
+    }
+    expect(sorts).toEqual(["ascending", "descending", null]);
+    const titles = (sort?: string) =>
+      shownRows(TOY, rowsOf(TOY, TOYS, new Map()), undefined, sort).map((row) => row.object["title"]);
+    expect([titles("size"), titles("-size"), titles()]).toEqual([
+      ["Zed", "Bob", "Anna"],
+      ["Anna", "Bob", "Zed"],
+      ["Bob", "Anna", "Zed"],
+    ]);
+  });
+
+  it("searches in every field and says when nothing matches", async () => {
+    const user = userEvent.setup();
+    show(TOYS);
+    await user.type(await screen.findByRole("searchbox", { name: "Search toys" }), "blue");
+    expect(await screen.findByText("1 of 3")).toBeTruthy();
+    await user.type(screen.getByRole("searchbox", { name: "Search toys" }), "x");
+    expect(await screen.findByRole("heading", { name: 'No toy matches "bluex"' })).toBeTruthy();
+  });
+
+  it("is gone through and selected by the keyboard", async () => {
+    const user = userEvent.setup();
+    show(TOYS);
+    const grid = await screen.findByRole("grid", { name: "toys" });
+    grid.focus();
+    await user.keyboard("{ArrowDown} {Shift>}{ArrowDown}{/Shift}");
+    expect((await screen.findByText("2 toys selected")).textContent).toBe("2 toys selected");
+    await user.keyboard("{Control>}a{/Control}");
+    expect(await screen.findByText("3 toys selected")).toBeTruthy();
+    await user.keyboard("{Enter}");
+    expect(await screen.findByRole("dialog", { name: "Toy Anna" })).toBeTruthy();
+  });
+
+  it("remembers which columns were chosen", async () => {
+    const user = userEvent.setup();
+    const { unmount } = show(TOYS);
+    await user.click(await screen.findByRole("button", { name: "Columns" }));
+    await user.click(await screen.findByRole("checkbox", { name: "Noisy" }));
+    await waitFor(() => expect(screen.getByRole("columnheader", { name: "Noisy" })).toBeTruthy());
+    unmount();
+    show(TOYS);
+    expect(await screen.findByRole("columnheader", { name: "Noisy" })).toBeTruthy();
+  });
+
+  it("says what belongs here when it is empty", async () => {
+    show([]);
+    expect(await screen.findByRole("heading", { name: "No toys" })).toBeTruthy();
+    expect(screen.getByText("Toys are for children.")).toBeTruthy();
+    expect(screen.getAllByRole("button", { name: "New toy" }).length).toBe(2);
+  });
+
+  it("holds 10,000 rows with a screenful of elements, and searches them at once", async () => {
+    const many = Array.from({ length: 10_000 }, (_, n) => toy(`t${n}`, { title: `toy ${n}`, size: n % 9 }));
+    show(many);
+    expect(await screen.findByText("10,000")).toBeTruthy();
+    expect(screen.getAllByRole("row").length).toBeLessThan(100);
+    const rows = rowsOf(TOY, many, new Map());
+    const start = performance.now();
+    expect(shownRows(TOY, rows, '"toy 99', "-size").length).toBe(0);
+    expect(performance.now() - start).toBeLessThan(1_000);
+  });
+
+  it("shows what is staged: old and new values, removals, new objects", () => {
+    const change = (id: string, action: "add" | "change" | "remove", next: object | null) =>
+      [id, { kind: "toy", id, name: id, action, fields: [], new: next, etag: "v2" }] as never;
+    const rows = rowsOf(
+      TOY,
+      TOYS,
+      new Map([
+        change("t1", "change", { ...TOYS[0], size: 5 }),
+        change("t2", "remove", null),
+        change("t9", "add", { title: "New" }),
+      ]),
+    );
+    expect(
+      rows.map((row) => [row.object["title"], row.staged, row.object["size"], row.before?.["size"]]),
+    ).toEqual([
+      ["New", "add", 1, undefined],
+      ["Bob", "change", 5, 3],
+      ["Anna", "remove", 20, 20],
+      ["Zed", null, 1, undefined],
+    ]);
+  });
+});
+
+describe("the form of any kind", () => {
+  it("shows a field while its condition holds", async () => {
+    const user = userEvent.setup();
+    show(TOYS, { edit: "new" });
+    await screen.findByRole("dialog", { name: "New toy" });
+    expect(screen.queryByRole("textbox", { name: "Volume" })).toBeNull();
+    await user.click(screen.getByRole("switch", { name: "Noisy" }));
+    await user.type(screen.getByRole("textbox", { name: "Volume" }), "1.5g");
+    expect(screen.getByText(/= 1\.5 Gbit\/s/)).toBeTruthy();
+  });
+
+  it("offers the fields of what the object is, and of nothing else", async () => {
+    const user = userEvent.setup();
+    show(TOYS, { edit: "t1" });
+    expect(await screen.findByRole<HTMLInputElement>("textbox", { name: "Wheels" })).toHaveProperty(
+      "value",
+      "4",
+    );
+    await user.selectOptions(screen.getByRole("combobox", { name: "Kind" }), "doll");
+    expect(screen.queryByRole("textbox", { name: "Wheels" })).toBeNull();
+    expect(screen.getByRole("textbox", { name: "Voice" })).toBeTruthy();
+  });
+
+  it("says all errors at once, at their fields and in a summary that leads to them", async () => {
+    const user = userEvent.setup();
+    show(TOYS, { edit: "new" });
+    const form = within(await screen.findByRole("dialog", { name: "New toy" }));
+    await user.click(form.getByRole("button", { name: "Add to Open ports" }));
+    await user.type(form.getByRole("textbox", { name: "Open ports 1" }), "70000");
+    await user.click(form.getByRole("button", { name: "Stage the change" }));
+    const summary = await form.findByRole("alert");
+    expect(summary.textContent).toContain("2 fields need another value");
+    await user.click(within(summary).getByRole("button", { name: "Title" }));
+    expect(document.activeElement).toBe(form.getByRole("textbox", { name: /^Title/ }));
+  });
+
+  it("makes rows of a pasted list", async () => {
+    const user = userEvent.setup();
+    show(TOYS, { edit: "new" });
+    const form = within(await screen.findByRole("dialog", { name: "New toy" }));
+    await user.click(form.getByRole("button", { name: "Add to Open ports" }));
+    form.getByRole("textbox", { name: "Open ports 1" }).focus();
+    await user.paste("22, 443 8080");
+    expect(form.getByRole<HTMLInputElement>("textbox", { name: "Open ports 3" }).value).toBe("8080");
+  });
+
+  it("never shows a secret: it is kept, replaced or cleared", async () => {
+    const user = userEvent.setup();
+    show(TOYS, { edit: "t3" });
+    expect(await screen.findByText("Set. It is never shown.")).toBeTruthy();
+    await user.click(screen.getByRole("button", { name: "Clear" }));
+    expect(screen.getByText("It will be cleared.")).toBeTruthy();
+    await user.click(screen.getByRole("button", { name: "Keep it" }));
+    await user.click(screen.getByRole("button", { name: "Replace" }));
+    expect(screen.getByLabelText<HTMLInputElement>("Key").type).toBe("password");
+  });
+});
+
+describe("what a form reads", () => {
+  const read = (object: Stored | null, change: object) =>
+    readDraft(TOY, { ...draftOfObject(TOY, object), ...change });
+
+  it("is the object that was given where nothing is changed", () => {
+    const { input, messages } = read(TOYS[0]!, {});
+    expect(messages).toEqual({});
+    expect(input).toMatchObject({ title: "Bob", size: 3, port: "lan0", wheels: 4, kind: "car", voice: null });
+  });
+
+  it("has nothing of what the object is no longer, or of what is not offered", () => {
+    const { input } = read(TOYS[0]!, { kind: "doll", voice: "hi", noisy: false, volume: "5M" });
+    expect(input).toMatchObject({ kind: "doll", wheels: null, voice: "hi", volume: null });
+  });
+
+  it("keeps, replaces or clears a secret", () => {
+    const draft = (wish: SecretDraft["wish"], text = ""): SecretDraft => ({ isSet: true, wish, text });
+    const key = (value: SecretDraft) => read(TOYS[2]!, { key: value }).input["key"];
+    expect([key(draft("keep")), key(draft("replace", "s3cret")), key(draft("clear"))]).toEqual([
+      { set: true },
+      "s3cret",
+      null,
+    ]);
+  });
+
+  it("names what is missing and what is out of bounds", () => {
+    const { messages } = read(null, { title: " ", size: "12", tags: ["22", "x"] });
+    expect(messages).toEqual({
+      title: "This is needed, for example Bob.",
+      size: "A whole number from 1 to 9.",
+      "tags.1": "A whole number from 1 to 65,535.",
+    });
+  });
+});
+
+it("a condition holds for one of its values, for any value, or for none", () => {
+  const values = { a: "x", b: "", c: false };
+  expect([
+    holds({ field: "a", is: ["x", "y"], unless: false }, values),
+    holds({ field: "b", is: null, unless: false }, values),
+    holds({ field: "b", is: null, unless: true }, values),
+    holds({ field: "c", is: [false], unless: false }, values),
+  ]).toEqual([true, false, true, true]);
+});
+
+describe("routes", () => {
+  it("are deleted by the keyboard, and taken back by Ctrl-Z", async () => {
+    const user = userEvent.setup();
+    renderAt("/routes");
+    const grid = await screen.findByRole("grid", { name: "static routes" });
+    grid.focus();
+    await user.keyboard("{ArrowDown}{Delete}");
+    await waitFor(() => expect(router.state.staged.get("static-route/r1")?.new).toBeNull());
+    expect(await screen.findByText("1, 1 pending")).toBeTruthy();
+    await user.keyboard("{Control>}z{/Control}");
+    await waitFor(() => expect(router.state.staged.size).toBe(0));
+  });
+
+  it("are disabled together", async () => {
+    const user = userEvent.setup();
+    renderAt("/routes");
+    (await screen.findByRole("grid", { name: "static routes" })).focus();
+    await user.keyboard("{Control>}a{/Control}");
+    await user.click(await screen.findByRole("button", { name: "Disable" }));
+    await waitFor(() =>
+      expect(router.state.staged.get("static-route/r1")?.new).toMatchObject({ disabled: true }),
+    );
+  });
+
+  it("stand in an area of their own", async () => {
+    renderAt("/routes");
+    const area = within(await screen.findByRole("list", { name: "Routing" }));
+    expect(area.getByRole("link", { name: "Routes" })).toBeTruthy();
+    expect(
+      within(screen.getByRole("list", { name: "Firewall" })).getByRole("link", { name: "Firewall" }),
+    ).toBeTruthy();
+    expect(screen.queryByRole("list", { name: "VPN" })).toBeNull();
+  });
+});
+
+describe("the firewall", () => {
+  it("is staged from the form of its declaration", async () => {
+    const user = userEvent.setup();
+    renderAt("/firewall");
+    await user.click(await screen.findByRole("switch", { name: /^Answer ping from the WAN/ }));
+    await user.click(screen.getByRole("button", { name: "Add to Open TCP ports" }));
+    await user.type(screen.getByRole("textbox", { name: /^Open TCP ports 1/ }), "443");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(router.state.staged.get("firewall/firewall")?.new).toBeTruthy());
+  });
+});
