@@ -24,6 +24,7 @@ from weir.fields import (
     Port,
     Prefix,
     Ref,
+    Secret,
     Table,
     Text,
     When,
@@ -160,6 +161,8 @@ def shape(field: Field) -> Json:
         case Ref():
             offered = {} if field.offered is None else {"offered": when_json(field.offered)}
             return {"type": "ref", "kind": field.kind, "role": field.role, **offered}
+        case Secret():
+            return {"type": "secret"}
         case Many():
             return {"type": "many", "item": shape(field.item), "most": field.most}
         case Table():
