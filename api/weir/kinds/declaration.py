@@ -72,8 +72,7 @@ class Declaration:
         self.is_single = is_single
         self.adds = adds
         self.columns = columns
-        self.named_by = named_by
-        self.area = area
+        self.named_by, self.area = named_by, area
         self.purpose = purpose
         self.state: Mapping[str, Field] = state or {}
         self.page = page or (short if is_single else f"{short}s").replace(" ", "-")
