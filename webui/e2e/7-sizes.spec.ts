@@ -174,6 +174,8 @@ test("the fields of a form are of one height", async ({ page }) => {
   await signIn(page, "/firewall");
   const height = async (label: RegExp): Promise<number> =>
     (await page.getByRole("textbox", { name: label }).boundingBox())?.height ?? 0;
-  await expect(page.getByRole("textbox", { name: /^Connections of one address/ })).toBeVisible();
-  expect(await height(/^Connections of one address/)).toBe(await height(/^TCP ports/));
+  await page.getByRole("button", { name: "Add to Open TCP ports" }).click();
+  await expect(page.getByRole("textbox", { name: /^Open TCP ports 1/ })).toBeVisible();
+  expect(await height(/^Connections per address/)).toBeGreaterThan(0);
+  expect(await height(/^Connections per address/)).toBe(await height(/^Open TCP ports 1/));
 });
