@@ -132,12 +132,20 @@ STEPS: dict[str, tuple[str, Callable[[Client], Any]]] = {
     "queue-types.create_queue_type": ("config.commit", post("/queue-types", {"id": "t1", "type": "pfifo"})),
     "queue-types.put_queue_type": ("config.commit", put("/queue-types/t1", {"type": "bfifo"})),
     "queue-types.patch_queue_type": ("config.commit", patch("/queue-types/t1", {"type": "pfifo"})),
+    "queue-types.bulk_queue_types": (
+        "config.commit",
+        post("/queue-types/bulk", {"upsert": [{"id": "t2", "type": "pfifo"}]}),
+    ),
     "queue-types.delete_queue_type": ("config.commit", delete("/queue-types/t1")),
     "interfaces.put_interface": (
         "config.commit",
         lambda api: api("PUT", "/interfaces/wan0", {"role": "wan"}),
     ),
     "interfaces.patch_interface": ("config.commit", patch("/interfaces/wan0", {"description": "x"})),
+    "interfaces.bulk_interfaces": (
+        "config.commit",
+        post("/interfaces/bulk", {"upsert": [{"id": "opt0", "role": "lan"}]}),
+    ),
     "interfaces.delete_interface": ("config.commit", delete("/interfaces/wan0")),
     "static-routes.create_static_route": (
         "config.commit",
