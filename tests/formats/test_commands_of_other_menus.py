@@ -36,13 +36,13 @@ def test_a_section_goes_on_after_such_a_command(command: str) -> None:
 
 @pytest.mark.parametrize("heading", ["/queue simple", "/queue/simple", "/queue type", "queue simple"])
 def test_an_empty_section_of_queues_is_silent(heading: str) -> None:
-    assert read("routeros", {"export.rsc": f"{heading}\n".encode()}).lines == ()
+    assert list(read("routeros", {"export.rsc": f"{heading}\n".encode()}).lines) == []
 
 
 def test_a_heading_of_an_unknown_menu_opens_it() -> None:
     text = "/queue simple\n/vendor thing\nadd name=b target=10.0.0.2\n"
     report = read("routeros", {"export.rsc": text.encode()})
-    assert report.queues == ()
+    assert list(report.queues) == []
     assert [line.code for line in report.lines] == ["other-section"]
 
 

@@ -38,20 +38,20 @@ def test_siblings_stand_in_the_order_of_the_file(items: list[Placed]) -> None:
 )
 def test_queues_in_order_keep_their_positions(current: list[tuple[int, str]]) -> None:
     ordered = sorted(current)
-    positions = assign_positions([Placed(None, key) for key in ordered], MAX_POSITION)
+    positions = list(assign_positions([Placed(None, key) for key in ordered], MAX_POSITION))
     assert positions == [position for position, _ in ordered]
 
 
 def test_one_queue_that_moved_is_the_only_one_that_changes() -> None:
     keys = [(10, "a"), (40, "d"), (20, "b"), (30, "c")]
-    assert assign_positions([Placed(None, key) for key in keys], 40) == [10, 15, 20, 30]
+    assert list(assign_positions([Placed(None, key) for key in keys], 40)) == [10, 15, 20, 30]
 
 
 def test_new_queues_go_between_their_neighbours() -> None:
     items = [Placed(None, None), Placed(None, (10, "a")), Placed(None, None), Placed(None, (13, "b"))]
-    assert assign_positions([*items, Placed(None, None)], 13) == [4, 10, 11, 13, 23]
+    assert list(assign_positions([*items, Placed(None, None)], 13)) == [4, 10, 11, 13, 23]
 
 
 def test_a_gap_that_is_too_narrow_renumbers_the_group() -> None:
     items = [Placed(None, (10, "a")), Placed(None, None), Placed(None, (11, "b"))]
-    assert assign_positions(items, 11) == [21, 31, 41]
+    assert list(assign_positions(items, 11)) == [21, 31, 41]

@@ -6,18 +6,19 @@ Common to every format. What had to be changed is noted on the line of the queue
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from weir.formats.contradictions import settle_rates
 from weir.formats.draft import Draft
-from weir.formats.identity import assign_ids, avoid_names_in_use, make_names_unique
+from weir.formats.identity import Names, assign_ids, avoid_names_in_use, make_names_unique
 from weir.formats.positions import Placed, assign_positions
-from weir.formats.report import ImportReport, LineDraft, quoted
+from weir.formats.report import ImportReport, LineDraft, packed_lines, quoted
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.document import POSITION_STEP, Document
 from weir.model.limits import MAX_POSITION, MAX_QUEUE_LEVELS
 from weir.model.objects import Pair, Queue, QueueType, Total
+from weir.model.packed import PackedQueues
 from weir.model.prefix import looks_like_prefix
 from weir.model.problem import Finding
 
@@ -28,44 +29,46 @@ def assemble(
     format_name: str,
     drafts: list[Draft],
     queue_types: Mapping[str, QueueType],
-    lines: Iterable[LineDraft],
+    lines: list[LineDraft],
     existing: Document,
     silent_lines: int,
     findings: Sequence[Finding] = (),
 ) -> ImportReport:
-    """Finish an import. `queue_types` is keyed by the name that the drafts use for the type."""
-    first_by_name: dict[str, int] = {}
-    for draft in drafts:
-        settle_rates(draft)
-    for index, draft in enumerate(drafts):
-        first_by_name.setdefault(draft.name, index)
-    make_names_unique(drafts)
-    ids = assign_ids(drafts, existing)
-    avoid_names_in_use(drafts, ids, existing)
-    resolve = partial(_parent_id, first_by_name=first_by_name, ids=ids, existing=existing)
+    """Finish an import. `queue_types` is keyed by the name that the drafts use for the type.
+
+    `drafts` and `lines` are empty afterwards: there is no room for them beside the report.
+    """
+    names = Names(drafts)
+    make_names_unique(drafts, names)
+    owners = assign_ids(drafts, existing)
+    avoid_names_in_use(drafts, names, owners, existing)
+    ids = _in_order(owners)
+    resolve = partial(_parent_id, first_by_name=names.first, ids=ids, existing=existing)
     parents = [resolve(draft, ids[index]) for index, draft in enumerate(drafts)]
-    _Tree(drafts, ids, parents, existing).settle()
+    del names, resolve
+    _Tree(drafts, owners, ids, parents, existing).settle()
+    del owners
     _settle_targets(drafts, ids, parents, existing)
-    _name_merged_customers(drafts)
-    _resolve_queue_types(drafts, queue_types, existing)
     positions = _positions(drafts, ids, parents, existing)
-    queues = tuple(
-        Queue(
-            id=ids[index], name=draft.name, parent=parents[index], position=positions[index], **draft.values
-        )
-        for index, draft in enumerate(drafts)
-    )
-    for draft, object_id in zip(drafts, ids, strict=True):
-        for line in (draft.line, *draft.further_lines):
-            line.object_id = object_id
+    finished = _Queues(drafts, queue_types, existing)
+    queues = PackedQueues(map(finished.take, ids, parents, positions))
+    drafts.clear()
     return ImportReport(
         format_name,
         queues,
         tuple(queue_types.values()),
-        tuple(line.finish() for line in lines),
+        packed_lines(lines),
         silent_lines,
         tuple(findings),
     )
+
+
+def _in_order(owners: Mapping[str, int]) -> list[str]:
+    """The ids by the number of the draft that has them."""
+    ids = [""] * len(owners)
+    for object_id, index in owners.items():
+        ids[index] = object_id
+    return ids
 
 
 def _parent_id(
@@ -101,20 +104,31 @@ class _Tree:
     def __init__(
         self,
         drafts: Sequence[Draft],
+        owners: Mapping[str, int],
         ids: Sequence[str],
         parents: list[str | None],
         existing: Document,
     ) -> None:
-        self._drafts, self._ids, self._parents, self._existing = drafts, ids, parents, existing
-        self._index = {object_id: index for index, object_id in enumerate(ids)}
-        self._levels: dict[str, int] = {}
+        self._drafts, self._index, self._ids = drafts, owners, ids
+        self._parents, self._existing = parents, existing
+        self._levels = array("L", bytes(array("L").itemsize * len(ids)))
+        self._levels_of_others: dict[str, int] = {}
 
     def settle(self) -> None:
         """Cut circles, then lift queues that stand below the lowest level."""
         for own_id in self._ids:
             path = self._path_up(own_id)
             for object_id in reversed(path):
-                self._levels[object_id] = self._level(object_id)
+                index, level = self._index.get(object_id), self._level(object_id)
+                if index is None:
+                    self._levels_of_others[object_id] = level
+                else:
+                    self._levels[index] = level
+
+    def _known_level(self, object_id: str) -> int:
+        """0 while it is not known."""
+        index = self._index.get(object_id)
+        return self._levels_of_others.get(object_id, 0) if index is None else self._levels[index]
 
     def _parent_of(self, object_id: str) -> str | None:
         index = self._index.get(object_id)
@@ -127,7 +141,7 @@ class _Tree:
         """From `own_id` to the last ancestor whose level is not known yet; a circle on the way is cut."""
         path: dict[str, None] = {}
         current: str | None = own_id
-        while current is not None and current not in self._levels:
+        while current is not None and not self._known_level(current):
             if current in path:
                 # The document had no circle before, so one of the imported queues closes it.
                 closing = next(self._index[item] for item in reversed(path) if item in self._index)
@@ -144,10 +158,10 @@ class _Tree:
         above = self._parent_of(object_id)
         if above is None:
             return 1
-        level = self._levels[above] + 1
+        level = self._known_level(above) + 1
         if level <= MAX_QUEUE_LEVELS or object_id not in self._index:
             return level
-        while self._levels[above] >= MAX_QUEUE_LEVELS and (higher := self._parent_of(above)) is not None:
+        while self._known_level(above) >= MAX_QUEUE_LEVELS and (higher := self._parent_of(above)) is not None:
             above = higher
         index = self._index[object_id]
         self._parents[index] = above
@@ -156,7 +170,7 @@ class _Tree:
             "too-deep",
             f"There are {MAX_QUEUE_LEVELS} levels at most: it now stands directly under {quoted(above)}.",
         )
-        return self._levels[above] + 1
+        return self._known_level(above) + 1
 
 
 def _settle_targets(
@@ -165,35 +179,45 @@ def _settle_targets(
     """A queue that cannot match as the file wanted is kept as a parent, or switched off."""
     with_children = {parent for parent in parents if parent is not None}
     interfaces = existing.of_kind("interface")
+    widened: set[str] = set()
     for draft, object_id in zip(drafts, ids, strict=True):
+        widened.update(draft.line.widened or ())
         for target in draft.values.get("target", ()):
             if not looks_like_prefix(target) and target not in interfaces:
                 draft.line.note(
                     "warning", "unknown-interface", f"This router has no interface {quoted(target)} (yet)."
                 )
-        if draft.values.get("target") or draft.values.get("dst"):
-            continue
-        is_parent = object_id in with_children or object_id in existing.children
-        if draft.unmatchable:
-            if not is_parent:
-                draft.values["disabled"] = True
-            what = "it limits what the queues below it match" if is_parent else "it is imported disabled"
-            draft.line.note("warning", "target-not-usable", f"Without a usable target {what}.")
-        elif not is_parent and not draft.values.get("disabled"):
-            draft.line.note(
-                "warning", "matches-nothing", "It has no target and no queue below it, so it matches nothing."
-            )
+        if not (draft.values.get("target") or draft.values.get("dst")):
+            _settle_without_target(draft, object_id in with_children or object_id in existing.children)
+        draft.fold()
+    if widened:
+        _name_merged_customers(drafts, widened)
 
 
-def _name_merged_customers(drafts: Iterable[Draft]) -> None:
+def _settle_without_target(draft: Draft, is_parent: bool) -> None:
+    if draft.unmatchable:
+        if not is_parent:
+            draft.values["disabled"] = True
+        what = "it limits what the queues below it match" if is_parent else "it is imported disabled"
+        draft.line.note("warning", "target-not-usable", f"Without a usable target {what}.")
+    elif not is_parent and not draft.values.get("disabled"):
+        draft.line.note(
+            "warning", "matches-nothing", "It has no target and no queue below it, so it matches nothing."
+        )
+
+
+def _name_merged_customers(drafts: Iterable[Draft], widened: Container[str]) -> None:
     """Warn on both queues where host bits made the addresses of two customers one prefix."""
     owners: dict[str, Draft] = {}
     for draft in drafts:
         for target in draft.values.get("target", ()):
+            if target not in widened:
+                continue
             first = owners.setdefault(target, draft)
             if first is not draft and (first.line.written(target) or draft.line.written(target)):
                 _note_merged(first, draft, target)
                 _note_merged(draft, first, target)
+        draft.fold()
 
 
 def _note_merged(draft: Draft, other: Draft, target: str) -> None:
@@ -206,16 +230,38 @@ def _note_merged(draft: Draft, other: Draft, target: str) -> None:
     )
 
 
-def _resolve_queue_types(
-    drafts: Iterable[Draft], queue_types: Mapping[str, QueueType], existing: Document
-) -> None:
-    names = {*BUILTIN_QUEUE_TYPES, *existing.of_kind("queue-type")}
-    ids = {name: name for name in names}
-    ids.update((name, item.id) for name, item in queue_types.items())
-    pairs: dict[Pair[str], Pair[str]] = {}
+class _Queues:
+    """Queues out of drafts, with the queue types that there are."""
 
-    def resolve(name: str, line: LineDraft) -> str:
-        found = ids.get(name)
+    def __init__(self, drafts: list[Draft], queue_types: Mapping[str, QueueType], existing: Document) -> None:
+        self._drafts = iter(_emptied(drafts))
+        self._types = {name: name for name in (*BUILTIN_QUEUE_TYPES, *existing.of_kind("queue-type"))}
+        self._types.update((name, item.id) for name, item in queue_types.items())
+        self._pairs: dict[Pair[str], Pair[str]] = {}
+
+    def take(self, object_id: str, parent: str | None, position: int) -> Queue:
+        """The queue of the next draft, whose lines get its id."""
+        draft = next(self._drafts)
+        values = draft.values
+        wanted = values.get("queue_type")
+        if wanted is not None:
+            pair = Pair(self._type(wanted.upload, draft.line), self._type(wanted.download, draft.line))
+            values["queue_type"] = self._pairs.setdefault(pair, pair)
+        total = values.get("total")
+        if total is not None and self._types.get(total.queue_type) != total.queue_type:
+            values["total"] = _with_type(total, self._type(total.queue_type, draft.line))
+        for line in draft.lines:
+            line.object_id = object_id
+        return Queue(
+            id=object_id,
+            name=draft.name,
+            parent=parent,
+            position=position if draft.position is None else draft.position,
+            **values,
+        )
+
+    def _type(self, name: str, line: LineDraft) -> str:
+        found = self._types.get(name)
         if found is None:
             line.note(
                 "warning",
@@ -225,14 +271,12 @@ def _resolve_queue_types(
             return _DEFAULT_TYPE
         return found
 
-    for draft in drafts:
-        wanted = draft.values.get("queue_type")
-        if wanted is not None:
-            pair = Pair(resolve(wanted.upload, draft.line), resolve(wanted.download, draft.line))
-            draft.values["queue_type"] = pairs.setdefault(pair, pair)
-        total = draft.values.get("total")
-        if total is not None and ids.get(total.queue_type) != total.queue_type:
-            draft.values["total"] = _with_type(total, resolve(total.queue_type, draft.line))
+
+def _emptied(drafts: list[Draft]) -> Iterator[Draft]:
+    """The drafts in order; each is gone when it was used."""
+    drafts.reverse()
+    while drafts:
+        yield drafts.pop()
 
 
 def _with_type(total: Total, queue_type: str) -> Total:
@@ -250,17 +294,14 @@ def _with_type(total: Total, queue_type: str) -> Total:
 
 def _positions(
     drafts: Sequence[Draft], ids: Sequence[str], parents: Sequence[str | None], existing: Document
-) -> list[int]:
-    placed = []
-    for object_id, parent in zip(ids, parents, strict=True):
-        queue = existing.queue(object_id)
-        stays = queue is not None and queue.parent == parent
-        placed.append(Placed(parent, (queue.position, queue.id) if queue is not None and stays else None))
+) -> array[int]:
+    def placed() -> Iterator[Placed]:
+        for object_id, parent in zip(ids, parents, strict=True):
+            queue = existing.queue(object_id)
+            stays = queue is not None and queue.parent == parent
+            yield Placed(parent, (queue.position, queue.id) if queue is not None and stays else None)
+
     highest = max((queue.position for queue in existing.queues()), default=0)
     if highest + POSITION_STEP * len(drafts) > MAX_POSITION:
         highest = 0
-    positions = assign_positions(placed, highest)
-    return [
-        draft.position if draft.position is not None else position
-        for draft, position in zip(drafts, positions, strict=True)
-    ]
+    return assign_positions(placed(), highest)

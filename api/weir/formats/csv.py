@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from weir.formats.assemble import assemble
 from weir.formats.columns import COLUMNS, values_of
+from weir.formats.contradictions import settle_rates
 from weir.formats.draft import Draft, clean_name
 from weir.formats.identity import is_id
 from weir.formats.records import Record, how_cut_off, open_table, parse_cells
@@ -76,10 +77,11 @@ def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
     for draft in drafts:
         if draft.wanted_id is not None and taken.setdefault(draft.wanted_id, draft) is not draft:
             draft.line.note("left-out", "duplicate-id", f"The file has a queue {draft.wanted_id} already.")
-    kept = [draft for draft in drafts if draft.line.fate != "left-out"]
-    for draft in kept:
+    drafts[:] = [draft for draft in drafts if draft.line.fate != "left-out"]
+    for draft in drafts:
         _find_parent(draft, taken, existing)
-    return assemble("csv", kept, {}, lines, existing, silent_lines, findings)
+    taken.clear()
+    return assemble("csv", drafts, {}, lines, existing, silent_lines, findings)
 
 
 def _read_file(
@@ -101,7 +103,7 @@ def _read_file(
     record = header = next(records)
     line = LineDraft(header.number, header.end, header.source, file_name)
     columns = _columns(header.cells or [], line)
-    note_encoding(table.encoding, line)
+    note_encoding(table.lines.encoding, line)
     lines.append(line)
     covered = header.end - header.number + 1
     for record in records:
@@ -109,7 +111,10 @@ def _read_file(
         line = LineDraft(record.number, record.end, record.source, file_name)
         add_line(lines, line)
         try:
-            drafts.append(_row(record, columns, line, existing))
+            draft = _row(record, columns, line, existing)
+            settle_rates(draft)
+            draft.fold()
+            drafts.append(draft)
         except ValueError as error:
             line.note("left-out", "bad-value", str(error))
     how = how_cut_off(record, len(columns), data)

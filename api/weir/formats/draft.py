@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypedDict
+import marshal
+from functools import lru_cache
+from sys import intern
+from typing import TypedDict, cast
 
 from weir.formats.report import LineDraft
 from weir.model.limits import (
@@ -15,6 +17,7 @@ from weir.model.limits import (
     MAX_TARGETS,
 )
 from weir.model.objects import Pair, TimeWindow, Total
+from weir.model.packed import row_of
 from weir.model.prefix import Prefix, parse_prefix, split_domain, text_in_domain
 from weir.model.problem import Invalid
 
@@ -38,28 +41,83 @@ class QueueValues(TypedDict, total=False):
     disabled: bool
 
 
-@dataclass(slots=True)
+_SHARED = tuple(name for name in QueueValues.__annotations__ if name not in ("target", "comment"))
+_ABSENT = object()
+
+
+@lru_cache(maxsize=4096)
+def _tariff(values: tuple[object, ...]) -> tuple[object, ...]:
+    """One object for all queues of the same values."""
+    return values
+
+
 class Draft:
     """`parent_name` and the queue types are names as the file gives them; `parent_id` wins where it is set.
 
-    `wanted_id` is an id that the file
-    chose; `stable_id` is one made from a key of the file that outlives a change of the name.
-    `alternative_name` is used where another queue of the file has the name already; `unmatchable`
-    says that the file's way to select traffic has no counterpart, so the queue must not match.
-    `further_lines` are other lines that describe the same queue.
+    `wanted_id` is an id that the file chose; `stable_id` is one made from a key of the file that outlives a
+    change of the name. `told_apart_by` is that key, which is added to the name where another queue has
+    it already; `unmatchable` says that the file's way to select traffic has no counterpart, so the
+    queue must not match. `further_lines` are other lines that describe the same queue.
+
+    A file has hundreds of thousands of them: `fold` packs the values, and looking at them unfolds them.
     """
 
-    line: LineDraft
-    name: str
-    parent_name: str | None = None
-    parent_id: str | None = None
-    values: QueueValues = field(default_factory=lambda: QueueValues())
-    wanted_id: str | None = None
-    stable_id: str | None = None
-    alternative_name: str | None = None
-    position: int | None = None
-    unmatchable: bool = False
-    further_lines: list[LineDraft] = field(default_factory=list)
+    __slots__ = (
+        "_open", "_row", "_shared", "further_lines", "line", "name", "parent_id", "parent_name", "position",
+        "stable_id", "told_apart_by", "unmatchable", "wanted_id",
+    )  # fmt: skip
+
+    def __init__(self, line: LineDraft, name: str, parent_name: str | None = None) -> None:
+        self.line, self.name, self.parent_name = line, name, parent_name
+        self.parent_id: str | None = None
+        self.wanted_id: str | None = None
+        self.stable_id: str | None = None
+        self.told_apart_by: str | None = None
+        self.position: int | None = None
+        self.unmatchable = False
+        self.further_lines: list[LineDraft] | None = None
+        self._open: QueueValues | None = QueueValues()
+        self._row = b""
+        self._shared: tuple[object, ...] = ()
+
+    @property
+    def values(self) -> QueueValues:
+        if self._open is None:
+            target, comment = marshal.loads(self._row)
+            pairs = zip(_SHARED, self._shared, strict=True)
+            found = {name: value for name, value in pairs if value is not _ABSENT}
+            if target is not None:
+                found["target"] = target
+            if comment is not None:
+                found["comment"] = comment
+            self._open = cast("QueueValues", found)
+        return self._open
+
+    @values.setter
+    def values(self, values: QueueValues) -> None:
+        self._open = values
+
+    def fold(self) -> None:
+        """Take as little memory as possible until the values are looked at again."""
+        found = self._open
+        if found is None:
+            return
+        self._shared = _tariff(tuple([found.get(name, _ABSENT) for name in _SHARED]))
+        self._row = row_of((found.get("target"), found.get("comment")))
+        self._open = None
+        if self.parent_name is not None:
+            self.parent_name = intern(self.parent_name)
+
+    def add_line(self, line: LineDraft) -> None:
+        """One more line that describes this queue."""
+        if self.further_lines is None:
+            self.further_lines = []
+        self.further_lines.append(line)
+
+    @property
+    def lines(self) -> list[LineDraft]:
+        """Every line that describes this queue."""
+        return [self.line, *(self.further_lines or ())]
 
 
 def clean_name(text: str, line: LineDraft) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 
-from weir.formats.draft import Draft
+from weir.formats.draft import Draft, clean_name
 from weir.formats.report import quoted
 from weir.model.document import Document
 from weir.model.limits import OBJECT_ID
@@ -35,47 +35,52 @@ def slug(text: str, fallback: str) -> str:
 
 
 class IdAllocator:
-    """Hands out ids that nothing else has."""
+    """Finds ids that nothing has, as `is_taken` says."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
+    def __init__(self, is_taken: Callable[[str], bool]) -> None:
+        self._is_taken = is_taken
         self._next: dict[str, int] = {}
 
-    def reserve(self, object_id: str) -> bool:
-        """False when the id was handed out or reserved before."""
-        if object_id in self._taken:
-            return False
-        self._taken.add(object_id)
-        return True
-
-    def new(self, base: str) -> str:
+    def free(self, base: str) -> str:
+        """`base`, or the first number after it that is free."""
         candidate = base
-        while candidate in self._taken:
+        while self._is_taken(candidate):
             number = self._next.get(base, 2)
             self._next[base] = number + 1
             candidate = f"{base}-{number}"
-        self._taken.add(candidate)
         return candidate
 
 
-def make_names_unique(drafts: Iterable[Draft]) -> None:
-    """The first queue of a name keeps it; the others get a number (or their alternative name) and a note."""
-    drafts = list(drafts)
-    taken = {draft.name for draft in drafts}
-    seen: set[str] = set()
+class Names:
+    """The names of an import's queues; `first` leads from each to the first queue that the file gives it."""
+
+    def __init__(self, drafts: Sequence[Draft]) -> None:
+        self.first: dict[str, int] = {}
+        for index, draft in enumerate(drafts):
+            self.first.setdefault(draft.name, index)
+        self._given: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.first or name in self._given
+
+    def give(self, draft: Draft, name: str) -> None:
+        """`name` is the draft's from now on."""
+        self._given.add(name)
+        draft.name = name
+
+
+def make_names_unique(drafts: Sequence[Draft], names: Names) -> None:
+    """The first queue of a name keeps it; the others get their key or a number, and a note."""
     numbers: dict[str, int] = {}
-    for draft in drafts:
-        if draft.name not in seen:
-            seen.add(draft.name)
-            continue
+    for index, draft in enumerate(drafts):
         old = draft.name
-        new = draft.alternative_name or old
-        while new in taken:
+        if names.first[old] == index:
+            continue
+        new = _with_key(draft)
+        while new in names:
             numbers[old] = numbers.get(old, 1) + 1
             new = f"{old} ({numbers[old]})"
-        taken.add(new)
-        seen.add(new)
-        draft.name = new
+        names.give(draft, new)
         draft.line.note(
             "changed",
             "duplicate-name",
@@ -83,45 +88,53 @@ def make_names_unique(drafts: Iterable[Draft]) -> None:
         )
 
 
-def assign_ids(drafts: list[Draft], existing: Document) -> list[str]:
-    """Ids in the order of `drafts`, by the rule of this module. Names are unique already."""
+def _with_key(draft: Draft) -> str:
+    key = draft.told_apart_by
+    return draft.name if key is None else clean_name(f"{draft.name[:60]} ({key[:60]})", draft.line)
+
+
+def assign_ids(drafts: Sequence[Draft], existing: Document) -> dict[str, int]:
+    """Which draft has an id, by the rule of this module. Names are unique already."""
     queues = existing.of_kind("queue")
-    ids: list[str | None] = [draft.wanted_id for draft in drafts]
-    used = {object_id for object_id in ids if object_id is not None}
+    owners = {draft.wanted_id: index for index, draft in enumerate(drafts) if draft.wanted_id is not None}
+    found = bytearray(len(drafts))
     for index, draft in enumerate(drafts):
         stable = draft.stable_id
-        if ids[index] is None and stable is not None and stable in queues and stable not in used:
-            ids[index] = stable
-            used.add(stable)
+        if draft.wanted_id is None and stable is not None and stable in queues:
+            owners.setdefault(stable, index)
+        found[index] = index == owners.get(draft.wanted_id or stable or "")
     for index, draft in enumerate(drafts):
-        if ids[index] is None:
-            known = sorted(existing.queue_ids_by_name.of(draft.name) - used)
-            if known:
-                ids[index] = known[0]
-                used.add(known[0])
-    allocator = IdAllocator(used.union(queues))
-    return [
-        object_id if object_id is not None else allocator.new(draft.stable_id or slug(draft.name, "queue"))
-        for object_id, draft in zip(ids, drafts, strict=True)
-    ]
+        if not found[index]:
+            same_name = existing.queue_ids_by_name.of(draft.name)
+            known = min((item for item in same_name if item not in owners), default=None)
+            if known is not None:
+                owners[known], found[index] = index, True
+    allocator = IdAllocator(lambda object_id: object_id in owners or object_id in queues)
+    for index, draft in enumerate(drafts):
+        if not found[index]:
+            owners[allocator.free(draft.stable_id or slug(draft.name, "queue"))] = index
+    return owners
 
 
-def avoid_names_in_use(drafts: list[Draft], ids: list[str], existing: Document) -> None:
+def avoid_names_in_use(
+    drafts: Iterable[Draft], names: Names, owners: Container[str], existing: Document
+) -> None:
     """A queue that keeps its id may have taken a name that another queue of the router has."""
-    own = set(ids)
-    names = {draft.name for draft in drafts}
+
+    def in_use(name: str) -> bool:
+        return any(item not in owners for item in existing.queue_ids_by_name.of(name))
+
     for draft in drafts:
-        others = existing.queue_ids_by_name.of(draft.name) - own
-        if not others:
+        if not in_use(draft.name):
             continue
-        taken = draft.name
+        taken = new = draft.name
         number = 2
-        while draft.name in names or existing.queue_ids_by_name.of(draft.name) - own:
-            draft.name = f"{taken} ({number})"
+        while new in names or in_use(new):
+            new = f"{taken} ({number})"
             number += 1
-        names.add(draft.name)
+        names.give(draft, new)
         draft.line.note(
             "changed",
             "duplicate-name",
-            f"The router has another queue {quoted(taken)}; this one became {quoted(draft.name)}.",
+            f"The router has another queue {quoted(taken)}; this one became {quoted(new)}.",
         )

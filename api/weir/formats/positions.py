@@ -8,8 +8,9 @@ the longest run of queues that already stand in the file's order keeps its posit
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weir.model.document import POSITION_STEP
@@ -24,14 +25,19 @@ class Placed:
     current: tuple[int, str] | None
 
 
-def assign_positions(items: Sequence[Placed], highest: int) -> list[int]:
+def assign_positions(items: Iterable[Placed], highest: int) -> array[int]:
     """Positions in the order of `items`; `highest` is the largest position in use before the import."""
-    groups: dict[str | None, list[int]] = {}
+    groups: dict[str | None, array[int]] = {}
+    present: dict[int, tuple[int, str]] = {}
+    count = 0
     for index, item in enumerate(items):
-        groups.setdefault(item.parent, []).append(index)
-    positions = [highest + POSITION_STEP * (index + 1) for index in range(len(items))]
+        groups.setdefault(item.parent, array("L")).append(index)
+        if item.current is not None:
+            present[index] = item.current
+        count += 1
+    positions = array("q", (highest + POSITION_STEP * (index + 1) for index in range(count)))
     for members in groups.values():
-        placed = _place_group([items[index].current for index in members])
+        placed = _place_group([present.get(index) for index in members]) if present else None
         if placed is not None:
             for index, position in zip(members, placed, strict=True):
                 positions[index] = position

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from weir.formats.text import MAX_LINE_BYTES, has_last_line_end, split_lines
+from weir.formats.text import MAX_LINE_BYTES, Lines, has_last_line_end
 
 MAX_LINES_PER_RECORD = 4096
 DELIMITERS = (",", ";", "\t")
@@ -30,8 +30,7 @@ class Record:
 class Table:
     """The physical lines of a file of records."""
 
-    lines: list[bytes]
-    encoding: str
+    lines: Lines
     delimiter: str
     is_comment: Callable[[str], bool]
 
@@ -40,10 +39,11 @@ class Table:
         odd = _next_odd(self.lines)
         index = 0
         while index < len(self.lines):
-            if len(self.lines[index]) > MAX_LINE_BYTES:
-                record = self._too_long(index)
+            raw = self.lines[index]
+            if len(raw) > MAX_LINE_BYTES:
+                record = self._too_long(raw, index)
             else:
-                line = self._decoded(self.lines[index])
+                line = self._decoded(raw)
                 if not line.strip() or self.is_comment(line):
                     index += 1
                     continue
@@ -52,10 +52,10 @@ class Table:
             index = record.end
 
     def _decoded(self, line: bytes) -> str:
-        return line.decode(self.encoding, "replace")
+        return line.decode(self.lines.encoding, "replace")
 
-    def _too_long(self, index: int) -> Record:
-        start = self._decoded(self.lines[index][:1000])
+    def _too_long(self, raw: bytes, index: int) -> Record:
+        start = self._decoded(raw[:1000])
         return Record(
             index + 1, index + 1, start, None, f"It has more than {MAX_LINE_BYTES} bytes, which no row has."
         )
@@ -84,8 +84,7 @@ def open_table(
     data: bytes, has_header: Callable[[str, str], bool], is_comment: Callable[[str], bool] = no_comments
 ) -> Table | None:
     """The table whose first row `has_header(row, delimiter)` accepts with one of the usual delimiters."""
-    lines, encoding = split_lines(data)
-    table = Table(lines, encoding, DELIMITERS[0], is_comment)
+    table = Table(Lines(data), DELIMITERS[0], is_comment)
     first = next((record.source for record in table.records()), "")
     for delimiter in DELIMITERS:
         if has_header(first, delimiter):
@@ -93,7 +92,7 @@ def open_table(
     return None
 
 
-def _next_odd(lines: list[bytes]) -> array[int]:
+def _next_odd(lines: Lines) -> array[int]:
     """For each line the next one with an odd number of quotes, where a quote left open can close."""
     following = len(lines) + MAX_LINES_PER_RECORD
     result = array("L", bytes(array("L").itemsize * len(lines)))

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import marshal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from weir.model.objects import Queue, QueueType
+from weir.model.packed import PackedList, row_of
 from weir.model.problem import Finding, Invalid
 
 Fate = Literal["imported", "changed", "warning", "left-out"]
@@ -40,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """Objects with their final ids, and lines in the order of the input.
+    """Objects with their final ids, and lines in the order of the input; both packed (docs/adr/0123).
 
     `silent_lines` counts the physical lines that carry no command: blank ones, comments, section
     headings. Every other physical line is inside the span of at least one `Line`. `findings` are
@@ -48,9 +52,9 @@ class ImportReport:
     """
 
     format: str
-    queues: tuple[Queue, ...]
+    queues: Sequence[Queue]
     queue_types: tuple[QueueType, ...]
-    lines: tuple[Line, ...]
+    lines: Sequence[Line]
     silent_lines: int = 0
     findings: tuple[Finding, ...] = ()
 
@@ -64,12 +68,8 @@ class ImportReport:
 
 
 @dataclass(slots=True)
-class LineDraft:
-    """A line while the import still finds things to say about it; the worst fate wins.
-
-    `reasons` are in the order found, at most `MAX_REASONS`; the others are counted. `widened` leads from
-    a prefix to how the file wrote it, where that had host bits.
-    """
+class _Said:
+    """What is known of a line. `reasons` are in the order found, the others are counted."""
 
     number: int
     end: int
@@ -77,24 +77,79 @@ class LineDraft:
     file: str
     fate: Fate = "imported"
     code: str = "ok"
-    reasons: dict[str, None] = field(default_factory=dict)
-    object_id: str | None = None
-    commands: int = 1
-    widened: dict[str, str] | None = None
+    reasons: tuple[str, ...] = ()
     further_reasons: int = 0
+    commands: int = 1
 
-    def __post_init__(self) -> None:
-        self.source = shorten(self.source)
+
+_said_values = attrgetter(*_Said.__slots__)
+
+
+class LineDraft:
+    """A line while the import still finds things to say about it; the worst fate wins.
+
+    A file has hundreds of thousands of them: `fold` packs what is known, and more can be said all the same.
+    At most `MAX_REASONS` reasons are kept. `widened` leads from a prefix to how the file wrote it, where that
+    had host bits.
+    """
+
+    __slots__ = ("_open", "_row", "object_id", "widened")
+
+    def __init__(self, number: int, end: int, source: str, file: str) -> None:
+        self._open: _Said | None = _Said(number, end, shorten(source), file)
+        self._row = b""
+        self.object_id: str | None = None
+        self.widened: dict[str, str] | None = None
+
+    def fold(self) -> None:
+        """Take as little memory as possible from now on."""
+        if self._open is not None:
+            self._row = row_of(_said_values(self._open))
+            self._open = None
+
+    def _said(self) -> _Said:
+        return self._open if self._open is not None else _Said(*marshal.loads(self._row))
+
+    @property
+    def number(self) -> int:
+        return self._said().number
+
+    @property
+    def end(self) -> int:
+        return self._said().end
+
+    @property
+    def source(self) -> str:
+        return self._said().source
+
+    @property
+    def file(self) -> str:
+        return self._said().file
+
+    @property
+    def fate(self) -> Fate:
+        return self._said().fate
 
     def note(self, fate: Fate, code: str, reason: str) -> None:
-        if self.code == "ok" or SEVERITY[fate] > SEVERITY[self.fate]:
-            self.fate, self.code = fate, code
-        if reason in self.reasons:
-            return
-        if len(self.reasons) < MAX_REASONS:
-            self.reasons[reason] = None
-        else:
-            self.further_reasons += 1
+        said = self._said()
+        if said.code == "ok" or SEVERITY[fate] > SEVERITY[said.fate]:
+            said.fate, said.code = fate, code
+        if reason not in said.reasons:
+            if len(said.reasons) < MAX_REASONS:
+                said.reasons = (*said.reasons, reason)
+            else:
+                said.further_reasons += 1
+        self._changed(said)
+
+    def take_in(self, other: LineDraft) -> None:
+        """One more command, which shares this entry."""
+        said = self._said()
+        said.end, said.commands = max(said.end, other.end), said.commands + 1
+        self._changed(said)
+
+    def _changed(self, said: _Said) -> None:
+        if self._open is None:
+            self._row = row_of(_said_values(said))
 
     def widen(self, prefix: str, written: str) -> None:
         """`prefix` is what a text with host bits became."""
@@ -105,30 +160,46 @@ class LineDraft:
         return self.widened.get(prefix) if self.widened else None
 
     def finish(self) -> Line:
-        object_id = None if self.fate == "left-out" else self.object_id
-        reason = " ".join(self.reasons)
-        if self.further_reasons:
-            reason += f" And {self.further_reasons} more of this kind."
+        said = self._said()
+        object_id = None if said.fate == "left-out" else self.object_id
+        reason = " ".join(said.reasons)
+        if said.further_reasons:
+            reason += f" And {said.further_reasons} more of this kind."
         return Line(
-            self.number,
-            self.end,
-            self.source,
-            self.fate,
-            self.code,
+            said.number,
+            said.end,
+            said.source,
+            said.fate,
+            said.code,
             reason,
             object_id,
-            self.file,
-            self.commands,
+            said.file,
+            said.commands,
         )
 
 
+def packed_lines(lines: list[LineDraft]) -> Sequence[Line]:
+    """The lines as a report holds them; `lines` is empty afterwards, as there is no room for both."""
+    lines.reverse()
+    finished = (lines.pop().finish() for _ in range(len(lines)))
+    return PackedList(finished, _line_values, lambda values: Line(*values))
+
+
+_line_values = attrgetter(*Line.__slots__)
+
+
 def add_line(lines: list[LineDraft], line: LineDraft) -> None:
-    """Raises `Invalid` above `MAX_LINES_OF_REPORT`: each line of a report takes memory."""
+    """Raises `Invalid` above `MAX_LINES_OF_REPORT`: each line of a report takes memory.
+
+    The line before is folded: a reader looks at one line at a time.
+    """
     if len(lines) >= MAX_LINES_OF_REPORT:
         raise Invalid(
             f"The import has more than {MAX_LINES_OF_REPORT} commands or rows, more than a router can hold.",
             code="import-too-large",
         )
+    if lines:
+        lines[-1].fold()
     lines.append(line)
 
 

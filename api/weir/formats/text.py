@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from array import array
 from collections.abc import Mapping
 
+from weir.model.packed import LazyList
 from weir.model.problem import Invalid
 
 MAX_IMPORT_BYTES = 96 * 1024 * 1024
@@ -18,6 +20,7 @@ MAX_LINE_BYTES = 1024 * 1024
 
 _CHUNK_BYTES = 65536
 _HIGH_RUN = re.compile(rb"[\xc0-\xff]{3,}")
+_LINE_END = re.compile(rb"\r\n?|\n")
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _HTML = re.compile(rb"\s*<(?:!doctype html|html|head|body|\?xml)\b", re.IGNORECASE)
 _UNPACK = "unpack it and import the text in it"
@@ -110,16 +113,27 @@ def with_line_feeds(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def split_lines(data: bytes) -> tuple[list[bytes], str]:
-    """The physical lines of a file for formats without escapes, and the encoding that they are in.
+class Lines(LazyList[bytes]):
+    """The physical lines of a file for formats without escapes; only where each begins is kept.
 
     They are decoded one by one when they are used: one emoji makes each character of a text four bytes.
     """
-    text = with_line_feeds(to_utf8(data))
-    lines = text.split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    return lines, _encoding(text)
+
+    __slots__ = ("_data", "_starts", "encoding")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = to_utf8(data)
+        self._starts = array("L", (0,))
+        self._starts.extend(match.end() for match in _LINE_END.finditer(self._data))
+        if self._starts[-1] < len(self._data):
+            self._starts.append(len(self._data))
+        self.encoding = _encoding(self._data)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def at(self, index: int) -> bytes:
+        return self._data[self._starts[index] : self._starts[index + 1]].rstrip(b"\r\n")
 
 
 def has_last_line_end(data: bytes) -> bool:

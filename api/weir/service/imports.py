@@ -12,16 +12,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from operator import attrgetter
+from itertools import chain, islice
 from typing import Any
 
 from weir import formats
-from weir.formats import Line
+from weir.formats import ImportReport, Line
 from weir.memory import give_back_soon
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
-from weir.model.packed import PackedList
 from weir.model.problem import Conflict, Finding, Invalid, NotFound, Unavailable
 from weir.service import Service
 from weir.service.packed_edits import PackedEdits
@@ -249,29 +247,21 @@ def _pieces(lines: Iterator[str]) -> Iterator[str]:
 
 def _read(
     format_name: str, files: Mapping[str, bytes], document: Document, replace_all: bool
-) -> tuple[PackedEdits, PackedList[Line], Mapping[str, int], Sequence[Finding]]:
+) -> tuple[PackedEdits, Sequence[Line], Mapping[str, int], Sequence[Finding]]:
     """Edits, lines, summary and what is said of whole files; nothing else of a reader outlives this."""
     found = formats.read(format_name, files, document)
-    objects: list[ConfigObject] = [*found.queue_types, *found.queues]
-    edits = PackedEdits(_edits(document, objects, replace_all))
-    return edits, PackedList(found.lines, _line_values, _line), found.summary, found.findings
+    edits = PackedEdits(_edits(document, found, replace_all))
+    return edits, found.lines, found.summary, found.findings
 
 
-_line_values = attrgetter(*Line.__slots__)
-
-
-def _line(values: tuple[Any, ...]) -> Line:
-    return Line(*values)
-
-
-def _edits(document: Document, objects: Sequence[ConfigObject], replace_all: bool) -> Iterator[Edit]:
-    """What turns the document's objects into these; with `replace_all` other queues go."""
-    for item in objects:
+def _edits(document: Document, found: ImportReport, replace_all: bool) -> Iterator[Edit]:
+    """What turns the document's objects into those found; with `replace_all` other queues go."""
+    for item in chain[ConfigObject](found.queue_types, found.queues):
         present = document.get(item.kind, item.id)
         if present != item:
             yield Edit(item.kind, item.id, item, ABSENT if present is None else ANYTHING)
     if replace_all:
-        kept = {item.id for item in objects if item.kind == "queue"}
+        kept = {queue.id for queue in found.queues}
         for queue_id in list(document.of_kind("queue")):
             if queue_id not in kept:
                 yield Edit("queue", queue_id, None, ANYTHING)

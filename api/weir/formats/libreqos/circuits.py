@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from weir.formats.contradictions import settle_rates
 from weir.formats.draft import Draft, clean_comment, clean_name, distinct_targets, read_prefix
 from weir.formats.identity import is_id
 from weir.formats.libreqos.network import Network
@@ -31,11 +32,14 @@ _DEFAULT_TYPE = "default-small"
 
 @dataclass(slots=True)
 class _Circuit:
-    """`plain` are the cells of the first row that every other row of the circuit should repeat."""
+    """`plain` are the cells of the first row that every other row of the circuit should repeat.
+
+    `more` are the addresses of the other rows.
+    """
 
     draft: Draft
     plain: tuple[str, ...]
-    targets: list[str]
+    more: list[str] | None = None
 
 
 class Circuits:
@@ -48,12 +52,9 @@ class Circuits:
         self._network = network
         self._existing = existing
         self._circuits: dict[str, _Circuit] = {}
-        self._owner: dict[str, tuple[str, LineDraft]] = {}
+        self._owners: dict[str, _Circuit] = {}
+        self._plain: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._nodes = {draft.name: draft for draft in reversed(network.drafts)}
-
-    @property
-    def drafts(self) -> list[Draft]:
-        return [circuit.draft for circuit in self._circuits.values() if circuit.targets]
 
     def read_table(self, file_name: str, data: bytes) -> int:
         """Returns the number of comment and blank lines. Raises `Invalid` without a usable header."""
@@ -68,7 +69,7 @@ class Circuits:
         record = header = next(records)
         line = LineDraft(header.number, header.end, header.source, file_name)
         columns = columns_of(header.cells or [], line)
-        note_encoding(table.encoding, line)
+        note_encoding(table.lines.encoding, line)
         self.lines.append(line)
         covered = header.end - header.number + 1
         for record in records:
@@ -85,17 +86,25 @@ class Circuits:
             self.findings.append(file_finding("file-cut", what, file_name))
         return len(table.lines) - covered
 
-    def finish(self) -> None:
-        """Settle what only the whole table shows."""
+    def finish(self) -> list[Draft]:
+        """Settle what only the whole tables show; the circuits that can be queues."""
         needed: dict[str, list[int]] = {}
+        drafts: list[Draft] = []
+        self._owners.clear()
+        self._plain.clear()
         for circuit in self._circuits.values():
             draft = circuit.draft
-            draft.values["target"] = distinct_targets(circuit.targets, draft.line)
-            if not circuit.targets:
-                for line in (draft.line, *draft.further_lines):
+            targets = [*draft.values["target"], *(circuit.more or ())]
+            if not targets:
+                for line in draft.lines:
                     line.note("left-out", "no-address", "The circuit has no usable address.")
                 continue
+            draft.values["target"] = distinct_targets(targets, draft.line)
             self._add_guarantee(draft, needed)
+            settle_rates(draft)
+            draft.fold()
+            drafts.append(draft)
+        self._circuits.clear()
         for name, (upload, download) in needed.items():
             node = self._nodes[name]
             limit = node.values.get("max_limit_bps", ZERO)
@@ -105,6 +114,9 @@ class Circuits:
                     "minimums-above-node",
                     "The minimum rates of the circuits below it add up to more than its bandwidth.",
                 )
+            node.fold()
+        self._nodes.clear()
+        return drafts
 
     def _add_guarantee(self, draft: Draft, needed: dict[str, list[int]]) -> None:
         minimum = draft.values.get("limit_at_bps", ZERO)
@@ -130,19 +142,20 @@ class Circuits:
         circuit = self._circuits.get(circuit_id) if circuit_id else None
         if circuit is None:
             draft = self._new_draft(circuit_id, cells, line)
-            circuit = _Circuit(draft, plain, [])
-            key = circuit_id or f"\n{len(self._circuits)}"
-            self._circuits[key] = circuit
+            circuit = _Circuit(draft, self._plain.setdefault(plain, plain))
+            self._circuits[circuit_id or f"\n{len(self._circuits)}"] = circuit
+            draft.values["target"] = tuple(self._addresses(circuit, cells, line))
+            draft.fold()
         else:
-            key = circuit_id
-            circuit.draft.further_lines.append(line)
+            circuit.draft.add_line(line)
+            circuit.more = circuit.more or []
             if plain != circuit.plain:
                 line.note(
                     "warning",
                     "rows-differ",
                     f"Rates, parent and sqm of this circuit count as on line {circuit.draft.line.number}.",
                 )
-        self._addresses(key, circuit, cells, line)
+            circuit.more += self._addresses(circuit, cells, line)
 
     def _new_draft(self, circuit_id: str, cells: Mapping[str, str], line: LineDraft) -> Draft:
         name = cells.get("circuitname", "").strip() or circuit_id
@@ -154,7 +167,7 @@ class Circuits:
         if not circuit_id:
             line.note("warning", "no-circuit-id", "Without a Circuit ID the row is a circuit of its own.")
         else:
-            draft.alternative_name = clean_name(f"{name[:60]} ({circuit_id[:60]})", line)
+            draft.told_apart_by = circuit_id
             own_id = f"circuit-{circuit_id}"
             draft.stable_id = own_id if is_id(own_id) else None
         self._check_limit(draft)
@@ -206,7 +219,9 @@ class Circuits:
             self.queue_types[item.id] = item
         return item.id
 
-    def _addresses(self, key: str, circuit: _Circuit, cells: Mapping[str, str], line: LineDraft) -> None:
+    def _addresses(self, circuit: _Circuit, cells: Mapping[str, str], line: LineDraft) -> list[str]:
+        """Those of one row that no other circuit has."""
+        targets: list[str] = []
         texts = f"{cells.get('ipv4', '')},{cells.get('ipv6', '')}".split(",")
         found = False
         for text in filter(None, (part.strip() for part in texts)):
@@ -218,17 +233,20 @@ class Circuits:
             except Invalid as problem:
                 line.note("warning", "bad-address", f"{problem.message}: left off.")
                 continue
-            owner, first = self._owner.setdefault(target, (key, line))
-            if owner == key:
-                circuit.targets.append(target)
+            owner = self._owners.setdefault(target, circuit)
+            if owner is circuit:
+                targets.append(target)
             else:
+                first = owner.draft.line
                 line.note(
                     "warning",
                     "address-taken",
-                    f"{target} is another circuit's, on line {first.number} of {first.file}: left off.",
+                    f"{target} is another circuit's, which begins on line {first.number} of {first.file}: "
+                    "left off.",
                 )
         if not found:
             line.note("warning", "no-address", "The row has no address.")
+        return targets
 
 
 def _rates(cells: Mapping[str, str], which: str) -> Pair[int]:

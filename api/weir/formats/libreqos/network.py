@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from weir.formats.contradictions import settle_rates
 from weir.formats.draft import Draft, clean_comment, clean_name
 from weir.formats.libreqos.rates import mbps_to_bps
-from weir.formats.report import MAX_LINES_OF_REPORT, LineDraft, add_line, quoted
+from weir.formats.report import LineDraft, add_line, quoted
 from weir.formats.text import decode, to_utf8
 from weir.model.objects import ZERO, Pair
 from weir.model.pair import shared_pair
@@ -21,7 +22,9 @@ _DOWNLOAD = ("downloadBandwidthMbps", "downloadBandwidth")
 _UPLOAD = ("uploadBandwidthMbps", "uploadBandwidth")
 _KNOWN = frozenset({*_DOWNLOAD, *_UPLOAD, "type", "children", "virtual", "id", "name"})
 
-MAX_ENTRIES = 2_000_000
+MAX_NODES = 131_072
+"""A router has no more classes."""
+MAX_ENTRIES = 4 * MAX_NODES
 MAX_NETWORK_BYTES = 32 * 2**20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:\s*\{)?')
@@ -71,6 +74,7 @@ def read_network(file_name: str, data: bytes, network: Network) -> None:
         children = body.get("children")
         if isinstance(children, _Object):
             todo.extend((child, inner, below) for child, inner in reversed(children.pairs))
+            children.pairs.clear()
         elif children is not None:
             line.note("warning", "bad-children", "Its children are not an object and are left off.")
     network.silent_lines += max(0, text.count("\n") + (not text.endswith("\n")) - len(carrying))
@@ -78,13 +82,9 @@ def read_network(file_name: str, data: bytes, network: Network) -> None:
 
 def _check_entries(file_name: str, data: bytes) -> None:
     """Each object and entry takes memory, however short its text is. Raises `Invalid`."""
-    if (
-        len(data) > MAX_NETWORK_BYTES
-        or data.count(b"{") > MAX_LINES_OF_REPORT
-        or data.count(b",") > MAX_ENTRIES
-    ):
+    if len(data) > MAX_NETWORK_BYTES or data.count(b"{") > MAX_NODES or data.count(b",") > MAX_ENTRIES:
         raise Invalid(
-            f"{file_name} has more than {MAX_LINES_OF_REPORT} nodes, {MAX_ENTRIES} entries or "
+            f"{file_name} has more than {MAX_NODES} nodes, {MAX_ENTRIES} entries or "
             f"{MAX_NETWORK_BYTES // 2**20} MiB, more than a router can hold.",
             code="import-too-large",
         )
@@ -171,6 +171,8 @@ def _add_node(name: str, body: _Object, parent: str | None, line: LineDraft, net
     extra = sorted({key for key, _ in body.pairs} - _KNOWN)
     if extra:
         line.note("changed", "not-kept", f"Not kept: {quoted(', '.join(extra))}.")
+    settle_rates(draft)
+    draft.fold()
     network.drafts.append(draft)
     return draft.name
 

@@ -27,9 +27,10 @@ def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
     silent_lines = network.silent_lines
     for name, data in tables.items():
         silent_lines += circuits.read_table(name, data)
-    circuits.finish()
-    drafts = [*network.drafts, *circuits.drafts]
-    lines = [*network.lines, *circuits.lines]
+    drafts, lines = network.drafts, network.lines
+    drafts += circuits.finish()
+    lines += circuits.lines
+    circuits.lines.clear()
     return assemble(
         "libreqos", drafts, circuits.queue_types, lines, existing, silent_lines, circuits.findings
     )

@@ -25,9 +25,9 @@ _ALIASES = {"fq_codel": "fq-codel", "mq_pfifo": "mq-pfifo"}
 
 
 def read_queue_type(
-    name: str, properties: Mapping[str, str], line: LineDraft, ids: IdAllocator, existing: Document
+    name: str, properties: Mapping[str, str], line: LineDraft, ids: set[str], existing: Document
 ) -> QueueType:
-    """Raises `ValueError` with the sentence for the report."""
+    """`ids` are those of the types before it. Raises `ValueError` with the sentence for the report."""
     kind = properties.get("kind", "pfifo")
     kind = _ALIASES.get(kind, kind)
     if kind not in QUEUE_TYPE_KINDS:
@@ -35,10 +35,11 @@ def read_queue_type(
     own_id = name
     if not QUEUE_TYPE_ID.fullmatch(name):
         own_id = _NOT_IN_ID.sub("-", name)[:60].strip("-. ") or "queue-type"
-        own_id = ids.new(own_id)
+        own_id = IdAllocator(ids.__contains__).free(own_id)
         line.note("changed", "renamed", f"A queue type cannot be named {quoted(name)}: it became {own_id}.")
-    elif not ids.reserve(name):
+    elif name in ids:
         raise ValueError(f"The file has a queue type {quoted(name)} already.")
+    ids.add(own_id)
     options: list[tuple[str, str]] = []
     for key, value in sorted(properties.items()):
         if key in ("name", "kind", "comment"):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from weir.formats.assemble import assemble
+from weir.formats.contradictions import settle_rates
 from weir.formats.draft import Draft
-from weir.formats.identity import IdAllocator
 from weir.formats.report import ImportReport, LineDraft, add_line, file_finding, note_encoding, quoted
 from weir.formats.routeros.commands import QUEUE, Command, read_commands, shown_source
 from weir.formats.routeros.lexer import Script, join_lines, names_a_variable, unescape
@@ -61,7 +61,7 @@ class _Import:
         self._drafts: list[Draft] = []
         self._names: set[str] = set()
         self._before: dict[str, list[Draft]] = {}
-        self._type_ids = IdAllocator(())
+        self._type_ids: set[str] = set()
         self._unnamed = 0
 
     def read_file(self, name: str, data: bytes) -> int:
@@ -90,7 +90,7 @@ class _Import:
         code, reason = _other(command)
         last = self.lines[-1] if self.lines else None
         if last is not None and self._run == (code, line.source) and line.number <= last.end + 1:
-            last.end, last.commands = max(last.end, line.end), last.commands + 1
+            last.take_in(line)
             return
         self._run = (code, line.source)
         line.note("left-out", code, reason)
@@ -127,6 +127,7 @@ class _Import:
                 stack.extend((item, False) for item in reversed(before))
             else:
                 ordered.append(draft)
+        self._drafts.clear()
         return ordered
 
     def _queue_command(self, script: Script, command: Command, line: LineDraft) -> None:
@@ -186,6 +187,8 @@ class _Import:
                 )
             self._drafts.append(draft)
         self._names.add(draft.name)
+        settle_rates(draft)
+        draft.fold()
 
 
 def _decoded(command: Command, line: LineDraft) -> dict[str, str]:
