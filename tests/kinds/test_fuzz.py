@@ -12,9 +12,30 @@ from typing import Annotated, Any, ClassVar
 import pytest
 
 from tests.kinds.toys import Toy, toy
-from weir.fields import Choice, Flag, Host, Many, Port, Position, Prefix, Ref, Secret, Table, Text, Whole
+from weir.fields import (
+    Choice,
+    Flag,
+    Host,
+    Many,
+    Port,
+    Position,
+    Prefix,
+    Ref,
+    Rows,
+    Secret,
+    Table,
+    Text,
+    Whole,
+)
 from weir.kinds.declaration import Declaration
 from weir.model.objects import ConfigObject, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Drawer:
+    host: Annotated[str, Host()]
+    depth: Annotated[int, Whole(1, 9)] = 1
+    flag: Annotated[bool, Flag()] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +56,7 @@ class Chest(ConfigObject):
     hosts: Annotated[tuple[str, ...], Many(Host(), 5)] = ()
     ports: Annotated[tuple[int, ...], Many(Port(), 5)] = ()
     table: Annotated[tuple[tuple[str, str], ...], Table(Text(10), 3)] = ()
+    drawers: Annotated[tuple[Drawer, ...], Rows(Drawer, 3, by="host")] = ()
     secret: Annotated[str | None, Secret(1, 20)] = None
     position: Annotated[int, Position()] = 0
 

@@ -13,7 +13,7 @@ from tests.http.world import Client, World
 from weir.cli.main import main
 from weir.fields import Case, Group, OneOf, Secret
 from weir.http.app import describe
-from weir.http.forms import fields_of
+from weir.http.forms import described
 from weir.kinds import DECLARED
 from weir.model.codec import from_json, patched, to_json, to_stored_json
 from weir.model.objects import Interface, Vlan
@@ -123,11 +123,16 @@ def test_the_command_line_has_an_option_for_each_field_of_a_case() -> None:
 
 
 def test_a_form_shows_a_field_where_its_case_is_chosen() -> None:
-    fields = {field["name"]: field for field in fields_of(DECLARED["interface"])}
+    kind = described()["kinds"]["interface"]
+    fields = {field["name"]: field for field in kind["fields"]}
     assert fields["type"]["choices"] == ["ethernet", "vlan", "vrf"]
-    assert fields["vlan"]["when"] == {"field": "type", "is": ["vlan"], "unless": False}
-    assert [field["name"] for field in fields["vlan"]["fields"]] == ["parent", "id", "protocol"]
-    assert "when" not in fields["role"]
+    assert kind["oneOf"]["field"] == "type"
+    members = {case["name"]: case["member"] for case in kind["oneOf"]["cases"]}
+    assert members == {"ethernet": "", "vlan": "vlan", "vrf": "vrf_table"}
+    inner = {field["name"]: field for field in fields["vlan"]["fields"]}
+    assert list(inner) == ["parent", "id", "protocol"]
+    assert (inner["id"]["label"], inner["protocol"]["default"]) == ("ID", "802.1Q")
+    assert "default" not in inner["parent"], "it is required"
 
 
 def test_a_group_with_a_secret_is_refused() -> None:

@@ -47,6 +47,7 @@ const TOY: Declared = {
   },
   defaults: { colour: "red", size: 1, noisy: false, tags: [], disabled: false },
   fields: [
+    field("kind", "Kind", { type: "choice", choices: ["plain", "car", "doll"], nullable: false }),
     field("title", "Title", { type: "text", most: 20, lines: false, required: true, example: "Bob" }),
     field("wheels", "Wheels", { type: "whole", low: 1, high: 8 }),
     field("voice", "Voice", { type: "text", most: 9, lines: false }),
@@ -55,13 +56,17 @@ const TOY: Declared = {
     field("tags", "Open ports", { type: "many", most: 3, item: { type: "port", low: 1, high: 65535 } }),
     field("noisy", "Noisy", { type: "flag", nullable: false }),
     field("volume", "Volume", {
-      type: "rate",
+      type: "whole",
+      low: 0,
+      high: 1e12,
+      unit: "bps",
       when: { field: "noisy", is: [true], unless: false },
     }),
     field("key", "Key", { type: "secret" }),
     field("size", "Size", { type: "whole", low: 1, high: 9, nullable: false, importance: "folded" }),
     field("disabled", "Disabled", { type: "flag", nullable: false }),
   ],
+  state: [],
 };
 
 const toy = (id: string, more: object): Stored => ({ ...TOY.defaults, id, etag: `"${id}"`, ...more });

@@ -71,13 +71,14 @@ class Client:
         return _object(response) if response.content else {}
 
     def pages(self, path: str, most: int | None = None, **query: Any) -> Iterator[Json]:
-        """All items of a list, page by page, at most `most`."""
+        """All items of a list, page by page, at most `most`; those asked for `with` their state have it."""
         cursor, given = None, 0
         while True:
             limit = PAGE if most is None else min(PAGE, most - given)
             page = self.get(path, limit=limit, cursor=cursor, **query)
-            for item in page["items"]:
-                yield item
+            states = page.get("states") or ()
+            for at, item in enumerate(page["items"]):
+                yield {**item, "state": states[at]["fields"]} if states else item
                 given += 1
             cursor = page.get("next_cursor")
             if cursor is None or (most is not None and given >= most):

@@ -13,11 +13,12 @@ import click
 from weir.cli import output
 from weir.cli.client import segment
 from weir.cli.group import Command, Group, Session
-from weir.fields import Choice, Field, Flag, Many, OneOf, Secret, Table, Whole
+from weir.fields import Choice, Field, Flag, Many, OneOf, Rows, Secret, Table, Whole
 from weir.fields import Group as GroupField
 from weir.fields.members import Member
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
+from weir.kinds.words import value_text
 
 Json = dict[str, Any]
 PLACES = ("before", "after")
@@ -104,17 +105,24 @@ class Verbs:
 
     def list(self) -> None:
         session = session_now()
-        found = list(session.client.pages(self.path))
+        names, learnt = ("id", *self.declaration.columns), self.declaration.state
+        asked: Json = {"with": "state"} if learnt.keys() & set(names) else {}
+        found = list(session.client.pages(self.path, **asked))
         if session.json:
             output.show_json({"items": found})
             return
-        names = ("id", *self.declaration.columns)
-        numbers = {item.name for item in self.declaration.members if isinstance(item.field, Whole)}
+        fields = {**learnt, **{item.name: item.field for item in self.declaration.members}}
         output.table(
             [_heading(name) for name in names],
-            [[_cell(item[name]) for name in names] for item in found],
-            right=[at for at, name in enumerate(names) if name in numbers],
+            [[self._listed(item, name) for name in names] for item in found],
+            right=[at for at, name in enumerate(names) if isinstance(fields.get(name), Whole)],
         )
+
+    def _listed(self, item: Json, name: str) -> str:
+        if name not in self.declaration.state:
+            return _cell(item[name])
+        value = item["state"][name]
+        return "-" if value is None else value_text(name, value)
 
     def show(self, object_id: str = "") -> None:
         session = session_now()
@@ -134,7 +142,7 @@ class Verbs:
         if session.json:
             output.show_json(found)
             return
-        rows = [(name.replace("_", " "), _cell(value)) for name, value in found["fields"].items()]
+        rows = [row for name, value in found["fields"].items() for row in _learnt(name, value)]
         output.table(("STATE", "VALUE"), rows)
         if found["stale_reason"] is not None:
             since = f"This is from {found['at']}" if found["at"] else "Nothing is known"
@@ -195,6 +203,10 @@ def _option(member: Member, within: str) -> click.Option:
     if isinstance(field, Table):
         pairs = "NAME=VALUE; replaces all; may be repeated."
         return click.Option([*names, name], multiple=True, type=PAIR, help=pairs)
+    if isinstance(field, Rows):
+        row = RowType(field)
+        said = f"{field.help} Each as {row.form}; replaces all; may be repeated.".strip()
+        return click.Option([*names, name], multiple=True, type=row, help=said)
     if isinstance(field, Many):
         said = f"{field.help} Replaces all; may be repeated.".strip()
         return click.Option([*names, name], multiple=True, type=_type(field.item), help=said)
@@ -248,6 +260,30 @@ class _Pair(click.ParamType):
 PAIR = _Pair()
 
 
+class RowType(click.ParamType):
+    """One of several groups: the value in which they differ, and the others by name."""
+
+    def __init__(self, field: Rows) -> None:
+        self._members = {item.name: item.field for item in field.group.members}
+        self._by = field.by
+        others = "".join(f"[,{name}=...]" for name in self._members if name != self._by)
+        self.form = self.name = f"{self._by.upper()}{others}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Json:
+        first, *others = str(value).split(",")
+        row = {self._by: first}
+        for text in others:
+            name, sign, said = text.partition("=")
+            if not sign or name not in self._members:
+                self.fail(f"{text!r} in {value!r} is not one of {self.form}", param, ctx)
+            row[name] = said
+        return {name: self._value(name, said, param, ctx) for name, said in row.items()}
+
+    def _value(self, name: str, said: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        field = self._members[name]
+        return (click.BOOL if isinstance(field, Flag) else _type(field)).convert(said, param, ctx)
+
+
 def _unset(declaration: Declaration) -> click.Option:
     names = [member.name for member in declaration.members if not member.required]
     return click.Option(
@@ -293,12 +329,19 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ",".join(map(str, value)) or "-"
+        return ("; " if value and isinstance(value[0], dict) else ",").join(map(_cell, value)) or "-"
     if isinstance(value, dict) and value.keys() == {"set"}:
         return "set" if value["set"] else "has to be entered again"
     if isinstance(value, dict):
-        return " ".join(f"{name}={text}" for name, text in value.items()) or "-"
+        return " ".join(f"{name}={_cell(item)}" for name, item in value.items()) or "-"
     return str(value)
+
+
+def _learnt(name: str, value: Any) -> list[tuple[str, str]]:
+    """The lines of a part of a state, one for each of several; what nobody knows is a dash."""
+    several = value if isinstance(value, list) and value else [value]
+    texts = ["-" if item is None else value_text(name, item) for item in several]
+    return [(name.replace("_", " ") if at == 0 else "", text) for at, text in enumerate(texts)]
 
 
 def register(main: click.Group) -> None:

@@ -7,12 +7,12 @@ forms and the reference documentation look at the attributes of a field and make
 
 from weir.fields.base import Field, When
 from weir.fields.collections import Many, Table
-from weir.fields.groups import Case, Group, OneOf
+from weir.fields.groups import Case, Group, OneOf, Rows
 from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
 from weir.fields.numbers import Flag, Port, Whole
 from weir.fields.position import Position
 from weir.fields.secret import Secret
-from weir.fields.texts import Address, Characters, Choice, Host, Prefix, Ref, Text
+from weir.fields.texts import Address, Characters, Choice, Host, Moment, Prefix, Ref, Text
 
 __all__ = [
     "INTERFACE_NAMES",
@@ -28,11 +28,13 @@ __all__ = [
     "Host",
     "IdForm",
     "Many",
+    "Moment",
     "OneOf",
     "Port",
     "Position",
     "Prefix",
     "Ref",
+    "Rows",
     "Secret",
     "Table",
     "Text",

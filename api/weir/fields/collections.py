@@ -22,6 +22,8 @@ class Many(Field):
         self.most = most
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
+        if reader.data.get(name) is None:
+            return default
         return reader.list_of(name, self.most, self.item.parse)
 
     def to_json(self, value: Any) -> Any:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from weir.fields.base import Field
 from weir.fields.members import members_of
 from weir.fields.secret import Secret
-from weir.model.reader import Reader
+from weir.model.reader import Reader, shown
 
 
 class Group(Field):
@@ -39,6 +39,55 @@ class Group(Field):
 
     def bounds(self) -> str:
         return "; ".join(f"`{item.name}`: {item.field.bounds()}" for item in self.members)
+
+
+class Rows(Field):
+    """A list of up to `most` groups of one class, as a tuple. `by` is the field in which they all differ."""
+
+    null_is_default = True
+
+    def __init__(self, of: type, most: int, *, by: str, **said: Any) -> None:
+        super().__init__(**said)
+        self.group = Group(of)
+        self.most = most
+        self.by = by
+
+    def read(self, reader: Reader, name: str, default: Any) -> Any:
+        value = reader.data.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, list):
+            reader.error(name, "bad-list", f"must be a list, not {shown(value)}")
+            return default
+        if len(value) > self.most:
+            reader.error(name, "too-many", f"has {len(value)} entries; at most {self.most} are allowed")
+            return default
+        places = Reader(
+            {f"{name}[{index}]": item for index, item in enumerate(value)},
+            reader.kind,
+            reader.id,
+            reader.findings,
+            reader.within,
+        )
+        for place in [place for place, item in places.data.items() if item is None]:
+            places.error(place, "bad-object", "must be an object, not null")
+        found = [self.group.read(places, place, None) for place in places.data]
+        self._refuse_repeated(places, found)
+        return tuple(item for item in found if item is not None)
+
+    def _refuse_repeated(self, places: Reader, found: Iterable[Any]) -> None:
+        seen = set()
+        for place, item in zip(places.data, found, strict=True):
+            value = None if item is None else getattr(item, self.by)
+            if value is not None and value in seen:
+                places.error(f"{place}.{self.by}", "repeated", f"is {shown(value)} as in another entry")
+            seen.add(value)
+
+    def to_json(self, value: Any) -> Any:
+        return None if value is None else [self.group.to_json(item) for item in value]
+
+    def bounds(self) -> str:
+        return f"list of up to {self.most} objects"
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,16 @@ class Text(Characters):
         return f"up to {self.max_chars:,} characters"
 
 
+class Moment(Text):
+    """A time, as RFC 3339 text in UTC: what state says of a last handshake or a next try."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(40, **said)
+
+    def bounds(self) -> str:
+        return "a time"
+
+
 class _Address(Characters, Parsed):
     """A text that a parser brings to its canonical form."""
 

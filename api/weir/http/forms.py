@@ -2,8 +2,10 @@
 """`python -m weir.http.forms` writes what the web interface knows of the kinds: webui/src/kinds/kinds.json.
 
 Per kind its names, the defaults of its fields, and of a declared kind all that its list and its form are made
-of: what OpenAPI types cannot tell a program in the browser. What an object is one of is a choice, and what
-belongs to one of its cases alone has that as its condition. A `group` lists its fields as a kind does.
+of: what OpenAPI types cannot tell a program in the browser. What an object is one of is a field that lists
+show, and `oneOf` tells a form which field belongs to which case. A `group` and the `rows` of a list have
+fields as a kind does. `order` are the fields that make lists of their own in an ordered kind, and `state` is
+what the router learns.
 """
 
 from __future__ import annotations
@@ -20,10 +22,13 @@ from weir.fields import (
     Group,
     Host,
     Many,
+    Moment,
     OneOf,
     Port,
+    Position,
     Prefix,
     Ref,
+    Rows,
     Secret,
     Table,
     Text,
@@ -33,7 +38,7 @@ from weir.fields import (
 from weir.fields.members import Member
 from weir.kinds import DECLARED, KINDS
 from weir.kinds.declaration import AREAS, Declaration
-from weir.kinds.words import label_of
+from weir.kinds.words import label_of, titled, unit_of
 from weir.model.codec import defaults_of
 
 PATH = Path(__file__).resolve().parents[3] / "webui" / "src" / "kinds" / "kinds.json"
@@ -58,7 +63,13 @@ def _kind(kind: str) -> Json:
     defaults = dict(defaults_of(kind))
     declared = DECLARED.get(kind)
     if declared is not None:
-        return {**_names(declared), "defaults": defaults, "fields": fields_of(declared)}
+        return {
+            **_names(declared),
+            **_structure(declared),
+            "defaults": defaults,
+            "fields": fields_of(declared),
+            "state": state_of(declared),
+        }
     singular, plural = _UNDECLARED[kind]
     labels = {path: label_of(kind, path) for name, value in defaults.items() for path in _paths(name, value)}
     return {"singular": singular, "plural": plural, "labels": labels, "defaults": defaults}
@@ -84,50 +95,72 @@ def _names(declaration: Declaration) -> Json:
     }
 
 
-def fields_of(declaration: Declaration) -> list[Json]:
-    """The fields of a kind as a form and a list need them, in their order."""
-    one_of, found = declaration.one_of, []
-    cases = {} if one_of is None else one_of.members
+def _structure(declaration: Declaration) -> Json:
+    """What an object is one of, and in which lists it has its place."""
+    one_of, order = declaration.one_of, declaration.order
+    found: Json = {}
     if one_of is not None:
-        found.append(_choice(declaration.kind, one_of))
-    for member in declaration.members:
-        case = cases.get(member.name)
-        when = None if one_of is None or case is None else When(one_of.discriminator, (case.name,))
-        found.append(_member(declaration.kind, member, when))
+        cases = [{"name": case.name, "help": case.help, "member": case.member} for case in one_of.cases]
+        found["oneOf"] = {"field": one_of.discriminator, "cases": cases}
+    if order is not None:
+        found["order"] = list(order.within)
     return found
 
 
+def fields_of(declaration: Declaration) -> list[Json]:
+    """The fields of a kind as a form and a list need them, in their order."""
+    one_of = declaration.one_of
+    first = [] if one_of is None else [_choice(declaration.kind, one_of)]
+    return [*first, *(_member(declaration.kind, member) for member in declaration.members)]
+
+
+def state_of(declaration: Declaration) -> list[Json]:
+    """What is learnt about an object; each of it may be unknown."""
+    learnt = declaration.state.items()
+    return [_member(declaration.kind, Member(name, field, None, False, True)) for name, field in learnt]
+
+
 def _choice(kind: str, one_of: OneOf) -> Json:
-    """Which case an object is; the names of the cases with a sentence about each."""
+    """Which case an object is."""
     return {
         "name": one_of.discriminator,
         "label": label_of(kind, one_of.discriminator),
         "importance": "shown",
         "required": False,
         "nullable": False,
-        "help": " ".join(f"{case.name}: {case.help}" for case in one_of.cases),
         "type": "choice",
         "choices": list(one_of.names),
     }
 
 
-def _member(kind: str, member: Member, when: When | None = None, within: str = "") -> Json:
-    field = member.field
-    said = {"help": field.help, "example": field.example, "when": when_json(when or field.when)}
+def _member(kind: str, member: Member, within: str = "") -> Json:
+    field, path = member.field, within + member.name
+    said = {"help": field.help, "example": field.example, "when": when_json(field.when)}
     return {
         "name": member.name,
-        "label": label_of(kind, within + member.name),
+        "label": field.label or (titled(member.name) if within else label_of(kind, path)),
         "importance": field.importance,
         "required": member.required,
         "nullable": member.nullable,
         **{name: value for name, value in said.items() if value},
-        **(_group(kind, field, member.name) if isinstance(field, Group) else shape(field)),
+        **({"default": field.to_json(member.default)} if within and not member.required else {}),
+        **_shape_of(kind, field, path),
     }
 
 
-def _group(kind: str, group: Group, name: str) -> Json:
-    fields = [_member(kind, member, within=f"{name}.") for member in group.members]
-    return {"type": "group", "fields": fields}
+def _shape_of(kind: str, field: Field, path: str) -> Json:
+    match field:
+        case Group():
+            return {"type": "group", "fields": [_member(kind, item, f"{path}.") for item in field.members]}
+        case Rows():
+            fields = [_member(kind, item, f"{path}.") for item in field.group.members]
+            return {"type": "rows", "fields": fields, "most": field.most}
+        case Position():
+            return {"type": "position"}
+        case Whole():
+            unit = unit_of(path)
+            return {**shape(field), **({"unit": unit} if unit else {})}
+    return shape(field)
 
 
 def when_json(when: When | None) -> Json | None:
@@ -150,6 +183,8 @@ def shape(field: Field) -> Json:
             }
         case Choice():
             return {"type": "choice", "choices": list(field.choices)}
+        case Moment():
+            return {"type": "moment"}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
         case Host():

@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from weir.fields import Group, OneOf
+from weir.fields import Group, OneOf, Rows
 from weir.fields.members import Member
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
@@ -31,8 +31,12 @@ def table(declaration: Declaration) -> str:
 
 def _row(member: Member, within: str = "") -> str:
     row = f"| `{within}{member.name}` | {_bounds(member)} | {member.field.help} |\n"
-    inner = member.field.members if isinstance(member.field, Group) else ()
-    return row + "".join(_row(item, f"{within}{member.name}.") for item in inner)
+    match member.field:
+        case Group(members=inner):
+            return row + "".join(_row(item, f"{within}{member.name}.") for item in inner)
+        case Rows(group=Group(members=inner)):
+            return row + "".join(_row(item, f"{within}{member.name}[].") for item in inner)
+    return row
 
 
 def _cases(one_of: OneOf) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from weir.kinds import DECLARED
 from weir.model.units import format_duration_ms, format_rate_exact
 
-_UNIT = re.compile(r"_(bps|ms|bytes|s)$")
+_UNIT = re.compile(r"_(bps|bytes|ns|us|ms|s)$")
 _ACRONYM = re.compile(r"\b(dns|id|ip|mac|mtu|ntp|tcp|udp|vlan|vrf|wan|lan|bgp|ospf)\b", re.IGNORECASE)
 _LIMITS = frozenset({"max_limit_bps"})
 """Rates of which 0 means that there is no limit; 0 of others means that there is no such rate."""
@@ -24,11 +24,19 @@ def label_of(kind: str, path: str) -> str:
     first, *inner = path.split(".")
     declaration = DECLARED.get(kind)
     declared = {item.name: item.field.label for item in declaration.members} if declaration else {}
-    return ", ".join([declared.get(first) or _titled(_said(first)), *map(_said, inner)])
+    return ", ".join([declared.get(first) or titled(first), *map(_said, inner)])
 
 
-def _titled(words: str) -> str:
+def titled(name: str) -> str:
+    """A name where it begins a text: `vlan_id` is "VLAN ID"."""
+    words = _said(name)
     return words[:1].upper() + words[1:]
+
+
+def unit_of(name: str) -> str:
+    """The unit that a number's name ends in; "" where it has none."""
+    match = _UNIT.search(name)
+    return match[1] if match else ""
 
 
 def _said(name: str) -> str:
@@ -51,7 +59,8 @@ def value_text(path: str, value: object) -> str:
         case str():
             return value
         case Sequence():
-            return ", ".join(value_text(path, item) for item in value) or "none"
+            between = "; " if any(isinstance(item, Mapping) for item in value) else ", "
+            return between.join(value_text(path, item) for item in value) or "none"
     return str(value)
 
 
@@ -62,4 +71,14 @@ def _number(path: str, value: int) -> str:
         return format_rate_exact(value) if value else nothing
     if unit & {"ms", "s"}:
         return format_duration_ms(value * (1 if "ms" in unit else 1000))
+    if unit & {"us", "ns"}:
+        return _short_time(value * (1000 if "us" in unit else 1))
     return f"{value} bytes" if "bytes" in unit else str(value)
+
+
+def _short_time(duration_ns: int) -> str:
+    """A measured time with three digits, perhaps negative: `-41.2 µs`."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("µs", 1000)):
+        if abs(duration_ns) >= size:
+            return f"{duration_ns / size:.3g} {unit}"
+    return f"{duration_ns} ns"

@@ -65,9 +65,12 @@ export function asProblem(error: unknown): ApiProblem {
   });
 }
 
-/** `changes.0.new.addresses[1]` is the field `addresses` of the form. */
+/** `changes.0.new.addresses[1]` is the field `addresses` of the form, `servers[1].port` is `servers.1.port`. */
 export const formField = (field: string): string =>
-  field.replace(/^changes\.\d+\.new\./, "").replace(/(\[\d+\]|\.\d+)+$/, "");
+  field
+    .replace(/^changes\.\d+\.new\./, "")
+    .replace(/(\[\d+\]|\.\d+)+$/, "")
+    .replace(/\[(\d+)\]/g, ".$1");
 
 /** What is said at a field need not name the object and the field again. */
 function atField(finding: Finding): string {

@@ -9,10 +9,12 @@ export interface When {
   unless: boolean;
 }
 
+/** What a number counts; its name ends in it. */
+export type Unit = "bps" | "bytes" | "s" | "ms" | "us" | "ns";
+
 export type Shape =
   | { type: "flag" }
-  | { type: "whole" | "port"; low: number; high: number }
-  | { type: "rate" | "duration" }
+  | { type: "whole" | "port"; low: number; high: number; unit?: Unit }
   | { type: "choice"; choices: readonly string[] }
   | { type: "text"; most: number; lines: boolean }
   | { type: "host" | "prefix" | "address" }
@@ -20,8 +22,10 @@ export type Shape =
   | { type: "many"; item: Shape; most: number }
   | { type: "table"; item: Shape; most: number }
   | { type: "group"; fields: readonly Field[] }
+  | { type: "rows"; fields: readonly Field[]; most: number }
   | { type: "secret" }
-  | { type: "state" }
+  | { type: "moment" }
+  | { type: "position" }
   | { type: "json" };
 
 export type Field = Shape & {
@@ -33,6 +37,8 @@ export type Field = Shape & {
   help?: string;
   example?: string;
   when?: When;
+  /** Of a field in a group or a row. */
+  default?: unknown;
 };
 
 /** What an object is exactly one of: the case's `member` is a field that it has, and that no other case has. */
@@ -60,8 +66,12 @@ export interface Declared {
   columns: readonly string[];
   purpose: string;
   oneOf?: OneOf;
+  /** Of an ordered kind: the fields that make lists of their own. */
+  order?: readonly string[];
   defaults: Readonly<Record<string, unknown>>;
   fields: readonly Field[];
+  /** What the router learns about an object, and nobody writes. */
+  state: readonly Field[];
 }
 
 interface Undeclared {

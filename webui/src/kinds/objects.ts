@@ -103,9 +103,7 @@ export const nameOf = (declared: Declared, object: Values): string =>
 /** What may be sent back of an object that was read. */
 export const inputOf = (declared: Declared, object: Values): Record<string, unknown> =>
   Object.fromEntries(
-    declared.fields
-      .filter((field) => field.type !== "state" && field.name in object)
-      .map((field) => [field.name, object[field.name]]),
+    declared.fields.filter((field) => field.name in object).map((field) => [field.name, object[field.name]]),
   );
 
 /** All that a search looks at, in lower case. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Values of declared fields: as text, in order, and whether a condition on them holds. */
+import { agoText, bytesText, delayText } from "@/ui/format";
 import { durationText, exactRate } from "@/ui/rates";
-import type { Field, Shape, When } from "./kinds";
+import type { Field, Shape, Unit, When } from "./kinds";
 
 const isEmpty = (value: unknown): boolean =>
   value === null || value === undefined || value === "" || (Array.isArray(value) && value.length === 0);
@@ -24,6 +25,25 @@ export function textOf(value: unknown): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** A number in its unit: `12.4M`, `1m30s`, `-41 µs`. */
+export function numberWords(value: number, unit: Unit): string {
+  const [sign, size] = value < 0 ? ["-", -value] : ["", value];
+  switch (unit) {
+    case "bps":
+      return exactRate(value);
+    case "bytes":
+      return bytesText(value);
+    case "s":
+      return sign + durationText(size * 1000);
+    case "ms":
+      return sign + durationText(size);
+    case "us":
+      return sign + delayText(size);
+    case "ns":
+      return sign + (size < 1000 ? `${size} ns` : delayText(size / 1000));
+  }
+}
+
 /** A value as a cell and a search have it; "" for none. */
 export function valueWords(shape: Shape, value: unknown): string {
   if (shape.type === "secret") return isObject(value) && value["set"] === true ? "set" : "";
@@ -31,10 +51,12 @@ export function valueWords(shape: Shape, value: unknown): string {
   switch (shape.type) {
     case "flag":
       return value === true ? "yes" : "no";
-    case "rate":
-      return exactRate(Number(value));
-    case "duration":
-      return durationText(Number(value));
+    case "whole":
+      return shape.unit === undefined ? textOf(value) : numberWords(Number(value), shape.unit);
+    case "moment":
+      return agoText(textOf(value));
+    case "rows":
+      return (value as Record<string, unknown>[]).map((row) => fieldsWords(shape.fields, row)).join("; ");
     case "many":
       return (value as unknown[]).map((item) => valueWords(shape.item, item)).join(", ");
     case "table":

@@ -12,7 +12,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from weir.fields import Characters, Choice, Field, Flag, Group, Many, Secret, Table, Text, Whole
+from weir.fields import Characters, Choice, Field, Flag, Group, Many, Rows, Secret, Table, Text, Whole
 from weir.fields.members import Member, members_of
 from weir.http.schemas import base
 from weir.http.schemas.problem import Finding
@@ -82,7 +82,10 @@ def _input(member: Member) -> fields.Field[Any]:
 
 def _default(member: Member) -> Any:
     """An empty list or table is documented by its absence."""
-    return type(member.field.to_json(member.default)) if member.field.null_is_default else member.default
+    if not member.field.null_is_default:
+        return member.default
+    default = member.field.to_json(member.default)
+    return default or type(default)
 
 
 def _sent(field: Field, **said: Any) -> fields.Field[Any]:
@@ -107,6 +110,9 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
             return fields.Dict(keys=base.identifier(), values=_sent(field.text), validate=length, **said)
         case Group():
             return fields.Nested(_group_input(field), **said)
+        case Rows():
+            length = validate.Length(max=field.most)
+            return fields.List(fields.Nested(_group_input(field.group)), validate=length, **said)
     raise TypeError(f"no schema for a {type(field).__name__}")
 
 
@@ -144,6 +150,8 @@ def _answered(field: Field, **said: Any) -> fields.Field[Any]:
             return fields.Dict(keys=fields.String(), values=fields.String(), **said)
         case Group():
             return fields.Nested(group_answer(field.of), **said)
+        case Rows():
+            return fields.List(fields.Nested(group_answer(field.group.of)), **said)
     return fields.String(**said)
 
 

@@ -1,152 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/** One component per type of field. */
-import {
-  ActionIcon,
-  Button,
-  NativeSelect,
-  PasswordInput,
-  Select,
-  Switch,
-  Textarea,
-  TextInput,
-} from "@mantine/core";
+/** One component per type of field: those of several values here, those of one in PlainInputs. */
+import { ActionIcon, Button, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
-import { useState, type ReactNode } from "react";
-import { durationText, limitWords, parseDuration, parseRate } from "@/ui/rates";
-import type { Field, Shape } from "../kinds";
-import { draftOf, type Draft, type Entry, type Messages, type SecretDraft } from "./draft";
+import type { ReactNode } from "react";
+import type { Field } from "../kinds";
+import { holds } from "../values";
+import { blankOf, draftOf, isTyped, type Draft, type Entry, type Messages } from "./draft";
 import classes from "./Form.module.css";
-import { textOf } from "../values";
-import { offersOf } from "./useOffered";
-
-export interface InputProps<S extends Shape = Shape> {
-  shape: S;
-  /** "" inside a list, whose label stands above. */
-  label: string;
-  /** Said to screen readers where there is no label. */
-  name: string;
-  description: ReactNode;
-  placeholder: string | undefined;
-  required: boolean;
-  nullable: boolean;
-  path: string;
-  value: unknown;
-  onChange: (value: unknown) => void;
-  messages: Messages;
-}
-
-type Of<T extends Shape["type"]> = InputProps<Extract<Shape, { type: T }>>;
-
-/** What every input of Mantine takes. */
-const said = ({ label, name, description, required, path, messages }: InputProps) => ({
-  id: `field-${path}`,
-  ...(label === "" ? { "aria-label": name } : { label }),
-  description,
-  required,
-  error: messages[path],
-});
-
-const MONO = { input: { fontFamily: "var(--mono)" } };
-
-function TextField(props: InputProps) {
-  const { shape, value, onChange, placeholder } = props;
-  const isNumber = shape.type === "whole" || shape.type === "port";
-  return (
-    <TextInput
-      {...said(props)}
-      placeholder={placeholder}
-      inputMode={isNumber ? "numeric" : undefined}
-      styles={["host", "prefix", "address"].includes(shape.type) ? MONO : undefined}
-      value={textOf(value)}
-      onChange={(event) => onChange(event.currentTarget.value)}
-    />
-  );
-}
-
-function LongText(props: InputProps) {
-  const { shape, value, onChange } = props;
-  return (
-    <Textarea
-      {...said(props)}
-      autosize
-      minRows={1}
-      maxRows={10}
-      styles={shape.type === "json" ? MONO : undefined}
-      value={textOf(value)}
-      onChange={(event) => onChange(event.currentTarget.value)}
-    />
-  );
-}
-
-/** Says how a rate or a time was understood, as it is typed. */
-function UnitField(props: Of<"rate" | "duration">) {
-  const text = textOf(props.value).trim();
-  const parsed = props.shape.type === "rate" ? parseRate(text) : parseDuration(text);
-  const words = !parsed.ok
-    ? props.shape.type === "rate"
-      ? "such as 10M or 1.5G"
-      : "such as 8s, 1m30s or 500ms"
-    : props.shape.type === "rate"
-      ? limitWords(parsed.value)
-      : durationText(parsed.value);
-  return (
-    <TextField
-      {...props}
-      description={
-        <>
-          {props.description} {text === "" || !parsed.ok ? words : `= ${words}`}
-        </>
-      }
-    />
-  );
-}
-
-function FlagField(props: Of<"flag">) {
-  return (
-    <Switch
-      {...said(props)}
-      required={false}
-      checked={props.value === true}
-      onChange={(event) => props.onChange(event.currentTarget.checked)}
-    />
-  );
-}
-
-function ChoiceField(props: Of<"choice">) {
-  const { shape, value, onChange, nullable } = props;
-  return (
-    <NativeSelect
-      {...said(props)}
-      data={[...(nullable || value === "" ? [{ value: "", label: "none" }] : []), ...shape.choices]}
-      value={textOf(value)}
-      onChange={(event) => onChange(event.currentTarget.value)}
-    />
-  );
-}
-
-/** Another object, found by typing a part of its name. */
-function RefField(props: Of<"ref">) {
-  const { shape, value, onChange } = props;
-  const [words, setWords] = useState("");
-  const useOffers = offersOf(shape.kind);
-  const offers = useOffers(shape.offered, words);
-  const id = textOf(value);
-  const isKnown = id === "" || offers.some((offer) => offer.value === id);
-  return (
-    <Select
-      {...said(props)}
-      searchable
-      clearable
-      placeholder={`Choose ${/^[aeiou]/i.test(shape.role) ? "an" : "a"} ${shape.role}`}
-      nothingFoundMessage={offers.length === 0 ? `There is no ${shape.role} to choose.` : "Nothing matches."}
-      limit={100}
-      data={isKnown ? [...offers] : [{ value: id, label: id }, ...offers]}
-      value={id === "" ? null : id}
-      onChange={(next) => onChange(next ?? "")}
-      onSearchChange={setWords}
-    />
-  );
-}
+import {
+  ChoiceField,
+  FlagField,
+  LongText,
+  RefField,
+  SecretField,
+  TextField,
+  UnitField,
+  type InputProps,
+  type Of,
+} from "./PlainInputs";
 
 /** Rows that come and go; a pasted list with blanks or commas becomes rows. */
 function ManyField(props: Of<"many">) {
@@ -251,7 +122,7 @@ const More = ({ name, onClick }: { name: string; onClick: () => void }) => (
 function GroupField(props: Of<"group">) {
   const { shape, value, onChange, nullable, label, path, messages } = props;
   const draft = value as Draft | null;
-  const blank = Object.fromEntries(shape.fields.map((field) => [field.name, draftOf(field, undefined)]));
+  const blank = blankOf(shape.fields);
   if (draft === null && nullable)
     return (
       <fieldset className={classes.rows} id={`field-${path}`} tabIndex={-1}>
@@ -265,60 +136,105 @@ function GroupField(props: Of<"group">) {
       <legend>
         {label} {nullable ? <Remove name={label} onClick={() => onChange(null)} /> : null}
       </legend>
-      {shape.fields.map((field) => (
-        <FieldInput
-          key={field.name}
-          field={field}
-          prefix={`${path}.`}
-          value={(draft ?? blank)[field.name]}
-          onChange={(next) => onChange({ ...(draft ?? blank), [field.name]: next })}
-          messages={messages}
-        />
-      ))}
+      {shape.fields
+        .filter((field) => holds(field.when, draft ?? blank))
+        .map((field) => (
+          <FieldInput
+            key={field.name}
+            field={field}
+            prefix={`${path}.`}
+            value={(draft ?? blank)[field.name]}
+            onChange={(next) => onChange({ ...(draft ?? blank), [field.name]: next })}
+            messages={messages}
+          />
+        ))}
     </fieldset>
   );
 }
 
-/** Write-only: it can be replaced or cleared, and is never shown. */
-function SecretField(props: Of<"secret">) {
-  const { value, onChange, label, path } = props;
-  const { isSet, wish, text } = value as SecretDraft;
-  const set = (change: Partial<SecretDraft>) => onChange({ isSet, wish, text, ...change });
-  if (isSet && wish !== "replace")
-    return (
-      <fieldset className={classes.rows} id={`field-${path}`} tabIndex={-1}>
-        <legend>{label}</legend>
-        <p>{wish === "keep" ? "Set. It is never shown." : "It will be cleared."}</p>
-        <div className="row">
-          <Button size="compact-sm" onClick={() => set({ wish: "replace" })}>
-            Replace
-          </Button>
-          {wish === "keep" ? (
-            <Button size="compact-sm" color="red" variant="subtle" onClick={() => set({ wish: "clear" })}>
-              Clear
-            </Button>
-          ) : (
-            <Button size="compact-sm" onClick={() => set({ wish: "keep" })}>
-              Keep it
-            </Button>
-          )}
-        </div>
-      </fieldset>
-    );
+/** A list of groups: one line for each, below the labels of its fields. */
+function RowsField(props: Of<"rows">) {
+  const { shape, value, onChange, messages, path, label, description } = props;
+  const rows = Array.isArray(value) ? (value as Draft[]) : [];
+  const set = (index: number, change: Draft) =>
+    onChange(rows.map((row, at) => (at === index ? { ...row, ...change } : row)));
+  const style = { gridTemplateColumns: `${shape.fields.map(columnWidth).join(" ")} auto` };
   return (
-    <div>
-      <PasswordInput
-        {...said(props)}
-        autoComplete="new-password"
-        value={text}
-        onChange={(event) => set({ text: event.currentTarget.value })}
-      />
-      {isSet ? (
-        <Button mt={4} size="compact-sm" onClick={() => set({ wish: "keep", text: "" })}>
-          Keep the old one
-        </Button>
+    <fieldset className={classes.rows} id={`field-${path}`} tabIndex={-1}>
+      <legend>{label}</legend>
+      {description ? <p className={classes.help}>{description}</p> : null}
+      {rows.length > 0 ? (
+        <div className={classes.grid} style={style}>
+          {shape.fields.map((field) => (
+            <span key={field.name} className={classes.columnHead} title={field.help}>
+              {field.label}
+            </span>
+          ))}
+          <span />
+          {rows.map((row, index) => (
+            <GridRow
+              key={index}
+              fields={shape.fields}
+              label={`${label} ${index + 1}`}
+              path={`${path}.${index}`}
+              row={row}
+              onChange={(change) => set(index, change)}
+              onRemove={() => onChange(rows.filter((_, at) => at !== index))}
+              messages={messages}
+            />
+          ))}
+        </div>
       ) : null}
-    </div>
+      {messages[path] ? <p className={classes.wrong}>{messages[path]}</p> : null}
+      <More name={label} onClick={() => onChange([...rows, blankOf(shape.fields)])} />
+    </fieldset>
+  );
+}
+
+const columnWidth = ({ type }: Field): string =>
+  type === "flag"
+    ? "max-content"
+    : type === "choice" || type === "whole"
+      ? "minmax(72px, 1fr)"
+      : "minmax(90px, 3fr)";
+
+interface GridRowProps {
+  fields: readonly Field[];
+  label: string;
+  path: string;
+  row: Draft;
+  onChange: (change: Draft) => void;
+  onRemove: () => void;
+  messages: Messages;
+}
+
+function GridRow({ fields, label, path, row, onChange, onRemove, messages }: GridRowProps) {
+  return (
+    <>
+      {fields.map((field) =>
+        holds(field.when, row) ? (
+          <Input
+            key={field.name}
+            shape={field}
+            label=""
+            name={`${label}, ${field.label}`}
+            description={undefined}
+            placeholder={field.example ? `such as ${field.example}` : undefined}
+            required={field.required}
+            nullable={field.nullable}
+            path={`${path}.${field.name}`}
+            value={row[field.name]}
+            onChange={(next) => onChange({ [field.name]: next })}
+            messages={messages}
+          />
+        ) : (
+          <span key={field.name} className="dim">
+            –
+          </span>
+        ),
+      )}
+      <Remove name={label} onClick={onRemove} />
+    </>
   );
 }
 
@@ -332,9 +248,10 @@ function Input(props: InputProps): ReactNode {
       return <ChoiceField {...props} shape={shape} />;
     case "ref":
       return <RefField {...props} shape={shape} />;
-    case "rate":
-    case "duration":
-      return <UnitField {...props} shape={shape} />;
+    case "whole":
+      return isTyped(shape.unit) ? <UnitField {...props} unit={shape.unit} /> : <TextField {...props} />;
+    case "rows":
+      return <RowsField {...props} shape={shape} />;
     case "many":
       return <ManyField {...props} shape={shape} />;
     case "table":
@@ -347,7 +264,7 @@ function Input(props: InputProps): ReactNode {
       return <LongText {...props} />;
     case "text":
       return shape.lines ? <LongText {...props} /> : <TextField {...props} />;
-    case "state":
+    case "position":
       return null;
   }
   return <TextField {...props} />;

@@ -4,7 +4,7 @@ import { Fold } from "@/forms/Fold";
 import { Note } from "@/ui/blocks";
 import type { Declared, Field } from "../kinds";
 import { textOf, valueWords } from "../values";
-import { isOffered, readDraft, typedFields, type Draft, type Messages } from "./draft";
+import { blankOf, isOffered, readDraft, typedFields, type Draft, type Messages } from "./draft";
 import classes from "./Form.module.css";
 import { FieldInput } from "./Inputs";
 
@@ -27,11 +27,12 @@ const isWrong = (field: Field, messages: Messages): boolean =>
 
 /** All fields of a kind: those that matter at once, the others folded. */
 export function KindFields({ declared, draft, set, messages, isNew }: KindFieldsProps) {
-  const offered = typedFields(declared.fields).filter((field) => isOffered(declared, field, draft));
+  const offered = typedFields(declared).filter((field) => isOffered(declared, field, draft));
+  const owned = declared.oneOf?.cases.map((item) => item.member) ?? [];
   const input = (field: Field) => (
     <FieldInput
       key={field.name}
-      field={field}
+      field={owned.includes(field.name) ? { ...field, nullable: false } : field}
       value={draft[field.name]}
       onChange={(value) => set({ [field.name]: value })}
       messages={messages}
@@ -83,14 +84,20 @@ function OneOfChoice({ declared, draft, set }: KindFieldsProps) {
   const { oneOf } = declared;
   if (!oneOf) return null;
   const now = oneOf.cases.find((item) => item.name === draft[oneOf.field]);
+  const choose = (name: string) => {
+    const member = oneOf.cases.find((item) => item.name === name)?.member;
+    const field = declared.fields.find((item) => item.name === member);
+    const isNew = field?.type === "group" && draft[field.name] === null;
+    set({ [oneOf.field]: name, ...(isNew ? { [field.name]: blankOf(field.fields) } : {}) });
+  };
   return (
     <NativeSelect
       id={`field-${oneOf.field}`}
-      label={oneOf.field.charAt(0).toUpperCase() + oneOf.field.slice(1)}
+      label={declared.fields.find((field) => field.name === oneOf.field)?.label ?? oneOf.field}
       description={now?.help}
       data={oneOf.cases.map((item) => item.name)}
       value={now?.name ?? ""}
-      onChange={(event) => set({ [oneOf.field]: event.currentTarget.value })}
+      onChange={(event) => choose(event.currentTarget.value)}
     />
   );
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a form has of an object while it is typed, and the object that is read from it. */
 import { countText } from "@/ui/format";
-import { durationText, exactRate, parseDuration, parseRate } from "@/ui/rates";
-import type { Declared, Field, Shape } from "../kinds";
-import { holds, textOf } from "../values";
+import { parseDuration, parseRate, type Parsed } from "@/ui/rates";
+import type { Declared, Field, Shape, Unit } from "../kinds";
+import { holds, numberWords, textOf } from "../values";
 
 export type Draft = Readonly<Record<string, unknown>>;
 export type Messages = Record<string, string>;
@@ -28,10 +28,14 @@ export function draftOf(shape: Shape, value: unknown): unknown {
   switch (shape.type) {
     case "flag":
       return value === true;
-    case "rate":
-      return typeof value === "number" ? exactRate(value) : "";
-    case "duration":
-      return typeof value === "number" ? durationText(value) : "";
+    case "whole":
+      return isTyped(shape.unit) && typeof value === "number"
+        ? numberWords(value, shape.unit)
+        : textOf(value);
+    case "rows":
+      return Array.isArray(value)
+        ? value.map((item: unknown) => draftOfFields(shape.fields, asObject(item)))
+        : [];
     case "many":
       return Array.isArray(value) ? value.map((item) => draftOf(shape.item, item)) : [];
     case "table":
@@ -51,12 +55,22 @@ export function draftOf(shape: Shape, value: unknown): unknown {
   return textOf(value);
 }
 
+const asObject = (value: unknown): Draft => (isObject(value) ? value : {});
+
+/** Units that people type: `10M`, `1m30s`. */
+export const isTyped = (unit: Unit | undefined): unit is "bps" | "s" | "ms" =>
+  unit === "bps" || unit === "s" || unit === "ms";
+
+/** A group or a row that is new: its defaults. */
+export const blankOf = (fields: readonly Field[]): Draft =>
+  Object.fromEntries(fields.map((field) => [field.name, draftOf(field, field.default)]));
+
 const draftOfFields = (fields: readonly Field[], values: Draft): Draft =>
   Object.fromEntries(fields.map((field) => [field.name, draftOf(field, values[field.name])]));
 
-/** Fields that people fill in. */
-export const typedFields = (fields: readonly Field[]): readonly Field[] =>
-  fields.filter((field) => field.type !== "state");
+/** Fields that people fill in: what an object is one of is a choice of its own, and its place is where it stands. */
+export const typedFields = ({ fields, oneOf }: Pick<Declared, "fields" | "oneOf">): readonly Field[] =>
+  fields.filter((field) => field.type !== "position" && field.name !== oneOf?.field);
 
 /** The form of an object, or of a new one with its defaults. */
 export function draftOfObject(declared: Declared, object: Draft | null): Draft {
@@ -66,7 +80,7 @@ export function draftOfObject(declared: Declared, object: Draft | null): Draft {
   const which = oneOf ? (values[oneOf.field] ?? found?.name ?? oneOf.cases[0]?.name) : undefined;
   return {
     id: object?.["id"] ?? "",
-    ...draftOfFields(typedFields(declared.fields), values),
+    ...draftOfFields(typedFields(declared), values),
     ...(oneOf ? { [oneOf.field]: which } : {}),
   };
 }
@@ -84,10 +98,12 @@ class Reading {
     this.messages[path] ??= message;
   }
 
-  private whole({ low, high }: { low: number; high: number }, text: string, path: string): unknown {
-    const value = Number(text);
-    if (/^-?\d+$/.test(text) && value >= low && value <= high) return value;
-    this.wrong(path, `A whole number from ${countText(low)} to ${countText(high)}.`);
+  private whole({ low, high, unit }: Numbers, text: string, path: string): unknown {
+    const parsed = parseNumber(text, unit);
+    if (parsed.ok && parsed.value >= low && parsed.value <= high) return parsed.value;
+    if (!isTyped(unit)) this.wrong(path, `A whole number from ${countText(low)} to ${countText(high)}.`);
+    else if (!parsed.ok) this.wrong(path, parsed.message);
+    else this.wrong(path, `From ${numberWords(low, unit)} to ${numberWords(high, unit)}.`);
     return undefined;
   }
 
@@ -111,6 +127,8 @@ class Reading {
         return this.table(shape, draft as readonly Entry[], path);
       case "group":
         return isObject(draft) ? this.fields(shape.fields, draft, `${path}.`) : undefined;
+      case "rows":
+        return this.rows(shape, draft as readonly Draft[], path);
       case "secret":
         return secret(draft as SecretDraft);
     }
@@ -120,13 +138,6 @@ class Reading {
       case "whole":
       case "port":
         return this.whole(shape, text, path);
-      case "rate":
-      case "duration": {
-        const parsed = shape.type === "rate" ? parseRate(text) : parseDuration(text);
-        if (parsed.ok) return parsed.value;
-        this.wrong(path, parsed.message);
-        return undefined;
-      }
       case "json":
         return this.json(text, path);
     }
@@ -144,6 +155,15 @@ class Reading {
     });
   }
 
+  private rows(
+    shape: { fields: readonly Field[]; most: number },
+    rows: readonly Draft[],
+    path: string,
+  ): unknown[] {
+    if (rows.length > shape.most) this.wrong(path, `At most ${shape.most}.`);
+    return rows.map((row, index) => this.fields(shape.fields, row, `${path}.${index}.`));
+  }
+
   private table(shape: { item: Shape }, entries: readonly Entry[], path: string): Record<string, unknown> {
     const filled = entries.filter((entry) => entry.key.trim() !== "");
     if (new Set(filled.map((entry) => entry.key.trim())).size < filled.length)
@@ -158,7 +178,7 @@ class Reading {
 
   fields(fields: readonly Field[], draft: Draft, prefix = ""): Record<string, unknown> {
     const read: Record<string, unknown> = {};
-    for (const field of typedFields(fields)) {
+    for (const field of fields) {
       if (!holds(field.when, draft)) continue;
       const path = `${prefix}${field.name}`;
       const value = this.value(field, draft[field.name], path);
@@ -169,6 +189,25 @@ class Reading {
     }
     return read;
   }
+}
+
+interface Numbers {
+  low: number;
+  high: number;
+  unit?: Unit;
+}
+
+/** A number as it is typed, in the unit of its field. */
+export function parseNumber(text: string, unit: Unit | undefined): Parsed<number> {
+  if (unit === "bps") return parseRate(text);
+  if (isTyped(unit)) {
+    const parsed = parseDuration(text);
+    if (!parsed.ok || unit === "ms") return parsed;
+    if (parsed.value % 1000 === 0) return { ok: true, value: parsed.value / 1000 };
+    return { ok: false, message: "Whole seconds, such as 90s." };
+  }
+  if (/^-?\d+$/.test(text)) return { ok: true, value: Number(text) };
+  return { ok: false, message: "A whole number." };
 }
 
 function secret({ wish, text }: SecretDraft): unknown {
@@ -185,9 +224,10 @@ export function readDraft(
   draft: Draft,
 ): { id?: string; input: Record<string, unknown>; messages: Messages } {
   const reading = new Reading();
-  const offered = declared.fields.filter((field) => isOffered(declared, field, draft));
+  const typed = typedFields(declared);
+  const offered = typed.filter((field) => isOffered(declared, field, draft));
   const read = reading.fields(offered, draft);
-  const left = declared.fields.filter((field) => !offered.includes(field) && field.nullable);
+  const left = typed.filter((field) => !offered.includes(field) && field.nullable);
   const { oneOf } = declared;
   const input = {
     ...Object.fromEntries(left.map((field) => [field.name, null])),

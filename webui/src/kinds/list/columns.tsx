@@ -22,13 +22,12 @@ const WIDTH: Partial<Record<Field["type"], [least: number, share: number]>> = {
   flag: [64, 1],
   whole: [70, 1],
   port: [60, 1],
-  rate: [70, 1],
-  duration: [70, 1],
+  moment: [80, 1],
   text: [110, 3],
   many: [120, 3],
   table: [120, 3],
 };
-const NUMERIC = new Set<Field["type"]>(["whole", "port", "rate", "duration"]);
+const NUMERIC = new Set<Field["type"]>(["whole", "port"]);
 const MONO = new Set<Field["type"]>(["host", "prefix", "address"]);
 
 /** A value with a link where it names another object. */

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Inputs of one value. */
+import { Button, NativeSelect, PasswordInput, Select, Switch, Textarea, TextInput } from "@mantine/core";
+import { useState, type ReactNode } from "react";
+import { limitWords } from "@/ui/rates";
+import type { Shape } from "../kinds";
+import { numberWords, textOf } from "../values";
+import { parseNumber, type Messages, type SecretDraft } from "./draft";
+import classes from "./Form.module.css";
+import { offersOf } from "./useOffered";
+
+export interface InputProps<S extends Shape = Shape> {
+  shape: S;
+  /** "" inside a list, whose label stands above. */
+  label: string;
+  /** Said to screen readers where there is no label. */
+  name: string;
+  description: ReactNode;
+  placeholder: string | undefined;
+  required: boolean;
+  nullable: boolean;
+  path: string;
+  value: unknown;
+  onChange: (value: unknown) => void;
+  messages: Messages;
+}
+
+export type Of<T extends Shape["type"]> = InputProps<Extract<Shape, { type: T }>>;
+
+/** What every input of Mantine takes. */
+const said = ({ label, name, description, required, path, messages }: InputProps) => ({
+  id: `field-${path}`,
+  ...(label === "" ? { "aria-label": name } : { label }),
+  description,
+  required,
+  error: messages[path],
+});
+
+const MONO = { input: { fontFamily: "var(--mono)" } };
+
+export function TextField(props: InputProps) {
+  const { shape, value, onChange, placeholder } = props;
+  const isNumber = shape.type === "whole" || shape.type === "port";
+  return (
+    <TextInput
+      {...said(props)}
+      placeholder={placeholder}
+      inputMode={isNumber ? "numeric" : undefined}
+      styles={["host", "prefix", "address"].includes(shape.type) ? MONO : undefined}
+      value={textOf(value)}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+export function LongText(props: InputProps) {
+  const { shape, value, onChange } = props;
+  return (
+    <Textarea
+      {...said(props)}
+      autosize
+      minRows={1}
+      maxRows={10}
+      styles={shape.type === "json" ? MONO : undefined}
+      value={textOf(value)}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+/** Says how a rate or a time was understood, as it is typed. */
+export function UnitField({ unit, ...props }: InputProps & { unit: "bps" | "s" | "ms" }) {
+  const text = textOf(props.value).trim();
+  const parsed = parseNumber(text, unit);
+  const words = !parsed.ok
+    ? unit === "bps"
+      ? "such as 10M or 1.5G"
+      : "such as 8s, 1m30s or 500ms"
+    : unit === "bps"
+      ? limitWords(parsed.value)
+      : numberWords(parsed.value, unit);
+  return (
+    <TextField
+      {...props}
+      description={
+        <>
+          {props.description} {text === "" || !parsed.ok ? words : `= ${words}`}
+        </>
+      }
+    />
+  );
+}
+
+export function FlagField(props: Of<"flag">) {
+  return (
+    <Switch
+      {...said(props)}
+      required={false}
+      checked={props.value === true}
+      onChange={(event) => props.onChange(event.currentTarget.checked)}
+    />
+  );
+}
+
+export function ChoiceField(props: Of<"choice">) {
+  const { shape, value, onChange, nullable } = props;
+  return (
+    <NativeSelect
+      {...said(props)}
+      data={[...(nullable || value === "" ? [{ value: "", label: "none" }] : []), ...shape.choices]}
+      value={textOf(value)}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+/** Another object, found by typing a part of its name. */
+export function RefField(props: Of<"ref">) {
+  const { shape, value, onChange } = props;
+  const [words, setWords] = useState("");
+  const useOffers = offersOf(shape.kind);
+  const offers = useOffers(shape.offered, words);
+  const id = textOf(value);
+  const isKnown = id === "" || offers.some((offer) => offer.value === id);
+  return (
+    <Select
+      {...said(props)}
+      searchable
+      clearable
+      placeholder={`Choose ${/^[aeiou]/i.test(shape.role) ? "an" : "a"} ${shape.role}`}
+      nothingFoundMessage={offers.length === 0 ? `There is no ${shape.role} to choose.` : "Nothing matches."}
+      limit={100}
+      data={isKnown ? [...offers] : [{ value: id, label: id }, ...offers]}
+      value={id === "" ? null : id}
+      onChange={(next) => onChange(next ?? "")}
+      onSearchChange={setWords}
+    />
+  );
+}
+
+/** Write-only: it can be replaced or cleared, and is never shown. */
+export function SecretField(props: Of<"secret">) {
+  const { value, onChange, label, path } = props;
+  const { isSet, wish, text } = value as SecretDraft;
+  const set = (change: Partial<SecretDraft>) => onChange({ isSet, wish, text, ...change });
+  if (isSet && wish !== "replace")
+    return (
+      <fieldset className={classes.rows} id={`field-${path}`} tabIndex={-1}>
+        <legend>{label}</legend>
+        <p>{wish === "keep" ? "Set. It is never shown." : "It will be cleared."}</p>
+        <div className="row">
+          <Button size="compact-sm" onClick={() => set({ wish: "replace" })}>
+            Replace
+          </Button>
+          {wish === "keep" ? (
+            <Button size="compact-sm" color="red" variant="subtle" onClick={() => set({ wish: "clear" })}>
+              Clear
+            </Button>
+          ) : (
+            <Button size="compact-sm" onClick={() => set({ wish: "keep" })}>
+              Keep it
+            </Button>
+          )}
+        </div>
+      </fieldset>
+    );
+  return (
+    <div>
+      <PasswordInput
+        {...said(props)}
+        autoComplete="new-password"
+        value={text}
+        onChange={(event) => set({ text: event.currentTarget.value })}
+      />
+      {isSet ? (
+        <Button mt={4} size="compact-sm" onClick={() => set({ wish: "keep", text: "" })}>
+          Keep the old one
+        </Button>
+      ) : null}
+    </div>
+  );
+}
