@@ -42,6 +42,7 @@ class Agent(FakeAgent):
                 "places": [{"place": "", "wanted": "2000", "held": "2000", "state": "applied", "why": None}],
             }
         ]  # fmt: skip
+        self.hosts: list[dict[str, Any]] = []
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None
@@ -62,6 +63,7 @@ class Agent(FakeAgent):
                 "interfaces": lambda _params, _peer: self.interfaces,
                 "system": self._system,
                 "tuning": lambda _params, _peer: self.tuning,
+                "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
                 **self.secrets.table(),
                 **self.states.table(),
                 **self.updates.table(),

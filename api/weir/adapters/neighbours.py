@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbours whose hardware address is old, and telling the kernel who is in use (linux/neighbour.h)."""
+"""The hosts that the kernel knows by ARP and neighbour discovery, and telling it who is in use (linux/neighbour.h)."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from weir.adapters.rtnl_dump import attribute, attributes, dump, request
@@ -12,38 +12,50 @@ from weir.model.problem import Unavailable
 
 _NEW_NEIGHBOUR, _GET_NEIGHBOUR = 28, 30
 _NEIGHBOUR = struct.Struct("=BxxxiHBB")  # family, ifindex, state, flags, type
-_DST, _LLADDR = 1, 2
-_STALE = 4
+_DST, _LLADDR, _CACHE_INFO = 1, 2, 3
+_CONFIRMED = struct.Struct("=I")
+_TICKS_PER_S = 100
+"""USER_HZ, which every architecture that Weir runs on has."""
 _USE = 1
 _ETHERNET_BYTES = 6
 
+REACHABLE, STALE, FAILED, WITHOUT_ARP, PERMANENT = 0x02, 0x04, 0x20, 0x40, 0x80
+
 
 class Neighbour(NamedTuple):
-    """`address` in network byte order; `flags` are the kernel's."""
+    """`address` in network byte order; `flags` and `state` are the kernel's. `mac` is empty while none answered,
+    `confirmed_s` seconds since one was confirmed."""
 
     family: int
     ifindex: int
     flags: int
     address: bytes
     mac: bytes
+    state: int
+    confirmed_s: float
+
+
+def neighbours() -> Iterator[Neighbour]:
+    """All but those that need no resolution (multicast, loopback). Raises `Unavailable`."""
+    try:
+        for body in dump(_GET_NEIGHBOUR, _NEIGHBOUR.pack(0, 0, 0, 0, 0)):
+            family, ifindex, state, flags, _ = _NEIGHBOUR.unpack_from(body)
+            held = attributes(body, _NEIGHBOUR.size)
+            if state == WITHOUT_ARP or _DST not in held:
+                continue
+            mac = held.get(_LLADDR, b"")
+            if state in (0, FAILED) or len(mac) != _ETHERNET_BYTES:
+                mac = b""
+            (ticks,) = _CONFIRMED.unpack_from(held.get(_CACHE_INFO, bytes(4)))
+            yield Neighbour(family, ifindex, flags, held[_DST], mac, state, ticks / _TICKS_PER_S)
+    except OSError as error:
+        raise Unavailable(f"the neighbours cannot be read: {error.strerror}", code="netlink") from error
 
 
 def stale_neighbours() -> list[Neighbour]:
     """Those whose address was not confirmed lately: the kernel asks again only for what it uses itself.
     Raises `Unavailable`."""
-    found = []
-    try:
-        for body in dump(_GET_NEIGHBOUR, _NEIGHBOUR.pack(0, 0, 0, 0, 0)):
-            family, ifindex, state, flags, _ = _NEIGHBOUR.unpack_from(body)
-            if state != _STALE:
-                continue
-            held = attributes(body, _NEIGHBOUR.size)
-            mac = held.get(_LLADDR, b"")
-            if _DST in held and len(mac) == _ETHERNET_BYTES:
-                found.append(Neighbour(family, ifindex, flags, held[_DST], mac))
-    except OSError as error:
-        raise Unavailable(f"the neighbours cannot be read: {error.strerror}", code="netlink") from error
-    return found
+    return [neighbour for neighbour in neighbours() if neighbour.state == STALE and neighbour.mac]
 
 
 def use(neighbours: Iterable[Neighbour]) -> None:
@@ -56,5 +68,5 @@ def use(neighbours: Iterable[Neighbour]) -> None:
 
 
 def _used(neighbour: Neighbour) -> bytes:
-    head = _NEIGHBOUR.pack(neighbour.family, neighbour.ifindex, _STALE, neighbour.flags | _USE, 0)
+    head = _NEIGHBOUR.pack(neighbour.family, neighbour.ifindex, STALE, neighbour.flags | _USE, 0)
     return head + attribute(_DST, neighbour.address)

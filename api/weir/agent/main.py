@@ -44,6 +44,7 @@ from weir.agent.executor import Executor
 from weir.agent.following import Following
 from weir.agent.guard import PERIOD_S, Guard
 from weir.agent.handlers import Handlers
+from weir.agent.hosts import Hosts
 from weir.agent.last_good import LastGood
 from weir.agent.leases import Leases
 from weir.agent.notify import notify
@@ -178,7 +179,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     updates = Updates(rauc.Rauc(options.rauc_config), uploads, options.update_dir, restart)
     machine = Machine(data, data_partition.request_reset, restart, power_off)
     appliance = Appliance(machine, TimeZone(), updates.busy)
-    server = _server(options, (handlers, updates, appliance, _secrets(options), States({})), handlers.closed)
+    hosts = Hosts(configuration, datapath, links)
+    methods = (handlers, hosts, updates, appliance, _secrets(options), States({}))
+    server = _server(options, methods, handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)

@@ -995,6 +995,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/hosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the hosts beside the router, by interface and address
+         * @description Read from the kernel for each answer. 503 while the agent does not answer.
+         */
+        get: operations["list_hosts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/import/{format_name}": {
         parameters: {
             query?: never;
@@ -2806,6 +2826,38 @@ export interface components {
             system: components["schemas"]["SystemStats"];
             config: components["schemas"]["PendingAnswer"];
             stale: components["schemas"]["StaleMarker"];
+        };
+        HostQueue: {
+            id: string;
+            name: string;
+        };
+        HostAddress: {
+            address: string;
+            /**
+             * @description Of ARP or neighbour discovery: `stale` has not been in use lately, `asking` is being looked for, `failed` does not answer.
+             * @enum {string}
+             */
+            state: "reachable" | "stale" | "asking" | "failed" | "permanent";
+            /** @description Seconds since it last answered; null: it never did. */
+            confirmed_s: number | null;
+            /** @description Null: no queue limits this address. */
+            queue: components["schemas"]["HostQueue"] | null;
+        };
+        Host: {
+            id: string;
+            interface: string;
+            /** @description Null: nobody answered for the address. */
+            mac: string | null;
+            /** @description Seconds since any of its addresses answered. */
+            confirmed_s: number | null;
+            addresses: components["schemas"]["HostAddress"][];
+        };
+        HostPage: {
+            items: components["schemas"]["Host"][];
+            next_cursor: string | null;
+            total: number;
+            /** @description Addresses that the router knows and that are more than one answer lists. */
+            left_out: number;
         };
         ImportSummary: {
             imported: number;
@@ -6323,6 +6375,34 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": components["schemas"]["StreamEvent"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_hosts: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of interface, MAC or address; or a whole address or prefix. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostPage"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts beside the router: addresses that ARP and neighbour discovery know, and the queue that each is in."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from weir.adapters.neighbours import FAILED, PERMANENT, REACHABLE, STALE, Neighbour, neighbours
+from weir.adapters.netlink import Links
+from weir.agent.configuration import Configuration
+from weir.compiler.types import NO_SLOT, PortSpec
+from weir.wire.server import Handler, Peer
+
+MAX_HOSTS = 16_384
+"""Addresses that one answer lists; the kernel keeps at most 1,024 of each family unless it was told otherwise."""
+
+_FAMILIES = {socket.AF_INET: 4, socket.AF_INET6: 6}
+_STATES = {REACHABLE: "reachable", STALE: "stale", FAILED: "failed", PERMANENT: "permanent"}
+_ASKING = "asking"
+
+
+class Looks(Protocol):
+    """The part of `Datapath` that is asked here."""
+
+    def lookup(self, domain: int, family: int, address: int) -> int: ...
+
+
+class Hosts:
+    """Read from the kernel for each answer; nothing is remembered."""
+
+    def __init__(self, configuration: Configuration, datapath: Looks, links: Links) -> None:
+        self._configuration = configuration
+        self._datapath = datapath
+        self._links = links
+
+    def table(self) -> Mapping[str, Handler]:
+        return {"hosts": self._hosts}
+
+    def _hosts(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """Every address with its interface, MAC, state, the seconds since it was confirmed, and its queue: where
+        that depends on the far end (`dst`), the one for all other ends. Raises `Unavailable`."""
+        names = {link.index: name for name, link in self._links.links().items()}
+        found = [
+            neighbour
+            for neighbour in neighbours()
+            if neighbour.family in _FAMILIES and neighbour.ifindex in names
+        ]
+        with self._configuration.lock:
+            shaping = self._configuration.compiled.shaping
+            listed = [
+                self._host(neighbour, names[neighbour.ifindex], shaping.ports, shaping.classes)
+                for neighbour in found[:MAX_HOSTS]
+            ]
+        return {"total": len(found), "hosts": listed}
+
+    def _host(
+        self, neighbour: Neighbour, name: str, ports: Mapping[str, PortSpec], classes: Mapping[int, Any]
+    ) -> dict[str, Any]:
+        family = _FAMILIES[neighbour.family]
+        port = ports.get(name)
+        slot = NO_SLOT
+        if port is not None:
+            address = int.from_bytes(neighbour.address, "big")
+            slot = self._datapath.lookup(port.domain, family, address) or port.interface_slot
+        taken = classes.get(slot)
+        while taken is not None and not taken.is_queue:
+            taken = classes.get(taken.parent_slot)
+        return {
+            "interface": name,
+            "address": socket.inet_ntop(neighbour.family, neighbour.address),
+            "mac": neighbour.mac.hex(":") or None,
+            "state": _STATES.get(neighbour.state, _ASKING),
+            "confirmed_s": neighbour.confirmed_s if neighbour.mac else None,
+            "queue": None if taken is None else taken.queue_id,
+        }
