@@ -120,6 +120,7 @@ export const EVERY_PAGE = [
   "/queue-types?edit=new",
   "/import",
   "/interfaces",
+  "/hosts",
   "/routes?edit=new",
   "/firewall",
   "/history",

@@ -28,6 +28,7 @@ const pages = {
   "queue-types": { at: "/queue-types" },
   import: { at: "/import" },
   interfaces: { at: "/interfaces" },
+  hosts: { at: "/hosts" },
   routes: { at: "/routes" },
   firewall: { at: "/firewall" },
   history: { at: "/history" },

@@ -154,6 +154,14 @@ export const queueSearchQuery = (q: string, limit = 12) =>
     placeholderData: keepPreviousData,
   });
 
+/** Hosts beside the router, as the kernel knows them now. */
+export const hostSearchQuery = (q: string) =>
+  queryOptions({
+    queryKey: ["hosts", "search", q],
+    queryFn: ({ signal }) => need(api.GET("/api/v1/hosts", { params: { query: { q, limit: 8 } }, signal })),
+    retry: false,
+  });
+
 export const queueQuery = (id: string) =>
   queryOptions({
     queryKey: [...CONFIG, "queue", id],

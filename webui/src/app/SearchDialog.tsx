@@ -6,14 +6,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type KeyboardEvent } from "react";
 import { useMay } from "@/api/may";
-import { interfacesQuery, queueSearchQuery, routesQuery } from "@/api/queries";
+import { hostSearchQuery, interfacesQuery, queueSearchQuery, routesQuery } from "@/api/queries";
 import { countText, targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
 import type { PowerAction } from "./AskPower";
 import { activeBindings } from "./keyboard";
 import { ALL_NAV } from "./nav";
 import { PENDING_KEYS } from "./PendingBar";
-import { addressesWith, includes, interfacesWith, routesWith } from "./searchHits";
+import { addressesWith, hostsAs, includes, interfacesWith, routesWith } from "./searchHits";
 import classes from "./SearchDialog.module.css";
 
 interface Hit {
@@ -98,6 +98,7 @@ function useHits(text: string, onPower: (action: PowerAction) => void): { hits: 
   const [words] = useDebouncedValue(text.trim(), 120);
   const queues = useQuery({ ...queueSearchQuery(words, 8), enabled: words.length > 0 });
   const interfaces = useQuery(interfacesQuery).data?.items ?? [];
+  const hosts = useQuery({ ...hostSearchQuery(words), enabled: words.length > 0 }).data?.items ?? [];
   const routes = useQuery(routesQuery).data?.items ?? [];
   const pages: Hit[] = ALL_NAV.filter((item) => includes(item.label, text)).map((item) => ({
     key: `page ${item.label}`,
@@ -144,6 +145,12 @@ function useHits(text: string, onPower: (action: PowerAction) => void): { hits: 
             group: "Addresses",
             line: `weir interface show ${item.id}`,
             go: toPort(item.id),
+          })),
+          ...hostsAs(hosts, words).map((item) => ({
+            ...item,
+            group: "Hosts",
+            line: `weir host list --search ${shellWord(words)}`,
+            go: () => void navigate({ to: "/hosts", search: { q: item.id } }),
           })),
           ...routesWith(routes, text).map((item) => ({
             ...item,

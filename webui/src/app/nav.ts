@@ -3,6 +3,7 @@ import {
   IconActivity,
   IconAdjustments,
   IconDeviceFloppy,
+  IconDevices,
   IconFileImport,
   IconFlame,
   IconGauge,
@@ -30,6 +31,7 @@ export interface NavItem {
     | "/queue-types"
     | "/import"
     | "/interfaces"
+    | "/hosts"
     | "/routes"
     | "/firewall"
     | "/history"
@@ -57,7 +59,10 @@ const OWN: Readonly<Record<Area, readonly NavItem[]>> = {
     { to: "/queue-types", page: "", label: "Queue types", icon: IconAdjustments, keys: "g t" },
     { to: "/import", page: "", label: "Import", icon: IconFileImport, keys: "g m" },
   ],
-  Network: [{ to: "/interfaces", page: "", label: "Interfaces", icon: IconPlugConnected, keys: "g i" }],
+  Network: [
+    { to: "/interfaces", page: "", label: "Interfaces", icon: IconPlugConnected, keys: "g i" },
+    { to: "/hosts", page: "", label: "Hosts", icon: IconDevices, keys: "g s" },
+  ],
   Routing: [{ to: "/routes", page: "", label: "Routes", icon: IconRoute, keys: "g r" }],
   Firewall: [{ to: "/firewall", page: "", label: "Firewall", icon: IconFlame, keys: "g f" }],
   VPN: [],

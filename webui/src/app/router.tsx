@@ -63,6 +63,12 @@ const interfaces = createRoute({
   validateSearch: search.edit,
   component: lazyRouteComponent(() => import("@/pages/InterfacesPage")),
 });
+const hosts = createRoute({
+  getParentRoute: () => frame,
+  path: "/hosts",
+  validateSearch: search.hosts,
+  component: lazyRouteComponent(() => import("@/pages/hosts/HostsPage")),
+});
 const routes = createRoute({
   getParentRoute: () => frame,
   path: "/routes",
@@ -141,6 +147,7 @@ const routeTree = root.addChildren([
     queueTypes,
     importRoute,
     interfaces,
+    hosts,
     routes,
     firewall,
     history,

@@ -45,6 +45,8 @@ export interface QueuesSearch {
   cols?: string;
   /** The open drawer: a queue's id, `new`, or `selected` for the edit of many. */
   edit?: string;
+  /** What a new queue limits. */
+  target?: string;
 }
 
 export const queues = (raw: Raw): QueuesSearch => ({
@@ -57,7 +59,10 @@ export const queues = (raw: Raw): QueuesSearch => ({
   open: text(raw["open"]),
   cols: text(raw["cols"]),
   edit: text(raw["edit"]),
+  target: text(raw["target"]),
 });
+
+export const hosts = (raw: Raw): { q?: string } => ({ q: text(raw["q"]) });
 
 /** A part of the graphs' time, as `1700000000-1700000060`. */
 const zoom = (value: unknown): string | undefined => (zoomOf(text(value)) ? text(value) : undefined);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Interface, StaticRoute } from "@/api/types";
+import type { Host, Interface, StaticRoute } from "@/api/types";
 
 /** What a search in the lists of the router found; where it leads is the dialog's business. */
 export interface Found {
   key: string;
   title: string;
   detail: string;
-  /** The interface or the route. */
+  /** The interface, the route or the address. */
   id: string;
 }
 
@@ -57,6 +57,21 @@ export const addressesWith = (items: readonly Interface[], words: string): Found
         })),
     )
     .slice(0, MOST);
+
+/** Hosts that the router found: by the address that matches, or by their first one. */
+export const hostsAs = (items: readonly Host[], words: string): Found[] =>
+  items.slice(0, MOST).flatMap((host) => {
+    const found = host.addresses.find(({ address }) => includes(address, words)) ?? host.addresses[0];
+    if (!found) return [];
+    return {
+      key: `host ${host.id}`,
+      title: found.address,
+      detail: [host.mac, `on ${host.interface}`, found.queue ? `in ${found.queue.name}` : "in no queue"]
+        .filter(Boolean)
+        .join(" "),
+      id: found.address,
+    };
+  });
 
 export const routesWith = (items: readonly StaticRoute[], words: string): Found[] =>
   items

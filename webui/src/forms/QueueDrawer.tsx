@@ -21,14 +21,26 @@ interface QueueDrawerProps {
   id: string;
   staged: ReadonlyMap<string, Change>;
   parent?: string | null;
+  /** What a new queue starts with. */
+  target?: string | undefined;
   onClose: () => void;
 }
 
-export function QueueDrawer({ id, staged, parent, onClose }: QueueDrawerProps) {
+export function QueueDrawer({ id, staged, parent, target = "", onClose }: QueueDrawerProps) {
   const isNew = id === "new";
   const change = staged.get(id);
   const stored = useQuery({ ...queueQuery(id), enabled: !isNew && change?.action !== "add" });
-  if (isNew) return <Editor key="new" base="none" queue={null} parent={parent ?? null} onClose={onClose} />;
+  if (isNew)
+    return (
+      <Editor
+        key={`new ${target}`}
+        base="none"
+        queue={null}
+        parent={parent ?? null}
+        target={target}
+        onClose={onClose}
+      />
+    );
   const base = stored.data ?? null;
   if (change?.new)
     return (
@@ -73,13 +85,18 @@ interface EditorProps {
   base: string;
   queue: Queue | null;
   parent: string | null;
+  target?: string;
   onClose: () => void;
 }
 
-function Editor({ id, base, queue, parent, onClose }: EditorProps) {
-  const initial = useMemo(() => (queue ? valuesOf(queue) : { ...EMPTY_QUEUE, parent }), [queue, parent]);
-  const [values, setValues, forget, touched] = useDraft(`queue.${id ?? "new"}`, initial);
-  const [madeOn, renew] = useMadeOn(`queue.${id ?? "new"}`, base, touched);
+function Editor({ id, base, queue, parent, target = "", onClose }: EditorProps) {
+  const initial = useMemo(
+    () => (queue ? valuesOf(queue) : { ...EMPTY_QUEUE, parent, target }),
+    [queue, parent, target],
+  );
+  const draft = `queue.${id ?? (target ? `new.${target}` : "new")}`;
+  const [values, setValues, forget, touched] = useDraft(draft, initial);
+  const [madeOn, renew] = useMadeOn(draft, base, touched);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStageForm();
   const may = useMay("write");

@@ -14,6 +14,7 @@ import type {
   User,
 } from "@/api/types";
 
+import { problem } from "./answers";
 import type { MockState } from "./state";
 
 const API = "*/api/v1";
@@ -291,6 +292,13 @@ const report: ImportReport = {
 };
 
 /** The lists that no test changes. */
+function hostsAnswer(state: MockState, query: URLSearchParams) {
+  if (state.hosts === null) return problem(503, "agent-down", "The agent does not answer.");
+  const words = query.get("q") ?? "";
+  const items = state.hosts.filter((host) => JSON.stringify(host).includes(words));
+  return HttpResponse.json({ items, next_cursor: null, total: items.length, left_out: 0 });
+}
+
 export function networkHandlers(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/interfaces`, () =>
@@ -301,6 +309,7 @@ export function networkHandlers(state: MockState): HttpHandler[] {
         asVrf(port("blue", "none", "10.66.0.1/32")),
       ]),
     ),
+    http.get(`${API}/hosts`, ({ request }) => hostsAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/queue-types`, () => page([type])),
     http.get(`${API}/static-routes`, () => page([route])),
     http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),

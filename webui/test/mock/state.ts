@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Change, ChangeInput, Finding, Pending, Queue, Revision, Setup, SetupWishes } from "@/api/types";
+import type {
+  Change,
+  ChangeInput,
+  Finding,
+  Host,
+  Pending,
+  Queue,
+  Revision,
+  Setup,
+  SetupWishes,
+} from "@/api/types";
 
 /** A router that lives in memory, typed by the same document as the real one; for tests and `npm run dev:mock`. */
 export interface MockState {
@@ -22,6 +32,8 @@ export interface MockState {
   /** The timer of the last restore of a backup, in seconds. */
   restored: string | null;
   timeZone: string;
+  /** Null: the agent does not answer. */
+  hosts: Host[] | null;
   /** What was asked of the machine itself, in order. */
   machine: string[];
 }
@@ -158,6 +170,7 @@ export function newState(count = 24): MockState {
     unwritable: null,
     restored: null,
     timeZone: "UTC",
+    hosts: [],
     machine: [],
     revisions: [
       {

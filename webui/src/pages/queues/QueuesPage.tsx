@@ -109,7 +109,8 @@ export default function QueuesPage() {
           id={search.edit}
           staged={staged}
           parent={search.parent ?? null}
-          onClose={() => onSearch({ edit: undefined })}
+          target={search.target}
+          onClose={() => onSearch({ edit: undefined, target: undefined })}
         />
       ) : null}
       {bulk ? (
