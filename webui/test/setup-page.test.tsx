@@ -82,7 +82,7 @@ describe("the first visit to a new router", () => {
     expect(screen.getByRole("alert").textContent).toMatch(/remark at its field/);
   });
 
-  it("shows a refused address at its field, and no more once it is typed anew", async () => {
+  it("shows a refused address at its field, and no more once it is typed again", async () => {
     const { user, type, passwords, finish } = begin();
     router.server.use(
       http.post("*/api/v1/setup", () =>

@@ -9,7 +9,7 @@ const POWER = {
     title: "Restart the router?",
     action: "Restart",
     path: "/api/v1/system/restart",
-    what: "Nothing is forwarded until it is up again. The configuration stays as it is.",
+    what: "Nothing is forwarded until it is up again. The configuration is kept.",
     said: "The router restarts. This page comes back by itself.",
   },
   off: {

@@ -39,7 +39,7 @@ function withStaged(items: readonly QueueType[], staged: ReadonlyMap<string, Cha
   return [...known, ...added];
 }
 
-/** What its options do in vain, and where packets wait as its kind says, or do not, and why; built-in types are spared the second until they are used. */
+/** Options without effect, and where packets wait as the kind says or do not, and why. Built-in types show the second only once they are used. */
 function Notes({ type }: { type: QueueType }) {
   const told = type.used_by > 0 || !isBuiltIn(type) ? type.enforcement : [];
   const inVain = [

@@ -107,9 +107,9 @@ function Slots({ updates, may }: { updates: Updates; may: boolean }) {
     <>
       {(updates.job.state === "installing" ? [] : updates.slots.filter(failed)).map((slot) => (
         <Note key={slot.name} severity="warning">
-          Version {slot.version} in slot {slot.name} is not started: it did not get well in three starts, so
-          the router went back by itself, or its installation broke off. Install a bundle to write the slot
-          anew.
+          Version {slot.version} in slot {slot.name} is not started: either it failed its health check three
+          times and the router returned to the other slot, or its installation was interrupted. Install a
+          bundle to rewrite the slot.
         </Note>
       ))}
       <Section title="Slots" flush>

@@ -83,7 +83,7 @@ export class LivePainter {
     this.stopListening = drawer.listen((said) => this.hear(said));
   }
 
-  /** Draws everything anew: columns were moved, colours changed, the page was zoomed or a font has come. */
+  /** Draws everything again: columns were moved, colours changed, the page was zoomed or a font was loaded. */
   layOut({ spans, rowPx, palette }: PainterLayout): void {
     const last = spans.at(-1);
     const left = snapped(spans[0]?.left ?? 0, Math.floor);

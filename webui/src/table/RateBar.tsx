@@ -13,7 +13,7 @@ export const NEAR_LIMIT = 0.9;
 export const levelOf = (ratio: number, direction: Direction | "plain"): Level =>
   ratio >= NEAR_LIMIT ? "warn" : ratio > 0 ? direction : "none";
 
-/** The fill is a background, not an element: a transform for each bar would make the browser layer the page anew each second. */
+/** The fill is a background, not an element: a transform for each bar would make the browser compute the layers of the page each second. */
 const filledBy = (ratio: number): string => `${(ratio * 100).toFixed(1)}% 100%`;
 
 /** Writes one measurement into a bar without going through React: 200 bars change every second. */

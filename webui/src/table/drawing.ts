@@ -115,7 +115,7 @@ export class Drawing {
     pen.textAlign = "right";
     pen.textRendering = "optimizeSpeed";
     block.font = block.colour = "";
-    // Told the font that it has, a pen does not look for it anew, though its letters may have come in the meantime.
+    // A context that is given the font it already has does not look it up again, even if the font has loaded since.
     pen.font = ANOTHER_FONT;
     setFont(block, sheet.palette.font);
     const { fontBoundingBoxAscent, fontBoundingBoxDescent } = pen.measureText("0");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, type RefObject } from "react";
 
-/** Where the focus goes when what had it is gone: never to nowhere, where the keys of a reader begin anew at the top. */
+/** Where the focus goes when its element is removed. Without a place, a screen reader would start at the top again. */
 let last: HTMLElement | null = null;
 let moved = false;
 /** The page that is there, and what is still to be done to it. */

@@ -72,7 +72,9 @@ const COLUMNS: readonly Column<Host>[] = [
     id: "queue",
     title: "Queue",
     wide: true,
-    render: (host) => <PerAddress host={host} show={(found) => <QueueOf found={found} port={host.interface} />} />,
+    render: (host) => (
+      <PerAddress host={host} show={(found) => <QueueOf found={found} port={host.interface} />} />
+    ),
   },
   {
     id: "upload",

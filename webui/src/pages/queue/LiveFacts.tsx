@@ -37,7 +37,7 @@ const FACTS: readonly (readonly [string, Pick, LiveReason?])[] = [
   ["Dropped in all", (stats, direction) => countText(stats.drops[direction])],
 ];
 
-/** Stable functions: a cell subscribes anew for each new one. */
+/** Stable functions: a cell subscribes again for each new one. */
 const TEXTS: readonly Record<Direction, LiveText>[] = FACTS.map(([, pick]) => ({
   upload: (stats) => (stats.live ? pick(stats, "upload") : "–"),
   download: (stats) => (stats.live ? pick(stats, "download") : "–"),

@@ -128,7 +128,7 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
       }
     >
       <div className="stack">
-        <p className="dim">What is left empty stays as it is in each queue.</p>
+        <p className="dim">Empty fields are left unchanged in each queue.</p>
         {stage.error ? (
           <Note severity="error" live>
             {asProblem(stage.error).message}
