@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts that the kernel knows by ARP and neighbour discovery, and telling it who is in use (linux/neighbour.h)."""
+"""The hosts that the kernel knows by ARP and neighbour discovery (linux/neighbour.h), and telling it which
+are in use."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ REACHABLE, STALE, FAILED, WITHOUT_ARP, PERMANENT = 0x02, 0x04, 0x20, 0x40, 0x80
 
 
 class Neighbour(NamedTuple):
-    """`address` in network byte order; `flags` and `state` are the kernel's. `mac` is empty while none answered,
-    `confirmed_s` seconds since one was confirmed."""
+    """`address` in network byte order; `flags` and `state` are the kernel's. `mac` is empty while none
+    answered, `confirmed_s` seconds since one was confirmed."""
 
     family: int
     ifindex: int

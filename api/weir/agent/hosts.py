@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts beside the router: addresses that ARP and neighbour discovery know, and the queue that each is in."""
+"""The hosts beside the router: addresses that ARP and neighbour discovery know, each with its queue."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from weir.compiler.types import NO_SLOT, PortSpec
 from weir.wire.server import Handler, Peer
 
 MAX_HOSTS = 16_384
-"""Addresses that one answer lists; the kernel keeps at most 1,024 of each family unless it was told otherwise."""
+"""Addresses that one answer lists; the kernel keeps 1,024 of each family unless it was told otherwise."""
 
-_FAMILIES = {socket.AF_INET: 4, socket.AF_INET6: 6}
+_FAMILIES: dict[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 6}
 _STATES = {REACHABLE: "reachable", STALE: "stale", FAILED: "failed", PERMANENT: "permanent"}
 _ASKING = "asking"
 
@@ -39,8 +39,8 @@ class Hosts:
         return {"hosts": self._hosts}
 
     def _hosts(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
-        """Every address with its interface, MAC, state, the seconds since it was confirmed, and its queue: where
-        that depends on the far end (`dst`), the one for all other ends. Raises `Unavailable`."""
+        """Every address with its interface, MAC, state, the seconds since it was confirmed, and its queue:
+        where that depends on the far end (`dst`), the one for all other ends. Raises `Unavailable`."""
         names = {link.index: name for name, link in self._links.links().items()}
         found = [
             neighbour

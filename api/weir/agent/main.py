@@ -175,10 +175,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    uploads = options.database.parent / "uploads"
-    updates = Updates(rauc.Rauc(options.rauc_config), uploads, options.update_dir, restart)
-    machine = Machine(data, data_partition.request_reset, restart, power_off)
-    appliance = Appliance(machine, TimeZone(), updates.busy)
+    updates = _updates(options)
+    appliance = _appliance(data, updates)
     hosts = Hosts(configuration, datapath, links)
     methods = (handlers, hosts, updates, appliance, _secrets(options), States({}))
     server = _server(options, methods, handlers.closed)
@@ -196,6 +194,16 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     wait_for_signal()
     notify("STOPPING=1")
     log.info("stopping; the kernel goes on as it is")
+
+
+def _updates(options: argparse.Namespace) -> Updates:
+    uploads = options.database.parent / "uploads"
+    return Updates(rauc.Rauc(options.rauc_config), uploads, options.update_dir, restart)
+
+
+def _appliance(data: Callable[[], dict[str, Any] | None], updates: Updates) -> Appliance:
+    machine = Machine(data, data_partition.request_reset, restart, power_off)
+    return Appliance(machine, TimeZone(), updates.busy)
 
 
 def _executor(
@@ -300,7 +308,7 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
 
 def _server(
     options: argparse.Namespace,
-    parts: Sequence[Handlers | Updates | Appliance | Secrets | States],
+    parts: Sequence[Handlers | Hosts | Updates | Appliance | Secrets | States],
     on_close: Callable[[Peer], None],
 ) -> AgentServer:
     """Root may connect, and the user of the API where one is named."""

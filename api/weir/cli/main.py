@@ -6,7 +6,20 @@ from __future__ import annotations
 import click
 
 from weir import __version__
-from weir.cli import accounts, backup, changes, files, hosts, kinds, network, queues, store, system, tuning, updates
+from weir.cli import (
+    accounts,
+    backup,
+    changes,
+    files,
+    hosts,
+    kinds,
+    network,
+    queues,
+    store,
+    system,
+    tuning,
+    updates,
+)
 from weir.cli.group import Group, Session
 
 
@@ -23,7 +36,20 @@ def main(context: click.Context, url: str | None, token: str | None, as_json: bo
     context.call_on_close(session.close)
 
 
-for group in (accounts, backup, changes, files, hosts, network, queues, store, system, tuning, updates, kinds):
+for group in (
+    accounts,
+    backup,
+    changes,
+    files,
+    hosts,
+    network,
+    queues,
+    store,
+    system,
+    tuning,
+    updates,
+    kinds,
+):
     group.register(main)
 
 if __name__ == "__main__":

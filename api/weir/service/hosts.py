@@ -40,7 +40,9 @@ class Host:
     @property
     def confirmed_s(self) -> float | None:
         """Seconds since any of its addresses answered."""
-        return min((found.confirmed_s for found in self.addresses if found.confirmed_s is not None), default=None)
+        return min(
+            (found.confirmed_s for found in self.addresses if found.confirmed_s is not None), default=None
+        )
 
 
 class HostService:
@@ -70,7 +72,9 @@ def hosts_of(listed: Iterable[dict[str, Any]]) -> list[Host]:
         addresses.sort(key=lambda each: _order(each.address))
         mac = None if station == addresses[0].address else station
         found.append(Host(interface, mac, tuple(addresses)))
-    return sorted(found, key=lambda host: (host.interface, host.mac is None, _order(host.addresses[0].address)))
+    return sorted(
+        found, key=lambda host: (host.interface, host.mac is None, _order(host.addresses[0].address))
+    )
 
 
 def is_match(host: Host, words: str) -> bool:

@@ -31,8 +31,8 @@ class HostAddress(Answer):
     state = one_of(
         *STATES,
         metadata={
-            "description": "Of ARP or neighbour discovery: `stale` has not been in use lately, `asking` is being "
-            "looked for, `failed` does not answer."
+            "description": "Of ARP or neighbour discovery: `stale` has not been in use lately, `asking` is "
+            "being looked for, `failed` does not answer."
         },
     )
     confirmed_s = fields.Float(
