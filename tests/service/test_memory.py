@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.objects import commit, new_store, queue
+from weir.adapters import netlink
 from weir.backends import tables
 from weir.compiler import clocks
 from weir.model.document import Change
@@ -65,3 +67,25 @@ def test_what_sqlite_remembers_does_not_grow_with_the_history(tmp_path: Path) ->
         for reader in readers:
             reader.__exit__(None, None, None)
         store.close()
+
+
+def test_what_a_netlink_socket_remembers_of_its_requests_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """110 bytes a request, which made a megabyte an hour of three requests a second."""
+    monkeypatch.setattr(netlink, "SOCKET_REQUESTS", 50)
+    links = netlink.Links()
+
+    def ask(times: int) -> int:
+        for _ in range(times):
+            links.addresses()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        first, last = ask(306), ask(306)
+    finally:
+        tracemalloc.stop()
+        links.close()
+    assert last - first < 306 * 60

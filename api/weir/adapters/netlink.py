@@ -32,6 +32,11 @@ VLAN_PROTOCOLS: dict[str, int] = {"802.1Q": 0x8100, "802.1ad": 0x88A8}
 GRO_MAX_BYTES = 65536
 """What Linux begins with."""
 
+SOCKET_REQUESTS = 1000
+"""pyroute2 (0.9.5) remembers something of each request as long as its socket is open: the end of the event
+loop made for it, as a message that nobody takes, and that loop's number. An agent makes three a second.
+"""
+
 _UNREACHABLE = 7
 _KERNELS_PROTO = 2
 _IFF_UP, _IFF_LOOPBACK, _IFF_RUNNING = 0x1, 0x8, 0x40
@@ -102,14 +107,20 @@ class RoutingRule:
         return f"IPv{self.family} {self.priority}: {'VRFs' if self.l3mdev else 'all'} {what}"
 
 
+def _socket() -> IPRoute:
+    """Raises `Unavailable`."""
+    try:
+        return IPRoute()
+    except OSError as error:
+        raise Unavailable(f"no netlink socket: {error.strerror}", code="netlink") from error
+
+
 class Links:
     """Thread-safe: one request at a time over one netlink socket."""
 
     def __init__(self) -> None:
-        try:
-            self._netlink = IPRoute()
-        except OSError as error:
-            raise Unavailable(f"no netlink socket: {error.strerror}", code="netlink") from error
+        self._netlink = _socket()
+        self._left = SOCKET_REQUESTS
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -139,25 +150,24 @@ class Links:
         """Make a VLAN interface with our mark. Raises `Unsupported` for a kernel without VLANs."""
         index = self.link(parent).index
         what = f"{name}: VLAN {tag} ({protocol}) of {parent}"
-        request = partial(
-            self._netlink.link,
-            "add",
-            ifname=name,
-            kind="vlan",
-            link=index,
-            vlan_id=tag,
-            vlan_protocol=VLAN_PROTOCOLS[protocol],
-            group=OUR_GROUP,
+        words = {"vlan_id": tag, "vlan_protocol": VLAN_PROTOCOLS[protocol], "group": OUR_GROUP}
+        self._make(
+            what,
+            lambda: self._netlink.link("add", ifname=name, kind="vlan", link=index, **words),
+            "this kernel has no VLANs (8021q)",
+            "no-vlan",
         )
-        self._make(what, request, "this kernel has no VLANs (8021q)", "no-vlan")
 
     def add_vrf(self, name: str, table: int) -> None:
         """Make a VRF with our mark. Raises `Unsupported` for a kernel without VRFs."""
         what = f"{name}: VRF with table {table}"
-        request = partial(
-            self._netlink.link, "add", ifname=name, kind="vrf", vrf_table=table, group=OUR_GROUP
+        words = {"vrf_table": table, "group": OUR_GROUP}
+        self._make(
+            what,
+            lambda: self._netlink.link("add", ifname=name, kind="vrf", **words),
+            "this kernel has no VRFs (CONFIG_NET_VRF)",
+            "no-vrf",
         )
-        self._make(what, request, "this kernel has no VRFs (CONFIG_NET_VRF)", "no-vrf")
 
     def set_master(self, name: str, master: str) -> None:
         """Put an interface into a VRF; "" takes it out. The kernel takes it down and up again meanwhile."""
@@ -262,8 +272,17 @@ class Links:
             tolerate=(errno.EADDRNOTAVAIL,),
         )
 
+    def _renew(self) -> None:
+        """Another socket in its time; the lock is held. Requests look for the socket when they are made."""
+        self._left -= 1
+        if self._left < 0:
+            new = _socket()
+            self._netlink.close()
+            self._netlink, self._left = new, SOCKET_REQUESTS
+
     def _ask(self, request: Callable[[], list[Any]]) -> list[Any]:
         with self._lock:
+            self._renew()
             try:
                 return request()
             except (NetlinkError, OSError) as error:
@@ -280,6 +299,7 @@ class Links:
 
     def _change(self, what: str, request: Callable[[], object], tolerate: tuple[int, ...] = ()) -> None:
         with self._lock:
+            self._renew()
             try:
                 request()
             except NetlinkError as error:
