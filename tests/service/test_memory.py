@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.objects import commit, new_store, queue
+from weir import memory
 from weir.adapters import netlink
 from weir.backends import tables
 from weir.compiler import clocks
@@ -89,3 +90,19 @@ def test_what_a_netlink_socket_remembers_of_its_requests_is_forgotten(
         tracemalloc.stop()
         links.close()
     assert last - first < 306 * 60
+
+
+def heap_kib() -> int:
+    """What of this process is in memory and nobody else's."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:"))
+
+
+def test_what_was_freed_between_things_in_use_is_given_back() -> None:
+    """glibc gives back the end of its heap only: what was held here last is at the end."""
+    pieces = [bytes(2048) + bytes([number % 256]) for number in range(20_000)]
+    full_kib = heap_kib()
+    kept = pieces[::20] + pieces[-100:]
+    del pieces
+    memory.trim()
+    assert full_kib - heap_kib() > 20_000, kept[:0]

@@ -81,6 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     logs.configure(options.log_level)
     memory.prepare()
+    memory.keep_trimmed()
     try:
         with ExitStack() as stack:
             _run(options, stack)

@@ -21,6 +21,7 @@ from typing import Any
 from gunicorn.http import wsgi
 from gunicorn.workers import base
 
+from weir import memory
 from weir.http.problems import FAILED
 from weir.http.serving import RECOGNISED, STREAM
 from weir.http.serving.connection import Connection
@@ -47,6 +48,7 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types
         super().init_process()
 
     def run(self) -> None:
+        memory.keep_trimmed()
         for listener in self.sockets:
             listener.setblocking(False)
         self._server = self.sockets[0].getsockname()
