@@ -66,7 +66,8 @@ def damaged(tmp_path: Path) -> Path:
 def test_one_damaged_object_does_not_stop_the_api_and_is_restored_from_what_runs(damaged: Path) -> None:
     with World(damaged) as world, Live(world) as live:
         api = world.client()
-        assert [item["id"] for item in api("GET", "/queues").json["items"]] == ["q1", "q3"]
+        assert pages(api) == [(2, "q1"), (2, "q3")]
+        assert api("GET", "/queues?sort=-rate_upload").json["total"] == 2
         answer = api("GET", "/queues/q2")
         assert (answer.status_code, answer.json["code"]) == (503, "store-damaged")
         assert "queue q2 is damaged on the disk" in weir(world, live, "store", "show")
@@ -90,6 +91,32 @@ def test_one_damaged_object_does_not_stop_the_api_and_is_restored_from_what_runs
         assert api("GET", "/queues/q2").json["max_limit_bps"] == {"upload": 1_000_000, "download": 2_000_000}
         assert "damaged" not in weir(world, live, "store", "show")
         assert api("GET", "/queues").json["total"] == 3
+
+
+def pages(api: Client) -> list[tuple[int, str]]:
+    """The total that each page of one queue has, and the queue on it."""
+    found, cursor = [], ""
+    while True:
+        page = api("GET", f"/queues?limit=1{cursor}").json
+        found += [(page["total"], item["id"]) for item in page["items"]]
+        if page["next_cursor"] is None:
+            return found
+        cursor = f"&cursor={page['next_cursor']}"
+
+
+def test_damage_that_nobody_knew_is_neither_listed_nor_counted_once_it_was_read(tmp_path: Path) -> None:
+    with World(tmp_path) as world:
+        api = world.client()
+        for number in range(1, 5):
+            body = {"id": f"q{number}", "name": f"q{number}", "comment": f"number {number}"}
+            assert api("POST", "/queues", body).status_code == 201
+        with sqlite3.connect(tmp_path / "weir.db") as connection:
+            connection.execute("UPDATE object_version SET body = replace(body, 'number 2', 'number 9')")
+        connection.close()
+        page = api("GET", "/queues").json
+        assert (page["total"], [item["id"] for item in page["items"]]) == (3, ["q1", "q3", "q4"])
+        assert pages(api) == [(3, "q1"), (3, "q3"), (3, "q4")]
+        assert api("GET", "/queues?q=number").json["total"] == 3
 
 
 def etag(api: Client, name: str) -> dict[str, str]:

@@ -178,7 +178,7 @@ def _store_checks(context: Context, by: Principal, status: Json) -> list[Json]:
     return []
 
 
-_RESTORE = "`weir store restore` writes what runs in its place."
+_RESTORE = "`weir store restore` writes what runs in the place of what the newest revision lacks."
 _NOTHING_LOST = (
     "What the router runs was read whole, so `weir store restore` has nothing to write. Take a backup: the "
     "disk may be failing."

@@ -82,9 +82,15 @@ class ConfigService:
         return self._store.matching(self._resolved(listing))
 
     def _resolved(self, listing: Listing) -> Listing:
-        if listing.warned is None:
+        """Without what could not be read when the configuration was, so that every page counts the same."""
+        lacking = {item.id for item in self._running.damage if item.kind == listing.kind}
+        if listing.warned is not None:
+            listing = _restrict(listing, self._running.flagged_ids(listing.kind))
+        if not lacking:
             return listing
-        return _restrict(listing, self._running.flagged_ids(listing.kind))
+        with self._running.document() as document:
+            lacking -= document.of_kind(listing.kind).keys()
+        return replace(listing, without_ids=[*listing.without_ids, *lacking])
 
     @requires("config.read")
     def findings(self, _by: Principal, kind: Kind, object_id: str) -> tuple[Finding, ...]:

@@ -11,8 +11,7 @@ import base64
 import json
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,9 +74,20 @@ class Page:
 
 
 def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Page:
-    """Raises `Invalid` for a bad limit, sort key, cursor or text; at most `MAX_LIMIT` items."""
+    """Raises `Invalid` for a bad limit, sort key, cursor or text; at most `MAX_LIMIT` items.
+
+    What is damaged is neither shown nor counted: the health of the store names it.
+    """
     if not 1 <= listing.limit <= MAX_LIMIT:
         raise Invalid(f"limit must be 1 to {MAX_LIMIT}", path="limit")
+    while True:
+        try:
+            return _page(connection, listing, totals)
+        except _DamagedRowsError as found:
+            totals.set_aside(found.serials)
+
+
+def _page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Page:
     column, descending = _sorting(listing.sort)
     source, where, values = _conditions(connection, listing, totals)
     count = f"SELECT count(*) FROM {source} WHERE {where}"
@@ -88,14 +98,14 @@ def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Pa
     direction = "DESC" if descending else "ASC"
     order = f"id {direction}" if column == "id" else f"{column} {direction}, id {direction}"
     rows = connection.execute(
-        f"SELECT kind, id, from_revision, body, sum, {column} FROM {source} WHERE {where} "
+        f"SELECT kind, id, from_revision, body, sum, {column}, serial FROM {source} WHERE {where} "
         f"ORDER BY {order} LIMIT ? OFFSET ?",
         [*values, listing.limit + 1, min(max(listing.offset or 0, 0), 1 << 62)],
     ).fetchall()
     shown = rows[: listing.limit]
     more = len(rows) > listing.limit
     return Page(
-        items=list(_readable(shown)),
+        items=_readable(shown),
         next_cursor=_cursor(listing.sort, shown[-1][5], shown[-1][1]) if more else None,
         total=total,
     )
@@ -107,20 +117,41 @@ def matching(connection: sqlite3.Connection, listing: Listing, totals: Totals) -
     return {row[0] for row in connection.execute(f"SELECT id FROM {source} WHERE {where}", values)}
 
 
-def _readable(rows: list[tuple[Any, ...]]) -> Iterator[Stored]:
-    """Without what is damaged, which the health of the store names."""
+class _DamagedRowsError(Exception):
+    def __init__(self, serials: list[int]) -> None:
+        super().__init__(serials)
+        self.serials = serials
+
+
+def _readable(rows: list[tuple[Any, ...]]) -> list[Stored]:
+    """Raises `_DamagedRowsError` with all that cannot be read."""
+    items, damaged = [], []
     for row in rows:
-        with suppress(Unavailable):
-            yield to_stored(*row[:5])
+        try:
+            items.append(to_stored(*row[:5]))
+        except Unavailable:
+            damaged.append(row[6])
+    if damaged:
+        raise _DamagedRowsError(damaged)
+    return items
 
 
 class Totals:
-    """What was found, remembered while the head stays: turning pages counts and searches once."""
+    """What was found, remembered while the head stays: turning pages counts and searches once.
+
+    Rows that turned out to be damaged are remembered for good, as their serial numbers are not given again.
+    """
 
     def __init__(self) -> None:
+        self.damaged: frozenset[int] = frozenset()
         self._lock = threading.Lock()
         self._head = -1
         self._known: dict[tuple[object, ...], list[Cell]] = {}
+
+    def set_aside(self, serials: list[int]) -> None:
+        """These rows are damaged."""
+        with self._lock:
+            self.damaged |= frozenset(serials)
 
     def count(self, connection: sqlite3.Connection, query: str, values: list[Cell]) -> int:
         (total,) = self._first(connection, query, values)
@@ -175,6 +206,9 @@ def _conditions(
     if listing.without_ids:
         parts.append("id NOT IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(listing.without_ids)))
+    if totals.damaged:
+        parts.append("serial NOT IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(sorted(totals.damaged)))
     text = listing.text.strip()
     if len(text) > MAX_TEXT_CHARS:
         raise Invalid(f"the search text is longer than {MAX_TEXT_CHARS} characters", path="q")
