@@ -40,6 +40,37 @@ def test_a_candidate_is_staged_compared_validated_and_committed(api: Client) -> 
     assert api("GET", f"/queues/{queue_id}").status_code == 200
 
 
+def places(api: Client) -> dict[str, int]:
+    """Positions of the staged queues by name."""
+    changes = api("GET", "/candidate/diff").json["changes"]
+    return {change["new"]["name"]: change["new"]["position"] for change in changes}
+
+
+def test_queues_that_are_staged_one_by_one_stand_in_that_order(api: Client) -> None:
+    """Each was put behind what runs, so all of them had the same place and were ordered by id."""
+    running = api("POST", "/queues", {"name": "runs"}).json["position"]
+    for name in ("c", "b"):
+        stage(api, name)
+    assert api("PUT", "/queues/a?candidate=1", {"name": "a"}).status_code == 202
+    assert (
+        api("POST", "/queues/bulk?candidate=1", {"upsert": [{"name": "z"}, {"name": "y"}]}).status_code == 202
+    )
+    by_hand = [{"kind": "queue", "id": name, "new": {"name": name}} for name in ("x", "w")]
+    assert api("PUT", "/candidate/changes", {"changes": by_hand}).status_code == 200
+    assert places(api) == {name: running + 10 * n for n, name in enumerate("cbazyxw", start=1)}
+
+    again = [{"kind": "queue", "id": "a", "new": {"name": "a", "comment": "stays"}}]
+    assert api("PUT", "/candidate/changes", {"changes": again}).status_code == 200
+    bulk = {"upsert": [{"id": "x", "name": "x", "comment": "stays"}]}
+    assert api("POST", "/queues/bulk?candidate=1", bulk).status_code == 202
+    assert sorted(places(api).items(), key=lambda item: item[1])[2::3] == [
+        ("a", running + 30),
+        ("x", running + 60),
+    ]
+    below = stage(api, "below", parent="a")["ids"][0]
+    assert api("GET", f"/queues/{below}?candidate=1").json["position"] == 10
+
+
 def test_candidates_belong_to_their_user(world: World, api: Client) -> None:
     made = api("POST", "/users", {"username": "ops", "scope": "write", "password": "a long pass phrase"}).json
     assert made["user"]["username"] == "ops"

@@ -15,7 +15,7 @@ from weir.http.endpoint import answer
 from weir.http.rendering import findings_json, kernel_json, staged_json
 from weir.model import codec
 from weir.model.document import POSITION_STEP
-from weir.model.objects import Kind, Queue
+from weir.model.objects import Kind
 from weir.model.problem import Finding, Invalid
 from weir.service import ANYTHING, Edit, Stored
 
@@ -33,7 +33,7 @@ def read_edits(kind: Kind, body: Mapping[str, Any], *, staged: bool) -> list[Edi
     upserts = _items(body, "upsert")
     unnamed = sum(1 for item in upserts if isinstance(item, dict) and item.get("id") is None)
     ids = iter(service().config.new_ids(me(), kind, unnamed) if unnamed else ())
-    positions = _Positions(upserts) if kind == "queue" else None
+    positions = Positions(upserts, staged=staged) if kind == "queue" else None
     if editing.is_ordered(kind):
         give_places(kind, upserts, staged=staged)
     edits = [
@@ -69,7 +69,7 @@ def _upsert(
     index: int,
     item: Any,
     ids: Iterator[str],
-    positions: _Positions | None,
+    positions: Positions | None,
     findings: list[Finding],
 ) -> Edit | None:
     where = f"upsert[{index}]"
@@ -135,16 +135,14 @@ def _known(kind: Kind, object_id: object, *, staged: bool) -> Stored | None:
     return editing.find_or_none(kind, object_id, staged=staged)
 
 
-class _Positions:
+class Positions:
     """Where queues without a position go: those that exist stay, new ones follow each other at the end."""
 
-    def __init__(self, items: Sequence[Any]) -> None:
+    def __init__(self, items: Sequence[Any], *, staged: bool) -> None:
         named = [item.get("id") for item in items if isinstance(item, dict) and "position" not in item]
         ids = [queue_id for queue_id in named if isinstance(queue_id, str)]
-        present = service().config.get_many(me(), "queue", ids)
-        self._present = {
-            stored.id: stored.object.position for stored in present if isinstance(stored.object, Queue)
-        }
+        self._keeper = editing.keeper(staged=staged)
+        self._present = self._keeper.positions(me(), ids)
         self._next: dict[str | None, int] = {}
 
     def of(self, queue_id: Any, parent: Any) -> int:
@@ -153,7 +151,7 @@ class _Positions:
         parent = parent if isinstance(parent, str) else None
         position = self._next.get(parent)
         if position is None:
-            position = service().config.end_position(me(), parent)
+            position = self._keeper.end_position(me(), parent)
         self._next[parent] = position + POSITION_STEP
         return position
 

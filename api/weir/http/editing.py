@@ -18,6 +18,8 @@ from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict, Invalid, NotFound, PreconditionFailed, PreconditionRequired
 from weir.service import ABSENT, Edit, Stored
+from weir.service.candidates import CandidateService
+from weir.service.configuration import ConfigService
 
 EVERY_ANSWER_ADDS = frozenset({"etag", "warnings"})
 _QUEUES_ADD = EVERY_ANSWER_ADDS | {"path", "child_count", "enforcement"}
@@ -139,15 +141,20 @@ def _give_place(
         given["position"] = current.object.position  # type: ignore[attr-defined]
     elif kind == "queue":
         parent = (whole or given).get("parent")
-        given["position"] = service().config.end_position(me(), parent if isinstance(parent, str) else None)
+        parent = parent if isinstance(parent, str) else None
+        given["position"] = keeper(staged=staged).end_position(me(), parent)
     else:
         (given["position"],) = last_positions(kind, [whole or given], staged=staged)
 
 
 def last_positions(kind: Kind, items: Sequence[Mapping[str, Any]], *, staged: bool) -> list[int]:
     """Positions for new objects of an ordered kind, behind what there is, or is staged as well."""
-    keeper = service().candidates if staged else service().config
-    return keeper.last_positions(me(), kind, items)
+    return keeper(staged=staged).last_positions(me(), kind, items)
+
+
+def keeper(*, staged: bool) -> CandidateService | ConfigService:
+    """Who knows where things are: as they run, or as the caller's candidate sees them."""
+    return service().candidates if staged else service().config
 
 
 def is_ordered(kind: Kind) -> bool:

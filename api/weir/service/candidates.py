@@ -7,7 +7,7 @@ was staged is a conflict, and the owner says whose version stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from sqlite3 import Connection
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from weir.kinds import DECLARED
 from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import tree
-from weir.model.document import Change, Document
+from weir.model.document import POSITION_STEP, Change, Document
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, Unavailable
 from weir.service.audit import AuditService, entry_of
@@ -128,6 +128,25 @@ class CandidateService:
         """As `ConfigService.last_positions`, behind what is staged, too."""
         with self._as_staged(by) as document:
             return last_positions(document, DECLARED[kind], items)
+
+    @requires("config.read")
+    def end_position(self, by: Principal, parent: str | None) -> int:
+        """As `ConfigService.end_position`, behind what is staged, too."""
+        with self._store.snapshot() as connection:
+            staged = candidates.last_position(connection, by.username, parent)
+        with self._running.document() as document:
+            end = document.next_position(parent)
+        return end if staged is None else max(end, staged + POSITION_STEP)
+
+    @requires("config.read")
+    def positions(self, by: Principal, ids: Collection[str]) -> dict[str, int]:
+        """As `ConfigService.positions`, as the candidate sees the queues."""
+        with self._store.snapshot() as connection:
+            staged = candidates.positions(connection, by.username, ids)
+        with self._running.document() as document:
+            running = {queue_id: queue.position for queue_id in ids if (queue := document.queue(queue_id))}
+        found = {**running, **staged}
+        return {queue_id: position for queue_id, position in found.items() if position is not None}
 
     @contextmanager
     def _as_staged(self, by: Principal) -> Iterator[Document]:

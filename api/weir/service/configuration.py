@@ -15,7 +15,7 @@ from weir.kinds import DECLARED
 from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import codec, tree
 from weir.model.document import Change, Document
-from weir.model.objects import Kind
+from weir.model.objects import Kind, Queue
 from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer, encoded, hash_of
@@ -122,6 +122,12 @@ class ConfigService:
         """A position behind all queues below `parent`."""
         with self._running.document() as document:
             return document.next_position(parent)
+
+    @requires("config.read")
+    def positions(self, by: Principal, ids: Collection[str]) -> dict[str, int]:
+        """Of those of the queues that there are."""
+        found = (stored.object for stored in self.get_many(by, "queue", ids))
+        return {queue.id: queue.position for queue in found if isinstance(queue, Queue)}
 
     @requires("config.write")
     def new_queue_id(self, by: Principal) -> str:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,6 +183,26 @@ def conflicts(connection: sqlite3.Connection, owner: str) -> list[tuple[Kind, st
         "ORDER BY staged.serial",
         (owner,),
     ).fetchall()
+
+
+def last_position(connection: sqlite3.Connection, owner: str, parent: str | None) -> int | None:
+    """The highest position of a staged queue below `parent`; None when none is staged there."""
+    (found,) = connection.execute(
+        "SELECT max(ifnull(json_extract(body, '$.position'), 0)) FROM candidate_change "
+        "WHERE owner = ? AND kind = 'queue' AND body IS NOT NULL AND json_extract(body, '$.parent') IS ?",
+        (owner, parent),
+    ).fetchone()
+    return None if found is None else int(found)
+
+
+def positions(connection: sqlite3.Connection, owner: str, ids: Collection[str]) -> dict[str, int | None]:
+    """The positions of those queues that are staged; None for one that is to be deleted."""
+    found = connection.execute(
+        "SELECT id, body IS NULL, ifnull(json_extract(body, '$.position'), 0) FROM candidate_change "
+        "WHERE owner = ? AND kind = 'queue' AND id IN (SELECT value FROM json_each(?))",
+        (owner, json.dumps(list(ids))),
+    )
+    return {queue_id: None if is_deleted else position for queue_id, is_deleted, position in found}
 
 
 def row(connection: sqlite3.Connection, owner: str, kind: Kind, object_id: str) -> StagedRow | None:

@@ -91,6 +91,14 @@ def stage_changes(body: dict[str, Any]) -> Response:
 
 def _give_places(given: list[dict[str, Any]]) -> None:
     """Into what is new in an ordered kind and has no position, in the order of the request."""
+    queues = [change["new"] for change in given if change["kind"] == "queue" and change["new"] is not None]
+    for change in given:
+        if change["kind"] == "queue" and change["id"] is not None and change["new"] is not None:
+            change["new"].setdefault("id", change["id"])
+    positions = bulk.Positions(queues, staged=True)
+    for queue in queues:
+        if "position" not in queue:
+            queue["position"] = positions.of(queue.get("id"), queue.get("parent"))
     for kind in {change["kind"] for change in given}:
         if editing.is_ordered(kind):
             changes_ = [change for change in given if change["kind"] == kind and change["new"] is not None]
