@@ -38,6 +38,19 @@ def command(daemon: str, run_dir: Path) -> list[str]:
     ]
 
 
+def watch_command(run_dir: Path, restarts: Path) -> list[str]:
+    """FRR's own watchdog, with the image's intervals. The lab looks after the daemons, so it only writes
+    into `restarts` what it would restart."""
+    vty_socket("watchfrr", run_dir).unlink(missing_ok=True)
+    command = f"echo %s >> {restarts}"
+    return [
+        str(PROGRAMS / "watchfrr"),
+        *("--min-restart-interval", "1", "--max-restart-interval", "10", "--statedir", str(run_dir)),
+        *("-r", command, "-s", command, "-k", command, "-p", str(run_dir / "watchfrr.pid")),
+        *daemons(),
+    ]
+
+
 def vty_socket(daemon: str, run_dir: Path) -> Path:
     return run_dir / f"{daemon}.vty"
 

@@ -11,11 +11,16 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from lab import frr, measure, plan
+from bench.resources import descendants
+from lab import frr, measure, plan, process
 from lab.measure import Flow
+from lab.router import FRR_RUN
+from tests.image.front import Front
 from tests.router import Router, customer, rate
 
 NEIGHBOURS = 1000
@@ -149,6 +154,39 @@ def test_no_packet_is_lost_by_50_kills_of_a_daemon(neighbours: Router, service: 
     until_running(neighbours, service)
     assert lost == []
     assert measure.poll(neighbours.answers, 60)
+
+
+def test_no_packet_is_lost_by_50_kills_of_watchfrr(neighbours: Router) -> None:
+    """Nor does a new one restart a daemon that runs."""
+    restarts = plan.RUN / "restarts"
+    place = partial(frr.place, plan.ROUTER, FRR_RUN)
+    daemons = {name: neighbours.pid_of(f"frr-{name}") for name in frr.daemons()}
+
+    def kill() -> None:
+        for _ in range(KILLS):
+            child = process.start("watchfrr", frr.watch_command(FRR_RUN, restarts), prepare=place)
+            process.wait_for("watchfrr", frr.vty_socket("watchfrr", FRR_RUN).exists, [child])
+            child.popen.kill()
+            child.popen.wait()
+
+    assert Echoes().during(kill) == []
+    assert not restarts.exists()
+    assert {name: neighbours.pid_of(f"frr-{name}") for name in frr.daemons()} == daemons
+
+
+def test_no_packet_is_lost_by_50_kills_of_nginx(neighbours: Router, tmp_path: Path) -> None:
+    """With its workers, as systemd does it (KillMode=mixed); a browser is let in again after each."""
+    front = Front(tmp_path, int(neighbours.api.url.rpartition(":")[2]))
+
+    def kill() -> None:
+        for _ in range(KILLS):
+            with front:
+                assert front.get("/api/v1/system")[0] == 401
+                for pid in (front.process.pid, *descendants(front.process.pid)):
+                    os.kill(pid, signal.SIGKILL)
+
+    assert Echoes().during(kill) == []
+    assert neighbours.answers()
 
 
 def until_running(router: Router, service: str) -> int:
