@@ -218,7 +218,7 @@ class Daemon:
         """Until it answers that it has what it was given. `is_settled` may take until the time that it is
         told, and may raise a `Problem` while there is no answer. Raises `ApplyFailed` (`daemon-died`,
         `daemon-hangs`) with what it said."""
-        name, problem = self.program.name, ""
+        name, problem, begun_s = self.program.name, "", time.monotonic()
         while time.monotonic() < deadline_s:
             if self.identity() is None:
                 raise ApplyFailed(f"{name} ended: {self.said() or 'it said nothing'}", code="daemon-died")
@@ -230,7 +230,11 @@ class Daemon:
                 problem = error.message
             time.sleep(POLL_S)
         words = "; ".join(filter(None, (problem, self.said()))) or "it said nothing"
-        raise ApplyFailed(f"{name} has not taken its files in time: {words}", code="daemon-hangs")
+        raise ApplyFailed(
+            f"{name} has not taken its files within {time.monotonic() - begun_s:.1f} s: {words}. "
+            "If the router is busy, try again later",
+            code="daemon-hangs",
+        )
 
 
 def _started(pid: int) -> int | None:
