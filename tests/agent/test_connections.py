@@ -200,7 +200,7 @@ def test_a_kernel_that_cannot_count_has_the_rest_and_says_so(monkeypatch: pytest
         backend.apply(difference)
         backend.verify(difference)
         assert not backend.diff(backend.read(), FirewallWanted(rules, ()))
-        assert "ct count" not in connection_limits.held()
+        assert "ct count" not in connection_limits.held(nft.ruleset())
         assert "No such file" in backend.uncounted_reason
 
 
@@ -217,7 +217,7 @@ def netns_of_its_own() -> Iterator[None]:
 
 def limits_of(rig: Rig) -> str:
     with netns.inside(rig.router):
-        return connection_limits.held()
+        return connection_limits.held(nft.ruleset())
 
 
 def test_a_table_that_somebody_changed_is_repaired_and_costs_no_fast_path(rig: Rig) -> None:

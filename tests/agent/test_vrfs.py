@@ -190,10 +190,10 @@ def test_zones_are_set_before_connections_are_looked_up() -> None:
     )
     table = table_of(FirewallWanted(rules, ()))
     assert table is not None
-    assert [(chain.name, chain.hook, chain.priority) for chain in table.chains] == [
+    assert [(chain.name, chain.hook, chain.priority) for chain in table.chains.values()] == [
         ("entry", "prerouting", -300),
         ("output", "output", -300),
         ("forward", "forward", 0),
     ]
-    assert '"sdifname"' in table.chains[2].rules[0][1][0]
-    assert table.chains[0].rules[0][1][-1] == '{"mangle":{"key":{"ct":{"key":"zone"}},"value":1001}}'
+    assert '"sdifname"' in table.chains["forward"].rules[0][1][0]
+    assert table.chains["entry"].rules[0][1][-1] == '{"mangle":{"key":{"ct":{"key":"zone"}},"value":1001}}'

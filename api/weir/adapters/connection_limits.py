@@ -90,14 +90,14 @@ def expected(limits: Limits) -> str:
     """What `held` says while these are in force. Raises `ApplyFailed` where the kernel cannot do it."""
     try:
         nft.apply_text(_removal(DRAFT) + _text(DRAFT, limits, {}))
-        return _printed(DRAFT, _HOOKS)
+        return _printed(DRAFT, nft.ruleset(), _HOOKS)
     finally:
         nft.apply_text(_removal(DRAFT))
 
 
-def held() -> str:
-    """The table as the kernel has it, without what packets added; "" = it is not there."""
-    return _printed(TABLE, {}) if _is_there() else ""
+def held(items: Sequence[dict[str, Any]]) -> str:
+    """The table as the kernel has it (of `nft.ruleset`), without what packets added; "" = it is not there."""
+    return _printed(TABLE, items, {})
 
 
 def apply(limits: Limits | None) -> None:
@@ -108,10 +108,11 @@ def apply(limits: Limits | None) -> None:
 
 def refused() -> Refused:
     """Raises `Unavailable` or `ApplyFailed` when nft cannot be asked."""
-    if not _is_there():
+    items = nft.of_table(TABLE, nft.ruleset())
+    if not items:
         return NOTHING_REFUSED
     counts: dict[str, int] = {}
-    for item in nft.listing("-t", "list", "table", nft.FAMILY, TABLE):
+    for item in items:
         rule = item.get("rule", {})
         for expression in rule.get("expr", ()):
             if isinstance(expression.get("counter"), dict):
@@ -150,14 +151,13 @@ def _packets(element: dict[str, Any]) -> int:
 
 
 def _is_there() -> bool:
-    tables = nft.listing("list", "tables", nft.FAMILY)
-    return any(item.get("table", {}).get("name") == TABLE for item in tables)
+    return bool(nft.of_table(TABLE, nft.ruleset()))
 
 
-def _printed(table: str, hooks: dict[str, dict[str, Any]]) -> str:
+def _printed(table: str, items: Sequence[dict[str, Any]], hooks: dict[str, dict[str, Any]]) -> str:
     """Sets, chains and rules in one text; chains get the hooks that they have not."""
     found = []
-    for item in nft.listing("-t", "list", "table", nft.FAMILY, table):
+    for item in nft.of_table(table, items):
         for kind in ("set", "chain", "rule"):
             if kind in item:
                 kept = {key: value for key, value in item[kind].items() if key not in ("table", "elem")}

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The firewall's nftables table, `inet weir`, through libnftables' JSON (libnftables-json(5)).
 
-A ruleset is replaced in one transaction: packets meet the old rules or the new ones, never a gap.
+The table stays. What differs of it is changed in one transaction: packets meet the old rules or the new ones,
+never a gap, and named counters and what sets have learnt outlive it (docs/adr/0129).
 All tables that are not ours (`is_ours`) are foreign and never touched.
+
+Everything is read by `list ruleset`, tersely: before `list tables` or `list table`, nft reads each element of
+each set, which takes a second with 100,000 of them (1.0.6).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,16 +28,20 @@ _STDIN = "/proc/self/fd/0"
 LIMITS_PREFIX = f"{TABLE}_limits"
 FLOW_TABLE = "fast"
 """Of our table: connections that packets may be forwarded for without asking the rules again."""
+_FLOW_CHAIN = "forward"
+"""The chain that names it."""
 _FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress")
 _ROUTED_FAMILIES = ("ip", "ip6", "inet", "netdev")
 _LEGACY_TABLES = ("ip_tables_names", "ip6_tables_names")
 
 Expression = dict[str, Any]
+Command = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A base chain: where it hooks in, and its rules in order as (comment, expressions)."""
+    """Where a base chain hooks in, and the rules in order as (comment, expressions). Without a hook it is a
+    chain that rules jump to."""
 
     name: str
     type: str
@@ -46,10 +54,16 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Our table: its chains, and the devices of its flow table (sorted; none: there is no flow table)."""
+    """Our table: its chains by name, and the devices of its flow table (sorted; none: it has none).
 
-    chains: tuple[Chain, ...]
+    `counters` and `sets` are those that rules name. Sets are made by what fills them, so that no rule
+    meets an empty one; a table that is wanted says which of them are still needed.
+    """
+
+    chains: Mapping[str, Chain]
     flow_devices: tuple[str, ...] = ()
+    counters: frozenset[str] = frozenset()
+    sets: frozenset[str] = frozenset()
 
 
 def canonical(expression: Expression) -> str:
@@ -57,42 +71,90 @@ def canonical(expression: Expression) -> str:
     return json.dumps(_normal(expression), sort_keys=True, separators=(",", ":"))
 
 
-def replace_commands(wanted: Table) -> list[dict[str, Any]]:
-    """The transaction that makes our table exactly `wanted`. No connection outlives it in the flow table."""
+def commands(held: Table | None, wanted: Table | None) -> list[Command]:
+    """The transaction that makes of the table that is held the one that is wanted; nothing where they agree.
+
+    A chain that differs is emptied and filled again, and one that hooks in elsewhere is made again. While
+    rules of forwarded packets change, no connection stays in the flow table, whose packets they do not see.
+    """
+    if wanted is None:
+        return [] if held is None else [_command("delete", "table", TABLE)]
+    start = [] if held is not None else [_command("add", "table", TABLE)]
+    before = held or Table({})
+    refilled = _refilled(before, wanted)
+    resets_flows = before.flow_devices != wanted.flow_devices or bool(refilled & _seen_by_flows(wanted))
+    if resets_flows and (before.flow_devices or wanted.flow_devices):
+        refilled |= {_FLOW_CHAIN} & (before.chains.keys() | wanted.chains.keys())
+    return [
+        *start,
+        *_emptied(before, wanted, refilled, resets_flows),
+        *_made(before, wanted, refilled, resets_flows),
+        *_filled(wanted, refilled),
+    ]
+
+
+def from_nothing(wanted: Table | None) -> list[Command]:
+    """The transaction that makes our table exactly so, whatever there is."""
     table = {"family": FAMILY, "name": TABLE}
-    commands: list[dict[str, Any]] = [{"add": {"table": table}}, {"delete": {"table": table}}]
-    commands.append({"add": {"table": table}})
-    if wanted.flow_devices:
-        flow_table = {"family": FAMILY, "table": TABLE, "name": FLOW_TABLE, "hook": "ingress", "prio": 0}
-        commands.append({"add": {"flowtable": {**flow_table, "dev": list(wanted.flow_devices)}}})
-    for chain in wanted.chains:
-        commands.append({"add": {"chain": _chain_json(chain)}})
-        for comment, expressions in chain.rules:
-            rule = {
-                "family": FAMILY,
-                "table": TABLE,
-                "chain": chain.name,
-                "comment": comment,
-                "expr": [json.loads(expression) for expression in expressions],
-            }
-            commands.append({"add": {"rule": rule}})
-    return commands
+    return [{"add": {"table": table}}, {"delete": {"table": table}}, *commands(None, wanted)]
 
 
-def remove_commands() -> list[dict[str, Any]]:
-    """The transaction that removes our table, whether it exists or not."""
-    table = {"family": FAMILY, "name": TABLE}
-    return [{"add": {"table": table}}, {"delete": {"table": table}}]
+def _refilled(held: Table, wanted: Table) -> set[str]:
+    """The chains whose rules are to be other ones, and those that go."""
+    names = held.chains.keys() | wanted.chains.keys()
+    return {name for name in names if held.chains.get(name) != wanted.chains.get(name)}
 
 
-def check(commands: Sequence[dict[str, Any]]) -> None:
-    """Let the kernel judge a transaction without doing it. Raises `ApplyFailed`."""
-    _run(["nft", "-j", "-c", "-f", _STDIN], commands)
+def _seen_by_flows(wanted: Table) -> set[str]:
+    """The chains that forwarded packets pass: a flow table stands for their verdict."""
+    return {name for name, chain in wanted.chains.items() if not chain.hook} | {_FLOW_CHAIN}
 
 
-def apply(commands: Sequence[dict[str, Any]]) -> None:
-    """Do a transaction: all of it or nothing. Raises `ApplyFailed` with what nft said."""
-    _run(["nft", "-j", "-f", _STDIN], commands)
+def _emptied(held: Table, wanted: Table, refilled: set[str], resets_flows: bool) -> Iterator[Command]:
+    """First all rules, which hold on to chains, counters and sets; then what nothing names any more."""
+    here = sorted(refilled & held.chains.keys())
+    yield from (_command("flush", "chain", name) for name in here)
+    for name in here:
+        if name not in wanted.chains or _head(held.chains[name]) != _head(wanted.chains[name]):
+            yield _command("delete", "chain", name)
+    if held.flow_devices and resets_flows:
+        yield _command("delete", "flowtable", FLOW_TABLE)
+    yield from (_command("delete", "counter", name) for name in sorted(held.counters - wanted.counters))
+    yield from (_command("delete", "set", name) for name in sorted(held.sets - wanted.sets))
+
+
+def _made(held: Table, wanted: Table, refilled: set[str], resets_flows: bool) -> Iterator[Command]:
+    """All chains before the first rule: rules jump from one to another."""
+    if wanted.flow_devices and resets_flows:
+        devices = list(wanted.flow_devices)
+        yield _command("add", "flowtable", FLOW_TABLE, hook="ingress", prio=0, dev=devices)
+    yield from (_command("add", "counter", name) for name in sorted(wanted.counters - held.counters))
+    for name in sorted(refilled & wanted.chains.keys()):
+        if name not in held.chains or _head(held.chains[name]) != _head(wanted.chains[name]):
+            yield _command("add", "chain", name, **_head(wanted.chains[name]))
+
+
+def _filled(wanted: Table, refilled: set[str]) -> Iterator[Command]:
+    for name in sorted(refilled & wanted.chains.keys()):
+        yield from (_rule(name, rule) for rule in wanted.chains[name].rules)
+
+
+def _command(verb: str, what: str, name: str, **said: Any) -> Command:
+    place = {} if what == "table" else {"table": TABLE}
+    return {verb: {what: {"family": FAMILY, **place, "name": name, **said}}}
+
+
+def _rule(chain: str, rule: tuple[str, tuple[str, ...]]) -> Command:
+    comment, expressions = rule
+    said = {"comment": comment} if comment else {}
+    expr = [json.loads(expression) for expression in expressions]
+    return {"add": {"rule": {"family": FAMILY, "table": TABLE, "chain": chain, **said, "expr": expr}}}
+
+
+def apply(transaction: Sequence[Command]) -> None:
+    """Do it: all of it or nothing. Raises `ApplyFailed` with what nft said."""
+    text = json.dumps({"nftables": list(transaction)})
+    run(["nft", "-j", "-f", _STDIN], text=text, timeout_s=_TIMEOUT_S)
 
 
 def apply_text(script: str) -> None:
@@ -102,7 +164,14 @@ def apply_text(script: str) -> None:
 
 def listing(*words: str) -> list[dict[str, Any]]:
     """What `nft -j` prints. Raises `ApplyFailed`, or `Unavailable` when that cannot be read."""
-    return _list(["nft", "-j", *words])
+    printed = run(["nft", "-j", *words], timeout_s=_TIMEOUT_S)
+    try:
+        items = json.loads(printed)["nftables"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Unavailable("nft printed no JSON that can be read", code="bad-answer") from error
+    if not isinstance(items, list):
+        raise ApplyFailed("nft printed something else than a list", code="bad-answer")
+    return [item for item in items if isinstance(item, dict)]
 
 
 def is_ours(family: str, table: str) -> bool:
@@ -115,16 +184,23 @@ def flow_expression() -> Expression:
     return {"flow": {"op": "add", "flowtable": f"@{FLOW_TABLE}"}}
 
 
-def foreign_forwarding_chain() -> str:
+def ruleset() -> list[dict[str, Any]]:
+    """All that nftables holds in this network namespace but the elements of sets. Raises as `listing`."""
+    return listing("-t", "list", "ruleset")
+
+
+def foreign_forwarding_chain(items: Sequence[dict[str, Any]] | None = None) -> str:
     """A chain of somebody else that forwarded packets meet and that does something, in words; "" = none."""
-    for item in _list(["nft", "-j", "list", "chains"]):
+    listed = ruleset() if items is None else items
+    filled = {_place(item["rule"], "chain") for item in listed if "rule" in item}
+    for item in listed:
         chain = item.get("chain", {})
-        family, table, name = chain.get("family"), chain.get("table"), chain.get("name")
+        family, table, name = place = _place(chain, "name")
         if (
             chain.get("hook") in _FORWARDING_HOOKS
             and family in _ROUTED_FAMILIES
             and not is_ours(family, table)
-            and (chain.get("policy") == "drop" or _has_rules(family, table, name))
+            and (chain.get("policy") == "drop" or place in filled)
         ):
             return f"chain {name} of the nftables table {family} {table}"
     for names in _LEGACY_TABLES:
@@ -136,17 +212,31 @@ def foreign_forwarding_chain() -> str:
     return ""
 
 
-def _has_rules(family: str, table: str, chain: str) -> bool:
-    return any("rule" in item for item in _list(["nft", "-j", "list", "chain", family, table, chain]))
+def _place(item: dict[str, Any], name: str) -> tuple[str, str, str]:
+    return str(item.get("family")), str(item.get("table")), str(item.get(name))
 
 
-def read_table() -> Table | None:
+def read_table(items: Sequence[dict[str, Any]] | None = None) -> Table | None:
     """Our table as the kernel holds it; None when there is none."""
-    items = _list(["nft", "-j", "list", "tables", FAMILY])
-    if not any(item.get("table", {}).get("name") == TABLE for item in items):
+    listed = of_table(TABLE, ruleset() if items is None else items)
+    if not listed:
         return None
-    listed = _list(["nft", "-j", "list", "table", FAMILY, TABLE])
-    return Table(_chains(listed), _flow_devices(listed))
+    named = {
+        kind: frozenset(item[kind]["name"] for item in listed if kind in item) for kind in ("counter", "set")
+    }
+    return Table(_chains(listed), _flow_devices(listed), named["counter"], named["set"])
+
+
+def of_table(name: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What belongs to a table of our family, and the table itself; nothing when there is none."""
+    return [
+        item
+        for item in items
+        for kind, what in item.items()
+        if isinstance(what, dict)
+        and what.get("family") == FAMILY
+        and what.get("name" if kind == "table" else "table") == name
+    ]
 
 
 def _flow_devices(items: Sequence[dict[str, Any]]) -> tuple[str, ...]:
@@ -154,7 +244,7 @@ def _flow_devices(items: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     return (devices,) if isinstance(devices, str) else tuple(sorted(devices))
 
 
-def _chains(items: Sequence[dict[str, Any]]) -> tuple[Chain, ...]:
+def _chains(items: Sequence[dict[str, Any]]) -> dict[str, Chain]:
     rules: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for item in items:
         rule = item.get("rule")
@@ -162,8 +252,8 @@ def _chains(items: Sequence[dict[str, Any]]) -> tuple[Chain, ...]:
             expressions = tuple(canonical(expression) for expression in rule.get("expr", ()))
             rules.setdefault(rule["chain"], []).append((rule.get("comment", ""), expressions))
     heads = [item["chain"] for item in items if "chain" in item]
-    return tuple(
-        Chain(
+    return {
+        head["name"]: Chain(
             name=head["name"],
             type=head.get("type", ""),
             hook=head.get("hook", ""),
@@ -172,19 +262,14 @@ def _chains(items: Sequence[dict[str, Any]]) -> tuple[Chain, ...]:
             rules=tuple(rules.get(head["name"], ())),
         )
         for head in heads
-    )
-
-
-def _chain_json(chain: Chain) -> dict[str, Any]:
-    return {
-        "family": FAMILY,
-        "table": TABLE,
-        "name": chain.name,
-        "type": chain.type,
-        "hook": chain.hook,
-        "prio": chain.priority,
-        "policy": chain.policy,
     }
+
+
+def _head(chain: Chain) -> dict[str, Any]:
+    """How a base chain hooks in; nothing of another one."""
+    if not chain.hook:
+        return {}
+    return {"type": chain.type, "hook": chain.hook, "prio": chain.priority, "policy": chain.policy}
 
 
 def _normal(value: Any) -> Any:
@@ -193,7 +278,7 @@ def _normal(value: Any) -> Any:
         return members[0] if len(members) == 1 else members
     if not isinstance(value, dict):
         return value
-    if "counter" in value:
+    if isinstance(value.get("counter"), dict):
         return {"counter": None}
     if set(value) == {"set"} and isinstance(value["set"], list):
         members = _sorted(value["set"])
@@ -203,18 +288,3 @@ def _normal(value: Any) -> Any:
 
 def _sorted(values: list[Any]) -> list[Any]:
     return sorted(map(_normal, values), key=lambda value: json.dumps(value, sort_keys=True))
-
-
-def _run(argv: Sequence[str], commands: Sequence[dict[str, Any]]) -> str:
-    return run(argv, text=json.dumps({"nftables": list(commands)}), timeout_s=_TIMEOUT_S)
-
-
-def _list(argv: Sequence[str]) -> list[dict[str, Any]]:
-    printed = run(argv, timeout_s=_TIMEOUT_S)
-    try:
-        items = json.loads(printed)["nftables"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise Unavailable("nft printed no JSON that can be read", code="bad-answer") from error
-    if not isinstance(items, list):
-        raise ApplyFailed("nft printed something else than a list", code="bad-answer")
-    return [item for item in items if isinstance(item, dict)]

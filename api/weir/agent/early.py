@@ -92,10 +92,9 @@ class EarlyStart:
 def content_of(rules: Sequence[FirewallRule], network: Mapping[str, NetworkSpec]) -> bytes:
     """Lines: format and digest, the firewall for nft, the ports to wait for, then words for `ip -batch`."""
     table = table_of(FirewallWanted(tuple(rules), ()))
-    commands = nft.remove_commands() if table is None else nft.replace_commands(table)
     served = {name: spec for name, spec in lower_first(network).items() if _is_served(spec)}
     ports = " ".join(name for name, spec in served.items() if not spec.is_made)
-    lines = [json.dumps({"nftables": commands}), ports, *_links(served)]
+    lines = [json.dumps({"nftables": nft.from_nothing(table)}), ports, *_links(served)]
     body = "".join(f"{line}\n" for line in lines).encode()
     return f"{FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode() + body
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The firewall: the compiler's rules as one nftables table, replaced as a whole in one transaction.
+"""The firewall: the compiler's rules as one nftables table, whose chains are changed in one transaction.
 
 Beside it the table of connections (connection_limits.py), which a change of other rules leaves alone.
 """
@@ -62,7 +62,7 @@ class FirewallDifference:
 
     @property
     def changes_rules(self) -> bool:
-        return self.held != self.wanted
+        return bool(nft.commands(self.held, self.wanted))
 
     @property
     def changes_limits(self) -> bool:
@@ -71,7 +71,8 @@ class FirewallDifference:
     def steps(self) -> Sequence[Step]:
         found = []
         if self.changes_rules:
-            count = None if self.wanted is None else sum(len(chain.rules) for chain in self.wanted.chains)
+            chains = self.wanted.chains.values() if self.wanted else ()
+            count = sum(len(chain.rules) for chain in chains)
             found.append(_table_step("the table inet weir", f" with {count} rules", self.held, self.wanted))
         if self.changes_limits:
             name = f"the table inet {connection_limits.TABLE}"
@@ -86,7 +87,7 @@ def _table_step(name: str, words: str, held: object | None, wanted: object | Non
         return step("firewall", "remove", "firewall", name)
     if held is None:
         return step("firewall", "add", "firewall", name + words)
-    return step("firewall", "change", "firewall", f"{name}{words}, replacing what was there")
+    return step("firewall", "change", "firewall", f"{name}{words}")
 
 
 class FirewallBackend:
@@ -99,7 +100,8 @@ class FirewallBackend:
         """Why the kernel does not count connections by source, "" = it does, or nobody asked it to."""
 
     def read(self) -> FirewallHeld:
-        return FirewallHeld(nft.read_table(), connection_limits.held())
+        items = nft.ruleset()
+        return FirewallHeld(nft.read_table(items), connection_limits.held(items))
 
     def diff(self, held: FirewallHeld, wanted: FirewallWanted) -> FirewallDifference:
         limits = self._possible(limits_of(wanted.rules))
@@ -108,22 +110,19 @@ class FirewallBackend:
 
     def apply(self, difference: FirewallDifference) -> None:
         if difference.changes_rules:
-            wanted = difference.wanted
-            commands = nft.remove_commands() if wanted is None else nft.replace_commands(wanted)
-            nft.check(commands)
-            nft.apply(commands)
+            nft.apply(nft.commands(difference.held, difference.wanted))
         if difference.changes_limits:
             connection_limits.apply(difference.limits)
 
     def verify(self, difference: FirewallDifference) -> None:
         held = self.read()
-        if held.table != difference.wanted:
+        if nft.commands(held.table, difference.wanted):
             refuse("firewall", [f"the table inet weir: {_first_difference(held.table, difference.wanted)}"])
         if held.limits != difference.limits_wanted:
             refuse("firewall", [f"the table inet {connection_limits.TABLE} is not as it was written"])
 
     def effects(self, look: Look[FirewallHeld, FirewallWanted, FirewallDifference]) -> Iterator[Effect]:
-        """Rules are replaced in one transaction, and connections that are tracked go on under new ones;
+        """Rules change in one transaction, and connections that are tracked go on under new ones;
         unless they are tracked elsewhere, or no more, or from now on only."""
         delta: Replaced[Rules] | None = look.delta
         text = "" if delta is None else _cost(delta.before, delta.after)
@@ -168,14 +167,14 @@ def table_of(wanted: FirewallWanted) -> Table | None:
     """Our table for these rules; None for none. Chains without rules are left out: they cost packets."""
     if not wanted.rules:
         return None
-    chains = []
+    chains = {}
     for name, kind, hook, priority in _CHAINS:
         own = [_rule(rule) for rule in wanted.rules if rule.chain == name]
         if name == "forward" and wanted.flow_devices:
             own.insert(0, _flow_rule())
         if own:
-            chains.append(Chain(name, kind, hook, priority, "accept", tuple(own)))
-    return Table(tuple(chains), wanted.flow_devices)
+            chains[name] = Chain(name, kind, hook, priority, "accept", tuple(own))
+    return Table(chains, wanted.flow_devices)
 
 
 def _flow_rule() -> tuple[str, tuple[str, ...]]:
@@ -228,10 +227,13 @@ def _first_difference(held: Table | None, wanted: Table | None) -> str:
         return "it is not there" if held is None else "it is still there"
     if held.flow_devices != wanted.flow_devices:
         return f"its flow table has the devices {held.flow_devices}, not {wanted.flow_devices}"
-    for chain, other in zip(held.chains, wanted.chains, strict=False):
-        if chain != other:
-            for found, asked in zip(chain.rules, other.rules, strict=False):
-                if found != asked:
-                    return f"chain {chain.name} holds {found} in place of {asked}"
-            return f"chain {chain.name} has {len(chain.rules)} rules in place of {len(other.rules)}"
-    return f"{len(held.chains)} chains in place of {len(wanted.chains)}"
+    for name in sorted(held.chains.keys() | wanted.chains.keys()):
+        chain, other = held.chains.get(name), wanted.chains.get(name)
+        if chain is None or other is None:
+            return f"chain {name} {'is not there' if chain is None else 'is still there'}"
+        for found, asked in zip(chain.rules, other.rules, strict=False):
+            if found != asked:
+                return f"chain {name} holds {found} in place of {asked}"
+        if len(chain.rules) != len(other.rules):
+            return f"chain {name} has {len(chain.rules)} rules in place of {len(other.rules)}"
+    return "its counters or sets are others"
