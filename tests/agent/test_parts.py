@@ -100,7 +100,7 @@ def configured(folder: Path, parts: Parts, **others: object) -> Iterator[Configu
     """A configuration of these parts; all that this release has find nothing to do."""
     ConfigStore.open(folder / "weir.db", create=True).close()
     store = ConfigStore.open(folder / "weir.db")
-    names = ("firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
+    names = ("sets", "firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
     backends: dict[str, Any] = {name: Nothing() for name in names}
     backends["network"].read = lambda: SimpleNamespace(links=("lan0", "lan1"))
     backends["tables"].topics = frozenset(("hooks",))

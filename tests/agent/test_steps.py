@@ -54,7 +54,7 @@ class Ports(PortsBackend):
         return {name: Decision("edt", "", Role.FAST | Role.FLOW) for name in wanted.ports}
 
 
-STAGES = ("firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
+STAGES = ("sets", "firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
 
 
 def executor_of(**backends: object) -> Executor:

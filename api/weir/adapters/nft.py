@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weir.adapters.nft_elements import generation
 from weir.adapters.process import run
 from weir.model.problem import ApplyFailed, Unavailable
 
@@ -56,8 +58,7 @@ class Chain:
 class Table:
     """Our table: its chains by name, and the devices of its flow table (sorted; none: it has none).
 
-    `counters` and `sets` are those that rules name. Sets are made by what fills them, so that no rule
-    meets an empty one; a table that is wanted says which of them are still needed.
+    `counters` are those that rules name. `sets` are only read: what fills them makes and removes them.
     """
 
     chains: Mapping[str, Chain]
@@ -78,7 +79,11 @@ def commands(held: Table | None, wanted: Table | None) -> list[Command]:
     rules of forwarded packets change, no connection stays in the flow table, whose packets they do not see.
     """
     if wanted is None:
-        return [] if held is None else [_command("delete", "table", TABLE)]
+        if held is None or held == Table({}):
+            return []
+        if not held.sets:
+            return [_command("delete", "table", TABLE)]
+        wanted = Table({})
     start = [] if held is not None else [_command("add", "table", TABLE)]
     before = held or Table({})
     refilled = _refilled(before, wanted)
@@ -120,7 +125,6 @@ def _emptied(held: Table, wanted: Table, refilled: set[str], resets_flows: bool)
     if held.flow_devices and resets_flows:
         yield _command("delete", "flowtable", FLOW_TABLE)
     yield from (_command("delete", "counter", name) for name in sorted(held.counters - wanted.counters))
-    yield from (_command("delete", "set", name) for name in sorted(held.sets - wanted.sets))
 
 
 def _made(held: Table, wanted: Table, refilled: set[str], resets_flows: bool) -> Iterator[Command]:
@@ -151,15 +155,56 @@ def _rule(chain: str, rule: tuple[str, tuple[str, ...]]) -> Command:
     return {"add": {"rule": {"family": FAMILY, "table": TABLE, "chain": chain, **said, "expr": expr}}}
 
 
-def apply(transaction: Sequence[Command]) -> None:
+def apply(steps: Sequence[Command]) -> None:
     """Do it: all of it or nothing. Raises `ApplyFailed` with what nft said."""
-    text = json.dumps({"nftables": list(transaction)})
-    run(["nft", "-j", "-f", _STDIN], text=text, timeout_s=_TIMEOUT_S)
+    text = json.dumps({"nftables": list(steps)})
+    with transaction():
+        run(["nft", "-j", "-f", _STDIN], text=text, timeout_s=_TIMEOUT_S)
 
 
 def apply_text(script: str) -> None:
     """Do a transaction in nft's own language, for what JSON cannot say. Raises as `apply`."""
-    run(["nft", "-f", _STDIN], text=script, timeout_s=_TIMEOUT_S)
+    with transaction():
+        run(["nft", "-f", _STDIN], text=script, timeout_s=_TIMEOUT_S)
+
+
+_left_at: int | None = None
+"""The generation at which nftables was as we know it, if nobody else changed it before."""
+
+
+@contextmanager
+def transaction() -> Iterator[None]:
+    """Around one transaction of ours: whether somebody else had one since we looked is seen by the count."""
+    global _left_at
+    before = generation()
+    yield
+    after = generation()
+    _left_at = after if _left_at == before and after in (before, before + 1) else None
+
+
+def trust(generation_read: int) -> None:
+    """What was read at this generation is known from now on."""
+    global _left_at
+    _left_at = generation_read
+
+
+def is_as_we_left_it(now: int) -> bool:
+    """Whether all transactions since `trust` were ours."""
+    return _left_at == now
+
+
+def flow_reset(table: Table) -> list[Command]:
+    """The transaction after which no connection of a table is in its flow table."""
+    if not table.flow_devices:
+        return []
+    chain = table.chains[_FLOW_CHAIN]
+    devices = list(table.flow_devices)
+    return [
+        _command("flush", "chain", _FLOW_CHAIN),
+        _command("delete", "flowtable", FLOW_TABLE),
+        _command("add", "flowtable", FLOW_TABLE, hook="ingress", prio=0, dev=devices),
+        *(_rule(_FLOW_CHAIN, rule) for rule in chain.rules),
+    ]
 
 
 def listing(*words: str) -> list[dict[str, Any]]:

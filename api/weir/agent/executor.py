@@ -29,6 +29,7 @@ from weir.agent.stages import (
     Ports,
     RoutesStage,
     Running,
+    SetsStage,
     Stage,
     TablesStage,
 )
@@ -38,12 +39,13 @@ from weir.backends.htb import HtbBackend
 from weir.backends.modes import Decision
 from weir.backends.network import NetworkBackend, NetworkDifference
 from weir.backends.ports import PortsBackend, PortsDifference
+from weir.backends.sets import SetsBackend
 from weir.backends.tables import PackedTables, TablesBackend, record_of
 from weir.backends.tuning import TuningBackend
 from weir.compiler import ClassSpec, Compiled, Plan
 from weir.model.objects import Kind
 from weir.model.problem import NotFound, Problem
-from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, Parts
+from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, SETS, Parts
 from weir.parts.delta import Step
 from weir.parts.effect import Sessions, by_object
 
@@ -78,6 +80,7 @@ class Executor:
     def __init__(
         self,
         *,
+        sets: SetsBackend,
         firewall: FirewallBackend,
         network: NetworkBackend,
         tuning: TuningBackend,
@@ -90,12 +93,13 @@ class Executor:
     ) -> None:
         """`others` are the backends of the parts that need nothing of other parts, by name. Raises
         `TypeError` for a part without a backend, and for a backend without a part."""
-        self.firewall, self.network, self.tuning, self.tables = firewall, network, tuning, tables
+        self.sets, self.firewall = sets, firewall
+        self.network, self.tuning, self.tables = network, tuning, tables
         self.htb, self.ports = htb, ports
         self.leases = leases or Leases(None)
         self.registered = parts
         self._ports = Ports(ports)
-        own: dict[str, Any] = {"firewall": firewall, "network": network, "tuning": tuning}
+        own: dict[str, Any] = {"sets": sets, "firewall": firewall, "network": network, "tuning": tuning}
         self.stages = self._stages({**own, **others})
 
     def _stages(self, backends: Mapping[str, PartBackend[Any, Any, Any]]) -> dict[str, Stage]:
@@ -103,8 +107,10 @@ class Executor:
         if names != backends.keys():
             odd = ", ".join(sorted(names ^ backends.keys()))
             raise TypeError(f"each part needs one backend of its name; this does not fit: {odd}")
-        rules = FirewallStage(self.firewall, self._ports)
+        sets = SetsStage(self.sets)
+        rules = FirewallStage(self.firewall, self._ports, sets)
         special: dict[str, Stage] = {
+            SETS.name: sets,
             FIREWALL.name: rules,
             NETWORK.name: NetworkStage(self.network, self.leases),
         }

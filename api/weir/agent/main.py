@@ -66,6 +66,7 @@ from weir.backends.modes import PortModes
 from weir.backends.network import NetworkBackend
 from weir.backends.ports import PortsBackend
 from weir.backends.routes import RoutesBackend
+from weir.backends.sets import SetsBackend
 from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
 from weir.model.limits import MAX_DOMAIN
@@ -216,8 +217,10 @@ def _executor(
     frr: Frr,
 ) -> Executor:
     state_dir = options.state_dir or options.socket.parent
+    rules = FirewallBackend()
     return Executor(
-        firewall=FirewallBackend(),
+        sets=SetsBackend(rules.forget_flows),
+        firewall=rules,
         network=NetworkBackend(links, state_dir / "original-mtus.json"),
         tuning=TuningBackend(tuning.load(options.tuning), links),
         tables=tables,

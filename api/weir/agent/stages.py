@@ -18,10 +18,11 @@ from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.htb import HtbBackend, HtbWanted
 from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsWanted
+from weir.backends.sets import SetsBackend, SetsDifference
 from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
 from weir.model.objects import Kind
-from weir.parts import FIREWALL, NETWORK, ROUTES, Part
+from weir.parts import FIREWALL, NETWORK, ROUTES, SETS, Part
 from weir.parts.effect import Effect, Sessions
 from weir.parts.part import moved_over
 
@@ -177,6 +178,25 @@ class RoutesStage(PartStage):
         return self._leases.routes(target.of(NETWORK), target.of(ROUTES))
 
 
+class SetsStage(PartStage):
+    """By what a plan says: nobody reads 100,000 entries for the change of one. A set that goes does so behind
+    the rules that name it; those that come are filled before them."""
+
+    def __init__(self, backend: SetsBackend) -> None:
+        super().__init__(SETS, backend)
+
+    def jobs(self, execution: Execution) -> Iterator[Job]:
+        delta = execution.plan.of(SETS)
+        if delta is not None:
+            yield Job(self, SetsDifference.of(delta, keeps=FIREWALL in execution.plan.parts))
+
+    def job_behind_rules(self, execution: Execution) -> Job | None:
+        delta = execution.plan.of(SETS)
+        if delta is None or not any(change.gone for change in delta.changes):
+            return None
+        return Job(self, SetsDifference.of(delta))
+
+
 class Ports:
     """How ports shape, which several stages have to know."""
 
@@ -230,9 +250,10 @@ class PortsStage(Stage):
 class FirewallStage(PartStage):
     """The rules. What new ones must see goes up the stack before they are there, so that none gets past."""
 
-    def __init__(self, backend: FirewallBackend, ports: Ports) -> None:
+    def __init__(self, backend: FirewallBackend, ports: Ports, sets: SetsStage) -> None:
         super().__init__(FIREWALL, backend)
         self._ports = ports
+        self._sets = sets
         self.ports_stage = PortsStage(ports, self)
 
     def is_touched(self, plan: Plan) -> bool:
@@ -260,6 +281,9 @@ class FirewallStage(PartStage):
         if tightened is not None:
             yield tightened
         yield self.job(self._with_devices(wanted, self._ports.backend.decisions(wanted)))
+        unnamed = self._sets.job_behind_rules(execution)
+        if unnamed is not None:
+            yield unnamed
 
 
 class TablesStage(Stage):

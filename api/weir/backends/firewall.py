@@ -96,6 +96,7 @@ class FirewallBackend:
 
     def __init__(self) -> None:
         self._learnt: tuple[Limits, str] | None = None
+        self._has_flows = True
         self.uncounted_reason = ""
         """Why the kernel does not count connections by source, "" = it does, or nobody asked it to."""
 
@@ -109,6 +110,7 @@ class FirewallBackend:
         return FirewallDifference(held.table, table_of(wanted), limits, held.limits, printed)
 
     def apply(self, difference: FirewallDifference) -> None:
+        self._has_flows = True
         if difference.changes_rules:
             nft.apply(nft.commands(difference.held, difference.wanted))
         if difference.changes_limits:
@@ -120,6 +122,14 @@ class FirewallBackend:
             refuse("firewall", [f"the table inet weir: {_first_difference(held.table, difference.wanted)}"])
         if held.limits != difference.limits_wanted:
             refuse("firewall", [f"the table inet {connection_limits.TABLE} is not as it was written"])
+
+    def forget_flows(self) -> None:
+        """Connections go up the stack and meet the rules again, which may judge them otherwise now."""
+        if self._has_flows:
+            table = nft.read_table()
+            self._has_flows = table is not None and bool(table.flow_devices)
+            if table is not None and self._has_flows:
+                nft.apply(nft.flow_reset(table))
 
     def effects(self, look: Look[FirewallHeld, FirewallWanted, FirewallDifference]) -> Iterator[Effect]:
         """Rules change in one transaction, and connections that are tracked go on under new ones;

@@ -12,7 +12,19 @@ from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
 from weir.fields.numbers import Flag, Port, Whole
 from weir.fields.position import Position
 from weir.fields.secret import Secret
-from weir.fields.texts import Address, Characters, Choice, Host, Moment, Prefix, Ref, Text
+from weir.fields.texts import (
+    Address,
+    Characters,
+    Choice,
+    Host,
+    Moment,
+    Ports,
+    Prefix,
+    Ref,
+    SetMember,
+    Text,
+    Word,
+)
 
 __all__ = [
     "INTERFACE_NAMES",
@@ -31,13 +43,16 @@ __all__ = [
     "Moment",
     "OneOf",
     "Port",
+    "Ports",
     "Position",
     "Prefix",
     "Ref",
     "Rows",
     "Secret",
+    "SetMember",
     "Table",
     "Text",
     "When",
     "Whole",
+    "Word",
 ]

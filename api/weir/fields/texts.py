@@ -10,7 +10,9 @@ from weir.fields.base import Field, Parsed, When
 from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
 from weir.model.address import parse_address, parse_host, parse_network
-from weir.model.reader import Reader
+from weir.model.members import parse_member, parse_ports
+from weir.model.problem import Invalid
+from weir.model.reader import Reader, shown
 
 
 class Characters(Field):
@@ -79,6 +81,40 @@ class Address(_Address):
 
     def bounds(self) -> str:
         return "addresses with a prefix length"
+
+
+class Ports(_Address):
+    """A port or a range of ports, such as 5000-5010, as text."""
+
+    parse = staticmethod(parse_ports)
+
+    def bounds(self) -> str:
+        return "ports or ranges of ports"
+
+
+class SetMember(_Address):
+    """What a set can hold: which form it has must fit the set, which rules look at."""
+
+    parse = staticmethod(parse_member)
+
+    def bounds(self) -> str:
+        return "a prefix, a port or range, a hardware address or an interface"
+
+
+class Word(Characters, Parsed):
+    """One of some words, of which a list can have several."""
+
+    def __init__(self, *choices: str, **said: Any) -> None:
+        super().__init__(1, max(map(len, choices)), **said)
+        self.choices = choices
+
+    def parse(self, value: object) -> str:  # type: ignore[override]  # it knows its words
+        if value not in self.choices:
+            raise Invalid(f"must be one of {', '.join(self.choices)}, not {shown(value)}", code="bad-choice")
+        return str(value)
+
+    def bounds(self) -> str:
+        return "of " + ", ".join(f"`{choice}`" for choice in self.choices)
 
 
 class Choice(Field):

@@ -25,15 +25,18 @@ from weir.fields import (
     Moment,
     OneOf,
     Port,
+    Ports,
     Position,
     Prefix,
     Ref,
     Rows,
     Secret,
+    SetMember,
     Table,
     Text,
     When,
     Whole,
+    Word,
 )
 from weir.fields.members import Member
 from weir.kinds import DECLARED, KINDS
@@ -187,6 +190,10 @@ def shape(field: Field) -> Json:
             return {"type": "moment"}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
+        case Ports() | SetMember():
+            return {"type": "text", "most": field.max_chars, "lines": False}
+        case Word():
+            return {"type": "choice", "choices": list(field.choices)}
         case Host():
             return {"type": "host"}
         case Prefix():

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weir.kinds import firewall, interface, queue_type, static_route, tuning
+from weir.kinds import firewall, interface, queue_type, service, sets, static_route, tuning
 from weir.kinds.declaration import Declaration
 
 DECLARED: dict[str, Declaration] = {
     declaration.kind: declaration
-    for declaration in (queue_type.KIND, interface.KIND, static_route.KIND, firewall.KIND, tuning.KIND)
+    for declaration in (
+        queue_type.KIND,
+        interface.KIND,
+        static_route.KIND,
+        firewall.KIND,
+        service.KIND,
+        sets.SET,
+        sets.ENTRY,
+        tuning.KIND,
+    )
 }
 """By kind, in the order in which they are shown. What follows from a declaration is looked up here when it is
 needed, so a test adds a kind of its own for as long as it runs."""

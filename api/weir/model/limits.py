@@ -62,3 +62,7 @@ QUEUE_TYPE_KINDS = (
     "red",
     "sfq",
 )
+
+MAX_SET_ENTRIES = 200_000
+"""Learnt by one dynamic set; configured ones are not bounded here."""
+MAX_SET_TIMEOUT_S = 30 * 24 * 3600

@@ -9,8 +9,9 @@ from weir.parts.forwarding import FORWARDING
 from weir.parts.network import NETWORK
 from weir.parts.part import Part, Parts
 from weir.parts.routes import ROUTES
+from weir.parts.sets import SETS
 from weir.parts.tuning import TUNING
 
-PARTS = Parts((FIREWALL, NETWORK, TUNING, FORWARDING, ROUTES))
+PARTS = Parts((SETS, FIREWALL, NETWORK, TUNING, FORWARDING, ROUTES))
 
-__all__ = ["FIREWALL", "FORWARDING", "NETWORK", "PARTS", "ROUTES", "TUNING", "Part", "Parts"]
+__all__ = ["FIREWALL", "FORWARDING", "NETWORK", "PARTS", "ROUTES", "SETS", "TUNING", "Part", "Parts"]

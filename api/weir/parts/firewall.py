@@ -55,6 +55,7 @@ Rules = tuple[FirewallRule, ...]
 class FirewallPart(ReplacedPart[Rules]):
     name = "firewall"
     made_of = frozenset(("firewall", "interface"))
+    after = ("sets",)  # no rule meets a set that is not filled yet
 
     @property
     def nothing(self) -> Rules:

@@ -12,7 +12,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from weir.fields import Characters, Choice, Field, Flag, Group, Many, Rows, Secret, Table, Text, Whole
+from weir.fields import Characters, Choice, Field, Flag, Group, Many, Rows, Secret, Table, Text, Whole, Word
 from weir.fields.members import Member, members_of
 from weir.http.schemas import base
 from weir.http.schemas.problem import Finding
@@ -97,7 +97,7 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
             return base.Secret(field.min_chars, field.max_chars, **said)
         case Whole():
             return base.Whole(field.low, field.high, **said)
-        case Choice():
+        case Choice() | Word():
             return base.one_of(*field.choices, **said)
         case Text():
             return base.Text(max_length=field.max_chars, lines=field.lines, **said)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements of nftables sets, by netlink (uapi/linux/netfilter/nf_tables.h).
+
+`nft` lists every set of the system before it adds one element: with 100,000 in interval sets that takes a
+second and more, whatever set the element is for. The kernel itself needs microseconds. Sets are made by nft;
+only their elements are put in, taken out and read here, each change as one transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from weir.model.problem import ApplyFailed, Unavailable
+
+_NETLINK_NETFILTER = 12
+_SUBSYSTEM = 10
+_NEW, _GET, _DELETE = (_SUBSYSTEM << 8 | number for number in (12, 13, 14))
+_BEGIN, _END = 16, 17
+_GET_GENERATION = _SUBSYSTEM << 8 | 16
+_REQUEST, _ACK, _DUMP, _CREATE = 0x1, 0x4, 0x300, 0x400
+_ERROR, _DONE = 2, 3
+_NESTED, _FLAG_BITS = 0x8000, 0xC000
+_TABLE, _SET, _ELEMENTS = 1, 2, 3
+_ELEMENT = 1 | _NESTED
+_KEY = _VALUE = 1
+_HEADER = struct.Struct("=IHHII")
+_ATTRIBUTE = struct.Struct("=HH")
+_FAMILY_INET = 1
+_PER_MESSAGE = 1000
+"""Elements in one message: their list is an attribute of at most 64 KiB."""
+_ASKED_AT_ONCE = 500
+_TRIES, _RESIZE_S = 50, 0.02
+_BUFFER_BYTES = 64 << 20
+_RECEIVE_BYTES = 1 << 20
+_TIMEOUT_S = 30.0
+_ENOENT = 2
+
+
+NOT_THERE = "no-such-element"
+"""The code of the problem when something to remove is not there."""
+
+
+class Changed(NamedTuple):
+    """What one set gets and loses: keys in network byte order."""
+
+    set: str
+    added: Sequence[bytes]
+    removed: Sequence[bytes]
+
+
+def change(table: str, changes: Sequence[Changed]) -> None:
+    """All of it or nothing. Raises `ApplyFailed` naming the set, and `Unavailable` without nftables."""
+    batch = _Batch(table)
+    for item in changes:
+        batch.take(_DELETE, item.set, item.removed)
+    for item in changes:
+        batch.take(_NEW, item.set, item.added)
+    if batch.sets:
+        batch.send()
+
+
+def keys(table: str, name: str) -> frozenset[bytes]:
+    """What a set holds. Raises `ApplyFailed` when there is no such set, `Unavailable` when it is always busy.
+
+    A set that the kernel is making room for is told with elements twice, and with others not at all.
+    """
+    for _ in range(_TRIES):
+        found = _dumped(table, name)
+        once = frozenset(found)
+        if len(once) == len(found):
+            return once
+        time.sleep(_RESIZE_S)
+    raise Unavailable(f"the set {name} is resized all the time", code="set-busy")
+
+
+def _dumped(table: str, name: str) -> list[bytes]:
+    with _opened() as link:
+        link.send(_message(_GET, _REQUEST | _DUMP, 1, _place(table, name)))
+        found: list[bytes] = []
+        while True:
+            for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
+                if kind == _DONE:
+                    return found
+                if kind == _ERROR:
+                    _raise(-struct.unpack_from("=i", payload)[0], f"set {name}")
+                found.extend(_parsed(payload))
+
+
+def held(table: str, name: str, asked: Sequence[bytes]) -> set[bytes]:
+    """Which of these a set has, each asked for alone: the others are not looked at."""
+    found: set[bytes] = set()
+    place = _place(table, name)
+    with _opened() as link:
+        for first in range(0, len(asked), _ASKED_AT_ONCE):
+            some = asked[first : first + _ASKED_AT_ONCE]
+            asking = (
+                _message(_GET, _REQUEST | _ACK, at, place + _listed([key])) for at, key in enumerate(some)
+            )
+            link.send(b"".join(asking))
+            found.update(_answered(link, len(some), f"set {name}"))
+    return found
+
+
+def generation() -> int:
+    """The number of the last change of nftables in this network namespace, by anybody."""
+    with _opened() as link:
+        link.send(_message(_GET_GENERATION, _REQUEST, 1, b""))
+        for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
+            if kind != _ERROR:
+                return int(struct.unpack_from("!I", payload, 8)[0])
+    raise Unavailable("nftables did not say its generation", code="bad-answer")
+
+
+def _answered(link: socket.socket, count: int, where: str) -> Iterator[bytes]:
+    """Of each question the element, if it is there, and an acknowledgement; or an error."""
+    while count:
+        for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
+            if kind != _ERROR:
+                yield from _parsed(payload)
+                continue
+            code = -struct.unpack_from("=i", payload)[0]
+            if code not in (0, _ENOENT):
+                _raise(code, where)
+            count -= 1
+
+
+class _Batch:
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self._parts = [_message(_BEGIN, _REQUEST, 0, b"", _SUBSYSTEM)]
+        self.sets: list[str] = []
+
+    def take(self, kind: int, name: str, asked: Sequence[bytes]) -> None:
+        place = _place(self._table, name)
+        flags = _REQUEST | _ACK | (_CREATE if kind == _NEW else 0)
+        for first in range(0, len(asked), _PER_MESSAGE):
+            some = asked[first : first + _PER_MESSAGE]
+            self.sets.append(name)
+            self._parts.append(_message(kind, flags, len(self.sets), place + _listed(some)))
+
+    def send(self) -> None:
+        self._parts.append(_message(_END, _REQUEST, 0, b"", _SUBSYSTEM))
+        with _opened() as link:
+            link.send(b"".join(self._parts))
+            waiting = len(self.sets)
+            while waiting:
+                for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
+                    if kind == _ERROR:
+                        self._judge(payload)
+                        waiting -= 1
+
+    def _judge(self, payload: bytes) -> None:
+        """Behind the error is the header of the message that it is about."""
+        code, number = -struct.unpack_from("=i", payload)[0], struct.unpack_from("=I", payload, 12)[0]
+        if code:
+            _raise(code, f"set {self.sets[number - 1]}" if 0 < number <= len(self.sets) else "sets")
+
+
+def _raise(code: int, where: str) -> None:
+    name = NOT_THERE if code == _ENOENT else "kernel-refused"
+    raise ApplyFailed(f"{where}: {os.strerror(code)}", code=name, path="sets")
+
+
+def _opened() -> socket.socket:
+    try:
+        link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
+    except OSError as error:
+        raise Unavailable(f"nftables cannot be asked: {error.strerror}", code="no-nftables") from error
+    link.settimeout(_TIMEOUT_S)
+    link.setsockopt(socket.SOL_SOCKET, 32, _BUFFER_BYTES)  # SO_SNDBUFFORCE
+    link.setsockopt(socket.SOL_SOCKET, 33, _BUFFER_BYTES)  # SO_RCVBUFFORCE
+    link.bind((0, 0))
+    return link
+
+
+def _message(kind: int, flags: int, number: int, body: bytes, resource: int = 0) -> bytes:
+    family = 0 if kind in (_BEGIN, _END) else _FAMILY_INET
+    head = _HEADER.pack(_HEADER.size + 4 + len(body), kind, flags, number, 0)
+    return head + struct.pack("!BBH", family, 0, resource) + body
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return _ATTRIBUTE.pack(4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+
+
+def _place(table: str, name: str) -> bytes:
+    return _attribute(_TABLE, table.encode() + b"\0") + _attribute(_SET, name.encode() + b"\0")
+
+
+def _listed(asked: Iterable[bytes]) -> bytes:
+    rows = b"".join(
+        _attribute(_ELEMENT, _attribute(_KEY | _NESTED, _attribute(_VALUE, key))) for key in asked
+    )
+    return _attribute(_ELEMENTS | _NESTED, rows)
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Kind, number and payload behind netlink's header."""
+    at = 0
+    while at + _HEADER.size <= len(data):
+        length, kind, _, number, _ = _HEADER.unpack_from(data, at)
+        yield kind, number, data[at + _HEADER.size : at + length]
+        at += (length + 3) & ~3
+
+
+def _attributes(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Type, first byte and the one behind the last."""
+    while at + _ATTRIBUTE.size <= end:
+        length, kind = _ATTRIBUTE.unpack_from(data, at)
+        yield kind & ~_FLAG_BITS, at + _ATTRIBUTE.size, at + length
+        at += (length + 3) & ~3
+
+
+def _parsed(payload: bytes) -> list[bytes]:
+    """The keys of a message with elements, behind nfnetlink's header."""
+    for kind, first, end in _attributes(payload, 4, len(payload)):
+        if kind == _ELEMENTS:
+            return _keys(payload, first, end)
+    return []
+
+
+def _keys(payload: bytes, first: int, end: int) -> list[bytes]:
+    """Elements that are nothing but a key are alike, so their keys lie at equal distances."""
+    if first == end:
+        return []
+    each = (_ATTRIBUTE.unpack_from(payload, first)[0] + 3) & ~3
+    key_bytes = _ATTRIBUTE.unpack_from(payload, first + 8)[0] - 4
+    if payload[first : first + 12] * ((end - first) // each) == _heads(payload, first, end, each):
+        return [payload[at : at + key_bytes] for at in range(first + 12, end, each)]
+    return [_key(payload, inner, last) for _, inner, last in _attributes(payload, first, end)]
+
+
+def _heads(payload: bytes, first: int, end: int, each: int) -> bytes:
+    return b"".join(payload[at : at + 12] for at in range(first, end, each))
+
+
+def _key(payload: bytes, at: int, end: int) -> bytes:
+    found = (payload[first + 4 : last] for kind, first, last in _attributes(payload, at, end) if kind == _KEY)
+    return next(found, b"")

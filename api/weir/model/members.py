@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sets hold: addresses, ports, hardware addresses and interfaces, each in one canonical text."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from weir.model.limits import INTERFACE_ID
+from weir.model.prefix import looks_like_prefix, parse_prefix
+from weir.model.problem import Invalid
+from weir.model.reader import shown
+
+Form = Literal["address", "port", "mac", "interface"]
+
+_PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
+_MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2}){4}", re.ASCII | re.IGNORECASE)
+LAST_PORT = 65_535
+
+
+def parse_ports(value: object) -> str:
+    """A port, or a range such as `5000-5010`. Raises `Invalid`."""
+    text = str(value) if type(value) is int else value
+    match = _PORTS.fullmatch(text) if isinstance(text, str) else None
+    if match is not None:
+        first, last = int(match[1]), int(match[2] or match[1])
+        if 1 <= first <= last <= LAST_PORT:
+            return str(first) if first == last else f"{first}-{last}"
+    raise Invalid(
+        f"must be a port from 1 to 65535 or a range such as 5000-5010, not {shown(value)}", code="bad-ports"
+    )
+
+
+def ports_of(text: str) -> range:
+    """The ports of a canonical text."""
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def parse_member(value: object) -> str:
+    """The canonical text of whatever form a value has. Raises `Invalid`."""
+    if isinstance(value, str):
+        if _PORTS.fullmatch(value):
+            return parse_ports(value)
+        if _MAC.fullmatch(value):
+            return value.lower().replace("-", ":")
+        if looks_like_prefix(value):
+            return parse_prefix(value).text
+        if INTERFACE_ID.fullmatch(value):
+            return value
+    raise Invalid(
+        f"must be a prefix, a port or range of ports, a hardware address or an interface, not {shown(value)}",
+        code="bad-member",
+    )
+
+
+def form_of(text: str) -> Form:
+    """Of a canonical text."""
+    if _PORTS.fullmatch(text):
+        return "port"
+    if _MAC.fullmatch(text):
+        return "mac"
+    return "address" if looks_like_prefix(text) else "interface"

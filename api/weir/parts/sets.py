@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel's sets hold: the values of configured entries, and nothing of what rules add.
+
+Addresses are in one set for each length of prefix, where a look costs the same however many there are; a set
+of intervals takes ten times as long to load, and 20 ms for one change among 100,000 (docs/adr/0130).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from weir.kinds.sets import AddressSet, SetEntry
+from weir.model.document import Change, Document
+from weir.model.members import form_of, ports_of
+from weir.model.prefix import WIDTH, Prefix, parse_prefix
+from weir.parts.delta import Counts, Step
+from weir.parts.part import Part
+
+KeyType = Literal["ipv4_addr", "ipv6_addr", "inet_service", "ether_addr", "ifname"]
+_IFNAME_BYTES = 16
+
+
+class Head(NamedTuple):
+    """How the kernel knows a set. What makes it another one is part of its name.
+
+    `length` of prefixes; `timeout_s` and `most` of a set that packets add to, 0 = of none.
+    """
+
+    set_id: str
+    key: KeyType
+    length: int = 0
+    timeout_s: int = 0
+    most: int = 0
+
+    @property
+    def name(self) -> str:
+        match self.key:
+            case "ipv4_addr" | "ipv6_addr" if self.timeout_s:
+                return f"d{self.family}_{self.timeout_s}_{self.most}_{self.set_id}"
+            case "ipv4_addr" | "ipv6_addr":
+                return f"a{self.family}_{self.length}_{self.set_id}"
+        return f"{self.key[0]}{self.key[1]}_{self.set_id}"
+
+    @property
+    def family(self) -> Literal[4, 6]:
+        return 6 if self.key == "ipv6_addr" else 4
+
+
+Values = Mapping[bytes, int]
+"""By key in network byte order, how many entries say it."""
+Contents = Mapping[Head, Values]
+
+
+class SetChange(NamedTuple):
+    """What becomes of one set; `made` and `gone` where it comes or goes as a whole."""
+
+    head: Head
+    added: Sequence[bytes]
+    removed: Sequence[bytes]
+    made: bool = False
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetsDelta:
+    before: Contents
+    after: Contents
+    changes: tuple[SetChange, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def counts(self) -> Counts:
+        added = sum(len(change.added) for change in self.changes)
+        return Counts(added, 0, sum(len(change.removed) for change in self.changes))
+
+    def inverse(self) -> SetsDelta:
+        turned = (
+            SetChange(item.head, item.removed, item.added, item.gone, item.made) for item in self.changes
+        )
+        return SetsDelta(self.after, self.before, tuple(turned))
+
+
+class SetsPart(Part[Contents, SetsDelta]):
+    name = "sets"
+    made_of = frozenset(("set", "set-entry"))
+
+    @property
+    def nothing(self) -> Contents:
+        return {}
+
+    def wanted(self, document: Document) -> Contents:
+        found: dict[Head, dict[bytes, int]] = {
+            head: {}
+            for item in document.every(AddressSet)
+            if item.source == "dynamic" and not item.disabled
+            for head in learnt_heads(item)
+        }
+        for entry in document.every(SetEntry):
+            for head, key in _keys(document, entry):
+                values = found.setdefault(head, {})
+                values[key] = values.get(key, 0) + 1
+        return found
+
+    def delta(self, before: Contents, after: Contents) -> SetsDelta:
+        if before is after:
+            return SetsDelta(before, after, ())
+        found = []
+        for head in sorted(before.keys() | after.keys()):
+            old, new = before.get(head), after.get(head)
+            if old is not new:
+                added = [key for key in new or () if key not in (old or ())]
+                removed = [key for key in old or () if key not in (new or ())]
+                if added or removed or old is None or new is None:
+                    found.append(SetChange(head, added, removed, old is None, new is None))
+        return SetsDelta(before, after, tuple(found))
+
+    def applied(self, before: Contents, delta: SetsDelta) -> Contents:
+        return delta.after
+
+    def moved(
+        self, before: Contents, document: Document, changes: Sequence[Change]
+    ) -> tuple[Contents, SetsDelta]:
+        """Costs what changes; a set that comes, goes or becomes another one has all its entries looked at."""
+        kinds = {change.kind for change in changes}
+        if "set" in kinds:
+            after = self.wanted(document)
+            return after, self.delta(before, after)
+        if "set-entry" not in kinds:
+            return before, SetsDelta(before, before, ())
+        delta = _moved(before, document, changes)
+        return self.applied(before, delta), delta
+
+    def made(self, delta: SetsDelta) -> Iterator[Step]:
+        for change in delta.changes:
+            if change.made and not change.added:
+                yield Step(self.name, "add", "set", f"{change.head.set_id} as {change.head.name}")
+            for key in change.added:
+                yield Step(self.name, "add", "entry", f"{change.head.set_id}: {text_of(change.head, key)}")
+
+    def removed(self, delta: SetsDelta) -> Iterator[Step]:
+        for change in delta.changes:
+            for key in change.removed:
+                yield Step(self.name, "remove", "entry", f"{change.head.set_id}: {text_of(change.head, key)}")
+            if change.gone and not change.removed:
+                yield Step(self.name, "remove", "set", f"{change.head.set_id} as {change.head.name}")
+
+
+def _moved(before: Contents, document: Document, changes: Sequence[Change]) -> SetsDelta:
+    """Only the sets that entries come to or go from are copied, and only those entries compared."""
+    steps: dict[Head, dict[bytes, int]] = {}
+    for change in changes:
+        for entry, step in ((change.old, -1), (change.new, 1)):
+            if isinstance(entry, SetEntry):
+                for head, key in _keys(document, entry):
+                    of_set = steps.setdefault(head, {})
+                    of_set[key] = of_set.get(key, 0) + step
+    after, found = dict(before), []
+    for head, of_set in sorted(steps.items()):
+        old = before.get(head, {})
+        new, added, removed = dict(old), [], []
+        for key, step in of_set.items():
+            count = new[key] = old.get(key, 0) + step
+            if not count:
+                del new[key]
+            if count and key not in old:
+                added.append(key)
+            elif not count and key in old:
+                removed.append(key)
+        after[head] = new
+        if not new:
+            after.pop(head)
+        if added or removed:
+            found.append(SetChange(head, added, removed, head not in before, head not in after))
+    return SetsDelta(before, after, tuple(found))
+
+
+def learnt_heads(item: AddressSet) -> list[Head]:
+    """The kernel's sets of a set that packets add to."""
+    return [Head(item.id, key, 0, item.timeout_s, item.max_entries) for key in ("ipv4_addr", "ipv6_addr")]
+
+
+def _keys(document: Document, entry: SetEntry) -> Iterator[tuple[Head, bytes]]:
+    """Where an entry is found in the kernel; nowhere while it, or its set, is disabled."""
+    item = document.get("set", entry.set)
+    if entry.disabled or not isinstance(item, AddressSet) or item.disabled or item.source != "static":
+        return
+    if form_of(entry.value) == item.type:
+        yield from keys_of(entry.set, entry.value)
+
+
+def keys_of(set_id: str, value: str) -> Iterator[tuple[Head, bytes]]:
+    """Of a canonical value."""
+    match form_of(value):
+        case "address":
+            prefix = parse_prefix(value)
+            width = WIDTH[prefix.family]
+            key: KeyType = "ipv4_addr" if prefix.family == 4 else "ipv6_addr"
+            yield Head(set_id, key, prefix.length), prefix.value.to_bytes(width // 8, "big")
+        case "port":
+            head = Head(set_id, "inet_service")
+            yield from ((head, port.to_bytes(2, "big")) for port in ports_of(value))
+        case "mac":
+            yield Head(set_id, "ether_addr"), bytes.fromhex(value.replace(":", ""))
+        case "interface":
+            yield Head(set_id, "ifname"), value.encode().ljust(_IFNAME_BYTES, b"\0")
+
+
+def text_of(head: Head, key: bytes) -> str:
+    """A key as people read it."""
+    match head.key:
+        case "ipv4_addr" | "ipv6_addr":
+            return Prefix(head.family, int.from_bytes(key, "big"), head.length).text
+        case "inet_service":
+            return str(int.from_bytes(key, "big"))
+        case "ether_addr":
+            return key.hex(":")
+        case "ifname":
+            return key.rstrip(b"\0").decode()
+    raise TypeError(f"no set has keys of type {head.key}")
+
+
+SETS = SetsPart()
