@@ -39,7 +39,7 @@ from weir.http.health import connection_checks
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Pair, Queue
 from weir.model.problem import ApplyFailed
-from weir.parts.firewall import FirewallRule
+from weir.parts.rule import PacketRule
 
 TUNING = Path(__file__).parents[2] / "board" / "tuning.toml"
 LIMIT_BPS = 500_000
@@ -190,8 +190,8 @@ def test_a_kernel_that_cannot_count_has_the_rest_and_says_so(monkeypatch: pytest
         return real(limits)
 
     rules = (
-        FirewallRule("forward", "drop", "new", ("wan0",), ct_states=("new",)),
-        FirewallRule("sources", "bound", "each", outside=("wan0",), connections=7),
+        PacketRule("forward", "drop", "new", ("wan0",), ct_states=("new",)),
+        PacketRule("sources", "bound", "each", outside=("wan0",), connections=7),
     )
     with netns_of_its_own():
         monkeypatch.setattr(connection_limits, "expected", without_counting)

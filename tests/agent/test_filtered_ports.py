@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import pytest
 
+from weir.adapters import nft
 from weir.adapters.datapath_records import Role
 from weir.adapters.netlink import Link
 from weir.adapters.xdp_features import ALL
 from weir.backends.fast import Around, FastPaths, Sight
+from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.modes import Decision
 from weir.compiler.types import PortSpec
-from weir.parts.firewall import FirewallRule
+from weir.parts.rule import Lookup, PacketRule
 
 NO_FLOWS = "the kernel has no such function"
 NAT = (
-    FirewallRule("input", "drop", "to the router", in_interfaces=("wan0",)),
-    FirewallRule("forward", "drop", "from a WAN", in_interfaces=("wan0",)),
-    FirewallRule("postrouting", "masquerade", "NAT", out_interfaces=("wan0",), family=4),
+    PacketRule("input", "drop", "to the router", in_interfaces=("wan0",)),
+    PacketRule("forward", "drop", "from a WAN", in_interfaces=("wan0",)),
+    PacketRule("postrouting", "masquerade", "NAT", out_interfaces=("wan0",), family=4),
 )
 INPUT_ONLY = NAT[:1]
 
@@ -51,12 +53,12 @@ def test_with_a_flow_table_all_ports_ask_it() -> None:
 
 @pytest.mark.parametrize("chain", ["forward", "postrouting"])
 def test_a_rule_that_names_no_interface_holds_for_all(chain: str) -> None:
-    rules = (*NAT, FirewallRule(chain, "drop", "anybody", protocol="tcp"))  # type: ignore[arg-type]
+    rules = (*NAT, PacketRule(chain, "drop", "anybody", protocol="tcp"))  # type: ignore[arg-type]
     assert set(fast(around(Sight.of(rules, ""), "lan0", "net0", "wan0"), NO_FLOWS).values()) == {Role.NOTHING}
 
 
 def test_members_of_a_vrf_are_named_as_well() -> None:
-    rules = (FirewallRule("forward", "drop", "from a WAN", in_members=("wan0",)),)
+    rules = (PacketRule("forward", "drop", "from a WAN", in_members=("wan0",)),)
     found = fast(around(Sight.of(rules, ""), "lan0", "net0", "wan0"), NO_FLOWS)
     assert (found["wan0"], found["lan0"]) == (Role.NOTHING, Role.FAST)
 
@@ -69,3 +71,54 @@ def test_rules_on_what_is_for_the_router_hide_nothing() -> None:
 def test_somebody_elses_chain_hides_everything() -> None:
     here = around(Sight.of(NAT, "chain f of the nftables table ip x"), "lan0", "net0", "wan0")
     assert set(fast(here, NO_FLOWS).values()) == {Role.NOTHING}
+
+
+CONFIGURED = PacketRule("forward", "drop", "f1", sources=("10.64.0.2/32",), family=4, counter="r_f1")
+
+
+def test_a_configured_rule_without_an_interface_is_seen_by_all_forwarded_packets() -> None:
+    here = around(Sight.of((*NAT, CONFIGURED), ""), "lan0", "net0", "wan0")
+    assert set(fast(here, NO_FLOWS).values()) == {Role.NOTHING}
+    assert set(fast(here, "").values()) == {Role.FAST | Role.FLOW}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        PacketRule("forward", "drop", "f1", rate_per_s=7, burst=1, counter="r_f1"),
+        PacketRule("forward", "add-to-set", "f1", family=4, target="d4_60_9_x", counter="r_f1"),
+        PacketRule("forward", "drop", "f1", lookups=(Lookup("saddr", "d4_60_9_x", 4, 32, True),)),
+    ],
+)
+def test_a_rule_that_judges_each_packet_leaves_none_to_xdp(rule: PacketRule) -> None:
+    sight = Sight.of((*NAT, rule), "")
+    assert set(fast(around(sight, "lan0", "net0", "wan0"), "").values()) == {Role.NOTHING}
+    assert "f1" in sight.each
+
+
+def test_connections_are_known_to_xdp_behind_what_people_configured() -> None:
+    established = PacketRule("forward", "accept", "f2", ct_states=("established", "related"), counter="r_f2")
+    table = table_of(FirewallWanted((CONFIGURED, established, *NAT), ("lan0", "wan0")))
+    assert table is not None
+    assert [comment for comment, _ in table.chains["forward"].rules] == [
+        "f1",
+        "connections that XDP may forward",
+        "f2",
+        "from a WAN",
+    ]
+    table = table_of(FirewallWanted((CONFIGURED, *NAT), ("lan0", "wan0")))
+    assert table is not None
+    assert [comment for comment, _ in table.chains["forward"].rules][:2] == [
+        "f1",
+        "connections that XDP may forward",
+    ]
+
+
+def test_the_flow_table_is_emptied_when_a_chain_of_forwarded_packets_changes() -> None:
+    held = table_of(FirewallWanted(NAT, ("lan0", "wan0")))
+    wanted = table_of(FirewallWanted((CONFIGURED, *NAT), ("lan0", "wan0")))
+    steps = [(verb, *what) for step in nft.commands(held, wanted) for verb, what in step.items()]
+    order = [(verb, kind) for verb, kind in steps if kind == "flowtable" or verb == "flush"]
+    assert order == [("flush", "chain"), ("delete", "flowtable"), ("add", "flowtable")]
+    other = table_of(FirewallWanted((*NAT[1:], PacketRule("input", "accept", "x")), ("lan0", "wan0")))
+    assert not any("flowtable" in what for step in nft.commands(held, other) for what in step.values())

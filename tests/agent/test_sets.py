@@ -13,7 +13,7 @@ from tests.agent.rig import Rig, lan, wan
 from tests.polling import until
 from weir.adapters import nft, nft_elements
 from weir.kinds.firewall import Firewall
-from weir.kinds.sets import AddressSet, SetEntry
+from weir.kinds.sets import Set, SetEntry
 from weir.model.objects import Interface
 
 MANY = 100_000
@@ -21,7 +21,7 @@ MANY = 100_000
 
 @pytest.fixture(scope="module", autouse=True)
 def configured(rig: Rig) -> None:
-    rig.commit(lan(), wan(), AddressSet("blocked"), AddressSet("seen", source="dynamic", timeout_s=600))
+    rig.commit(lan(), wan(), Set("blocked"), Set("seen", source="dynamic", timeout_s=600))
 
 
 def keys(rig: Rig, name: str) -> frozenset[bytes]:

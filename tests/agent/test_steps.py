@@ -20,9 +20,9 @@ from weir.model.document import Document
 from weir.model.objects import Interface
 from weir.parts import FIREWALL, PARTS
 from weir.parts.delta import Delta, Step
-from weir.parts.firewall import FirewallRule
+from weir.parts.rule import PacketRule
 
-RULES = (FirewallRule("forward", "drop", "strangers", ("wan0",)),)
+RULES = (PacketRule("forward", "drop", "strangers", ("wan0",)),)
 PORT = PortSpec("wan0", "wan", "auto", 0, 0)
 
 

@@ -14,8 +14,8 @@ from weir.adapters.netlink import Links, RoutingRule
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.network import LinkState, NetworkBackend, NetworkDifference, NetworkState
 from weir.model.objects import Vlan
-from weir.parts.firewall import FirewallRule
 from weir.parts.network import NetworkSpec
+from weir.parts.rule import PacketRule
 
 NOTHING: frozenset[str] = frozenset()
 FAMILIES = (4, 6)
@@ -184,9 +184,9 @@ def test_frr_is_told_and_asked_of_a_vrfs_routes() -> None:
 
 def test_zones_are_set_before_connections_are_looked_up() -> None:
     rules = (
-        FirewallRule("entry", "zone", "in", in_interfaces=("eth1",), zone=1001),
-        FirewallRule("output", "zone", "out", out_interfaces=("eth1",), zone=1001),
-        FirewallRule("forward", "drop", "from a WAN", in_members=("eth1",)),
+        PacketRule("entry", "zone", "in", in_interfaces=("eth1",), zone=1001),
+        PacketRule("output", "zone", "out", out_interfaces=("eth1",), zone=1001),
+        PacketRule("forward", "drop", "from a WAN", in_members=("eth1",)),
     )
     table = table_of(FirewallWanted(rules, ()))
     assert table is not None

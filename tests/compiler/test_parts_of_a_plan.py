@@ -17,10 +17,10 @@ from weir.model.document import Change, Document
 from weir.model.objects import Interface
 from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, TUNING, Part, Parts
 from weir.parts.delta import Counts, Delta, Replaced, Step
-from weir.parts.firewall import FirewallRule
 from weir.parts.part import SHAPING, ReplacedPart
+from weir.parts.rule import PacketRule
 
-RULE = FirewallRule("input", "drop", "all")
+RULE = PacketRule("input", "drop", "all")
 
 
 class Mirror(ReplacedPart[str]):

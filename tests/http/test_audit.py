@@ -120,7 +120,24 @@ def route(api: Client) -> str:
     return f"/static-routes/{api('POST', '/static-routes', body).json['id']}"
 
 
-STEPS: dict[str, tuple[str, Callable[[Client], Any]]] = {
+Step = tuple[str, Callable[[Client], Any]]
+
+
+def collection(area: str, one: str, first: dict[str, Any], then: dict[str, Any]) -> dict[str, Step]:
+    """The operations of a kind whose ids are given, from making an object to removing it."""
+    path = f"/{area}/{first['id']}"
+    rest = {name: value for name, value in first.items() if name != "id"}
+    steps = {
+        f"create_{one}": post(f"/{area}", first),
+        f"put_{one}": put(path, rest | {"comment": "put"}),
+        f"patch_{one}": patch(path, {"comment": "patched"}),
+        f"bulk_{area.replace('-', '_')}": post(f"/{area}/bulk", {"upsert": [then]}),
+        f"delete_{one}": delete(path),
+    }
+    return {f"{area}.{name}": ("config.commit", step) for name, step in steps.items()}
+
+
+STEPS: dict[str, Step] = {
     "queues.create_queue": ("config.commit", post("/queues", {"name": "q1"})),
     "queues.put_queue": ("config.commit", put("/queues/q1", {"name": "q1", "comment": "a"})),
     "queues.patch_queue": ("config.commit", patch("/queues/q1", {"comment": "b"})),
@@ -169,6 +186,21 @@ STEPS: dict[str, tuple[str, Callable[[Client], Any]]] = {
         "config.commit",
         lambda api: delete(f"/static-routes/{api('GET', '/static-routes').json['items'][0]['id']}")(api),
     ),
+    **collection("services", "service", {"id": "v1", "ports": ["80"]}, {"id": "v2"}),
+    **collection("sets", "set", {"id": "s1"}, {"id": "s2"}),
+    **collection(
+        "set-entries",
+        "set_entry",
+        {"id": "e1", "set": "s2", "value": "10.1.0.0/16"},
+        {"id": "e2", "set": "s2", "value": "10.2.0.0/16"},
+    ),
+    **collection(
+        "firewall-rules",
+        "firewall_rule",
+        {"id": "f1", "chain": "forward", "action": "drop", "source_set": "s2"},
+        {"id": "f2", "chain": "forward", "action": "accept"},
+    ),
+    "firewall-rules.move_firewall_rule": ("config.commit", post("/firewall-rules/f2/move", {"before": None})),
     "firewall.put_firewall": ("config.commit", put("/firewall", {"allow_ping_from_wan": False})),
     "firewall.patch_firewall": ("config.commit", patch("/firewall", {"allow_ping_from_wan": True})),
     "tuning.put_tuning": ("config.commit", put("/tuning", {"overrides": {"a": "b"}})),

@@ -38,6 +38,8 @@ FINDINGS = set(re.findall(r"^\| `([a-z0-9-]+)` \| (?:error|warning|notice)", REF
 """What the model's rules say of objects beside others; each is explained in the reference."""
 EXPLAINED = {
     "bad-prefix": "an address is a grammar of its own; the document gives its length and an example",
+    "bad-ports": "a range of ports is a grammar of its own",
+    "bad-member": "what a set holds is a grammar of its own",
     "bad-id": "the keys of a queue type's options have the form of ids",
     "bad-cursor": "a cursor is opaque: only one that the API gave is good",
     "unknown-kind": "a kind in a path is looked up, as an id is",

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from tests.kinds.toys import Toy, toy
 from tests.model.strategies import patient
-from weir.kinds.sets import AddressSet, SetEntry
+from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.model.members import form_of, parse_member
 from weir.model.problem import Invalid
 from weir.parts.sets import SETS, Head, text_of
 
 SETS_OF_EACH_TYPE = (
-    AddressSet("blocked"),
-    AddressSet("web", "port"),
-    AddressSet("inside", "interface"),
-    AddressSet("phones", "mac"),
-    AddressSet("off", disabled=True),
-    AddressSet("seen", source="dynamic", timeout_s=60, max_entries=100),
+    Set("blocked"),
+    Set("web", "port"),
+    Set("inside", "interface"),
+    Set("phones", "mac"),
+    Set("off", disabled=True),
+    Set("seen", source="dynamic", timeout_s=60, max_entries=100),
 )
 VALUES = {
     "blocked": ["192.0.2.0/24", "192.0.2.7/32", "2001:db8::/32", "10.0.0.0/8", "2001:db8::1/128"],

@@ -317,6 +317,10 @@ def _head(chain: Chain) -> dict[str, Any]:
     return {"type": chain.type, "hook": chain.hook, "prio": chain.priority, "policy": chain.policy}
 
 
+_IN_ORDER = ("&", "range")
+"""Whose members have places."""
+
+
 def _normal(value: Any) -> Any:
     if isinstance(value, list):
         members = _sorted(value)
@@ -328,7 +332,9 @@ def _normal(value: Any) -> Any:
     if set(value) == {"set"} and isinstance(value["set"], list):
         members = _sorted(value["set"])
         return members[0] if len(members) == 1 else {"set": members}
-    return {key: _normal(inner) for key, inner in value.items() if key != "handle"}
+    return {
+        key: inner if key in _IN_ORDER else _normal(inner) for key, inner in value.items() if key != "handle"
+    }
 
 
 def _sorted(values: list[Any]) -> list[Any]:

@@ -23,8 +23,8 @@ from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.vlans import lower_first
 from weir.model.problem import Problem
 from weir.parts import FIREWALL, NETWORK
-from weir.parts.firewall import FirewallRule
 from weir.parts.network import NetworkSpec
+from weir.parts.rule import PacketRule
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +60,11 @@ class EarlyStart:
                 return
             revision, compiled = configuration.revision, configuration.compiled
             rules, network = compiled.of(FIREWALL), compiled.of(NETWORK)
-            content = content_of(rules, network)
-        self._keep(content)
+            content = None if any(map(_needs_a_set, rules)) else content_of(rules, network)
+        if content is None:
+            self._forget()
+        else:
+            self._keep(content)
         self._revision = revision
 
     def _keep(self, content: bytes) -> None:
@@ -89,7 +92,12 @@ class EarlyStart:
             return None
 
 
-def content_of(rules: Sequence[FirewallRule], network: Mapping[str, NetworkSpec]) -> bytes:
+def _needs_a_set(rule: PacketRule) -> bool:
+    """Sets are filled by the agent: such a firewall is not there before it, and neither are addresses."""
+    return bool(rule.lookups) or rule.verdict == "add-to-set"
+
+
+def content_of(rules: Sequence[PacketRule], network: Mapping[str, NetworkSpec]) -> bytes:
     """Lines: format and digest, the firewall for nft, the ports to wait for, then words for `ip -batch`."""
     table = table_of(FirewallWanted(tuple(rules), ()))
     served = {name: spec for name, spec in lower_first(network).items() if _is_served(spec)}

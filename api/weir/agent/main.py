@@ -180,7 +180,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     updates = _updates(options)
     appliance = _appliance(data, updates)
     hosts = Hosts(configuration, datapath, links)
-    methods = (handlers, hosts, updates, appliance, _secrets(options), States({}))
+    methods = (handlers, hosts, updates, appliance, _secrets(options), _states(executor))
     server = _server(options, methods, handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -230,6 +230,10 @@ def _executor(
         routes=RoutesBackend(frr),
         leases=Leases(state_dir / "leases.json"),
     )
+
+
+def _states(executor: Executor) -> States:
+    return States({"firewall-rule": executor.firewall.counted})
 
 
 def _secrets(options: argparse.Namespace) -> Secrets:

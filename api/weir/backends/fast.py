@@ -21,9 +21,11 @@ from weir.backends.members import NOBODY_YIELDS, Yielding
 from weir.backends.modes import Decision
 from weir.backends.stacking import stacking
 from weir.compiler.types import PortSpec
-from weir.parts.firewall import FirewallRule
+from weir.parts.filter import OUTGOING
+from weir.parts.rule import PacketRule
 
 _ROUTED_MASTERS = ("", "vrf")
+_NOT_FORWARDED = ("input", OUTGOING, "entry", "output")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +33,40 @@ class Sight:
     """Who must see forwarded packets: rules of ours, and chains of others (their names, or "").
 
     `named`: the interfaces of which the rules speak; none where a rule holds for all. `tracked`: new
-    connections are bounded.
+    connections are bounded. `each`: why rules must see each packet, "" = the first of a connection will do.
     """
 
     filtered: bool
     foreign: str
     named: frozenset[str] = frozenset()
     tracked: bool = False
+    each: str = ""
 
     @classmethod
-    def of(cls, rules: Sequence[FirewallRule], foreign: str) -> Sight:
+    def of(cls, rules: Sequence[PacketRule], foreign: str) -> Sight:
         ends = [
             frozenset((*rule.in_interfaces, *rule.in_members, *rule.out_interfaces))
             for rule in rules
             if rule.chain in ("forward", "postrouting")
         ]
         named = frozenset[str]().union(*ends) if all(ends) else frozenset[str]()
-        return cls(bool(ends), foreign, named, any(rule.verdict == "bound" for rule in rules))
+        tracked = any(rule.verdict == "bound" for rule in rules)
+        return cls(bool(ends), foreign, named, tracked, next(filter(None, map(_looks_at_each, rules)), ""))
 
     def filters(self, ifname: str) -> bool:
         """Whether rules of ours may match what is forwarded by the interface."""
         return self.filtered and (not self.named or ifname in self.named)
+
+
+def _looks_at_each(rule: PacketRule) -> str:
+    """Why a rule's verdict on one packet of a connection is not its verdict on the next, "" = it is."""
+    if rule.chain in _NOT_FORWARDED or rule.verdict == "log":
+        return ""
+    if rule.rate_per_s:
+        return f"rule {rule.comment} counts packets"
+    if rule.verdict == "add-to-set" or any(lookup.is_learnt for lookup in rule.lookups):
+        return f"rule {rule.comment} uses a set that learns"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +235,7 @@ class FastPaths:
         """Whether the port's packets are forwarded by the flow table or not at all. Where it can be asked, it
         is for all ports, so that connections tracked at one are known at the others. Where it cannot, a port
         that the rules do not name is free if there is another such port to forward to."""
-        if not self._flow_reason or not around.sight.filtered:
+        if not self._unflowed(around) or not around.sight.filtered:
             return around.sight.filtered
         free = {name for name in around.ports if not around.sight.filters(name)}
         return ifname not in free or len(free) < 2
@@ -228,6 +243,11 @@ class FastPaths:
     def _hidden(self, ifname: str, around: Around) -> str:
         if around.sight.foreign:
             return f"{around.sight.foreign}, which is not Weir's, must see forwarded packets"
-        if self._flow_reason and self._is_filtered(ifname, around):
-            return f"NAT or the firewall must see forwarded packets: {self._flow_reason}"
+        reason = self._unflowed(around)
+        if reason and self._is_filtered(ifname, around):
+            return f"NAT or the firewall must see forwarded packets: {reason}"
         return ""
+
+    def _unflowed(self, around: Around) -> str:
+        """Why no packet is forwarded by the flow table, "" = those of established connections are."""
+        return self._flow_reason or around.sight.each

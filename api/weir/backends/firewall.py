@@ -6,27 +6,33 @@ Beside it the table of connections (connection_limits.py), which a change of oth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from weir.adapters import connection_limits, nft
 from weir.adapters.connection_limits import Limits
-from weir.adapters.nft import Chain, Expression, Table
+from weir.adapters.nft import Chain, Table
 from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.nft_rules import match, texts
+from weir.backends.rule_effects import judged_otherwise
 from weir.parts.delta import Replaced, Step
 from weir.parts.effect import Effect, for_each
-from weir.parts.firewall import FirewallRule, Rules
+from weir.parts.filter import OUTGOING, rule_of
+from weir.parts.firewall import Rules
+from weir.parts.rule import PacketRule
 
 _CHAINS = (
     # Before connections are looked up (-200): the zone says where.
     ("entry", "filter", "prerouting", -300),
     ("output", "filter", "output", -300),
+    (OUTGOING, "filter", "output", 0),
     ("input", "filter", "input", 0),
     ("forward", "filter", "forward", 0),
     ("postrouting", "nat", "postrouting", 100),
 )
-_PROTOCOL = {"icmp": "icmp", "icmpv6": "ipv6-icmp"}
+_ELSEWHERE = frozenset({"sources"})
+"""Done by the table of connections."""
 _OFFLOADED = ("tcp", "udp")
 _EVERYBODY = ("0.0.0.0/0", "::/0")
 
@@ -35,7 +41,7 @@ _EVERYBODY = ("0.0.0.0/0", "::/0")
 class FirewallWanted:
     """The rules, and the ports that forward established connections in XDP (sorted; none: no flow table)."""
 
-    rules: tuple[FirewallRule, ...]
+    rules: tuple[PacketRule, ...]
     flow_devices: tuple[str, ...]
 
 
@@ -123,6 +129,15 @@ class FirewallBackend:
         if held.limits != difference.limits_wanted:
             refuse("firewall", [f"the table inet {connection_limits.TABLE} is not as it was written"])
 
+    def counted(self, ids: Collection[str] | None) -> dict[str, dict[str, int]]:
+        """Packets and bytes that matched configured rules, of these or of all. Raises as `read`."""
+        counters = (item["counter"] for item in nft.of_table(nft.TABLE, nft.ruleset()) if "counter" in item)
+        found = {
+            rule_of(str(item["name"])): {"packets": int(item["packets"]), "bytes": int(item["bytes"])}
+            for item in counters
+        }
+        return {name: told for name, told in found.items() if ids is None or name in ids}
+
     def forget_flows(self) -> None:
         """Connections go up the stack and meet the rules again, which may judge them otherwise now."""
         if self._has_flows:
@@ -137,8 +152,10 @@ class FirewallBackend:
         delta: Replaced[Rules] | None = look.delta
         text = "" if delta is None else _cost(delta.before, delta.after)
         if text:
-            objects = look.changed_of("firewall", "interface")
+            objects = look.changed_of("firewall", "interface", "firewall-rule")
             yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(_EVERYBODY))
+        if delta is not None:
+            yield from judged_otherwise(delta, look)
 
     def _possible(self, limits: Limits | None) -> Limits | None:
         """Without the bound where the kernel cannot count: that is told, and no commit fails for it."""
@@ -158,16 +175,21 @@ def _cost(before: Rules, after: Rules) -> str:
     """Why sessions end when one rule set takes the place of another; "" = they do not."""
     verdicts = [{rule.verdict for rule in rules} for rules in (before, after)]
     zones = [[rule for rule in rules if rule.verdict == "zone"] for rules in (before, after)]
-    if not before and {"drop", "masquerade"} & verdicts[1]:
+    if not _tracks(before) and _tracks(after):
         return "connections are tracked from now on, and those that exist may be taken for new ones"
     if "masquerade" in verdicts[0] and "masquerade" not in verdicts[1]:
         return "connections that were given the WAN's address lose it"
-    if before and after and zones[0] != zones[1]:
+    if _tracks(before) and _tracks(after) and zones[0] != zones[1]:
         return "connections of a VRF are tracked apart from now on, and those that exist may be new ones then"
     return ""
 
 
-def limits_of(rules: Sequence[FirewallRule]) -> Limits | None:
+def _tracks(rules: Rules) -> bool:
+    """Whether these make the kernel track connections."""
+    return any(rule.ct_states or rule.verdict == "masquerade" for rule in rules)
+
+
+def limits_of(rules: Sequence[PacketRule]) -> Limits | None:
     """How many connections a source may have; None where none are tracked."""
     rule = next((rule for rule in rules if rule.verdict == "bound"), None)
     return None if rule is None else Limits(rule.outside, rule.connections)
@@ -177,59 +199,49 @@ def table_of(wanted: FirewallWanted) -> Table | None:
     """Our table for these rules; None for none. Chains without rules are left out: they cost packets."""
     if not wanted.rules:
         return None
+    filled: dict[str, list[PacketRule]] = {}
+    for rule in wanted.rules:
+        filled.setdefault(rule.chain, []).append(rule)
+        if rule.verdict in ("jump", "goto"):
+            filled.setdefault(rule.target, [])
+    hooks = {name: (kind, hook, priority) for name, kind, hook, priority in _CHAINS}
     chains = {}
-    for name, kind, hook, priority in _CHAINS:
-        own = [_rule(rule) for rule in wanted.rules if rule.chain == name]
+    for name, rules in filled.items():
+        lines = [(rule.comment, texts(rule)) for rule in rules]
         if name == "forward" and wanted.flow_devices:
-            own.insert(0, _flow_rule())
-        if own:
-            chains[name] = Chain(name, kind, hook, priority, "accept", tuple(own))
-    return Table(chains, wanted.flow_devices)
+            lines.insert(_flow_place(rules), _flow_rule())
+        if name in hooks:
+            chains[name] = Chain(name, *hooks[name], "accept", tuple(lines))
+        elif name not in _ELSEWHERE:
+            chains[name] = Chain(name, "", "", 0, "", tuple(lines))
+    if wanted.flow_devices and "forward" not in chains:
+        chains["forward"] = Chain("forward", *hooks["forward"], "accept", (_flow_rule(),))
+    counters = frozenset(rule.counter for rule in wanted.rules if rule.counter)
+    return Table(chains, wanted.flow_devices, counters)
+
+
+def _flow_place(rules: Sequence[PacketRule]) -> int:
+    """Behind what people configured, so that what they drop is not known to XDP; or before a rule of theirs
+    that accepts all that is established, behind which no rule sees it."""
+    for place, rule in enumerate(rules):
+        if not _is_configured(rule) or _accepts_established(rule):
+            return place
+    return len(rules)
+
+
+def _is_configured(rule: PacketRule) -> bool:
+    return bool(rule.counter) or rule.verdict in ("jump", "goto", "log")
+
+
+def _accepts_established(rule: PacketRule) -> bool:
+    plain = PacketRule(rule.chain, "accept", rule.comment, ct_states=rule.ct_states, counter=rule.counter)
+    return rule == plain and "established" in rule.ct_states
 
 
 def _flow_rule() -> tuple[str, tuple[str, ...]]:
-    """First in the chain: a connection gets that far only after its first packet passed all the rules."""
-    expressions = [_match({"meta": {"key": "l4proto"}}, {"set": list(_OFFLOADED)}), nft.flow_expression()]
+    """A connection gets that far only after its first packets passed the rules before it."""
+    expressions = [match({"meta": {"key": "l4proto"}}, {"set": list(_OFFLOADED)}), nft.flow_expression()]
     return "connections that XDP may forward", tuple(map(nft.canonical, expressions))
-
-
-def _rule(rule: FirewallRule) -> tuple[str, tuple[str, ...]]:
-    return rule.comment, tuple(map(nft.canonical, _expressions(rule)))
-
-
-def _expressions(rule: FirewallRule) -> list[Expression]:
-    """In the form in which nft prints them, so that what is read back compares equal."""
-    found: list[Expression] = []
-    sides = (
-        ("iifname", rule.in_interfaces),
-        ("sdifname", rule.in_members),
-        ("oifname", rule.out_interfaces),
-    )
-    for key, names in sides:
-        if names:
-            found.append(_match({"meta": {"key": key}}, {"set": list(names)}))
-    if rule.family and rule.protocol != "icmpv6" and rule.protocol != "icmp":
-        found.append(_match({"meta": {"key": "nfproto"}}, f"ipv{rule.family}"))
-    if rule.ct_states:
-        found.append(_match({"ct": {"key": "state"}}, list(rule.ct_states), "in"))
-    if rule.icmp_types:
-        payload = {"payload": {"protocol": rule.protocol, "field": "type"}}
-        found.append(_match(payload, {"set": list(rule.icmp_types)}))
-    elif rule.protocol in _PROTOCOL:
-        found.append(_match({"meta": {"key": "l4proto"}}, _PROTOCOL[rule.protocol]))
-    if rule.tcp_ports:
-        found.append(
-            _match({"payload": {"protocol": "tcp", "field": "dport"}}, {"set": list(rule.tcp_ports)})
-        )
-    elif rule.protocol == "tcp":
-        found.append(_match({"meta": {"key": "l4proto"}}, "tcp"))
-    if rule.verdict == "zone":
-        return [*found, {"mangle": {"key": {"ct": {"key": "zone"}}, "value": rule.zone}}]
-    return [*found, {rule.verdict: None}]
-
-
-def _match(left: Expression, right: object, operator: str = "==") -> Expression:
-    return {"match": {"op": operator, "left": left, "right": right}}
 
 
 def _first_difference(held: Table | None, wanted: Table | None) -> str:

@@ -23,7 +23,7 @@ from weir.model.objects import Kind
 from weir.model.problem import ApplyFailed, NotFound, Unsupported
 from weir.parts.delta import Action, Step
 from weir.parts.effect import Effect, for_each
-from weir.parts.firewall import FirewallRule
+from weir.parts.rule import PacketRule
 
 QUEUES_MS = 1000
 """A session sends what was lost again within this."""
@@ -65,7 +65,7 @@ class PortsWanted:
     """Ports by name, and the rules that say which packets the stack must see."""
 
     ports: Mapping[str, PortSpec]
-    rules: Sequence[FirewallRule]
+    rules: Sequence[PacketRule]
 
 
 @dataclass(frozen=True, slots=True)

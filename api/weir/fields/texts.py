@@ -117,6 +117,19 @@ class Word(Characters, Parsed):
         return "of " + ", ".join(f"`{choice}`" for choice in self.choices)
 
 
+class Label(Characters):
+    """A name that people give to what is no object, in the form of an id."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(1, OBJECT_IDS.max_chars, **said)
+
+    def read(self, reader: Reader, name: str, default: Any) -> Any:
+        return reader.matching(name, default, OBJECT_IDS.pattern, OBJECT_IDS.wanted)
+
+    def bounds(self) -> str:
+        return OBJECT_IDS.wanted
+
+
 class Choice(Field):
     """One of some words."""
 

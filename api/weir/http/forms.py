@@ -21,6 +21,7 @@ from weir.fields import (
     Flag,
     Group,
     Host,
+    Label,
     Many,
     Moment,
     OneOf,
@@ -190,7 +191,7 @@ def shape(field: Field) -> Json:
             return {"type": "moment"}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
-        case Ports() | SetMember():
+        case Ports() | SetMember() | Label():
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Word():
             return {"type": "choice", "choices": list(field.choices)}

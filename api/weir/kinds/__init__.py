@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weir.kinds import firewall, interface, queue_type, service, sets, static_route, tuning
+from weir.kinds import firewall, firewall_rule, interface, queue_type, service, sets, static_route, tuning
 from weir.kinds.declaration import Declaration
 
 DECLARED: dict[str, Declaration] = {
@@ -18,6 +18,7 @@ DECLARED: dict[str, Declaration] = {
         interface.KIND,
         static_route.KIND,
         firewall.KIND,
+        firewall_rule.KIND,
         service.KIND,
         sets.SET,
         sets.ENTRY,

@@ -20,7 +20,7 @@ _COMMENT = Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")
 
 
 @dataclass(frozen=True, slots=True)
-class AddressSet(ConfigObject):
+class Set(ConfigObject):
     """What many rules match at once, and what changes more often than they do."""
 
     kind: ClassVar[Kind] = "set"
@@ -83,7 +83,7 @@ class SetEntry(ConfigObject):
         return self.value
 
 
-def learns_addresses(_view: View, item: AddressSet) -> Iterator[Finding]:
+def learns_addresses(_view: View, item: Set) -> Iterator[Finding]:
     if item.source == "dynamic" and item.type != "address":
         yield error(
             "dynamic-set", item, "source", f"only sets of addresses learn; this one holds type {item.type}"
@@ -92,7 +92,7 @@ def learns_addresses(_view: View, item: AddressSet) -> Iterator[Finding]:
 
 def fits_its_set(view: View, entry: SetEntry) -> Iterator[Finding]:
     found = view.document.get("set", entry.set)
-    if not isinstance(found, AddressSet):
+    if not isinstance(found, Set):
         return  # a reference to nothing is said already
     form = form_of(entry.value)
     if form != found.type:
@@ -103,7 +103,7 @@ def fits_its_set(view: View, entry: SetEntry) -> Iterator[Finding]:
         yield error("dynamic-set", entry, "set", text)
 
 
-def holds_what_fits(view: View, item: AddressSet) -> Iterator[Finding]:
+def holds_what_fits(view: View, item: Set) -> Iterator[Finding]:
     """A set that becomes one of another type, or learns from now on, has no entry that does not fit."""
     wrong = next(
         (
@@ -120,7 +120,7 @@ def holds_what_fits(view: View, item: AddressSet) -> Iterator[Finding]:
 
 
 SET = Declaration(
-    AddressSet,
+    Set,
     singular="set",
     plural="sets",
     short="set",

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from weir.kinds.firewall import Firewall
-from weir.model.document import Document
+from weir.kinds.sets import SetEntry
+from weir.model.document import Change, Document
 from weir.model.objects import Interface
 from weir.model.vrf import table_of
 from weir.parts.delta import Replaced, Step
+from weir.parts.filter import Lengths, configured, heads_of
 from weir.parts.part import ReplacedPart
+from weir.parts.rule import PacketRule
+from weir.parts.sets import Head
 
 _ESTABLISHED = ("established", "related")
 _NEIGHBOUR_DISCOVERY = (
@@ -23,50 +27,47 @@ _NEIGHBOUR_DISCOVERY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FirewallRule:
-    """One rule; an empty field matches anything. `family` 0 = both. Rules apply in their order.
+class Rules(tuple[PacketRule, ...]):
+    """The rules in their order, and which sets they were made with: a change of one entry among 100,000 looks
+    at no other."""
 
-    In the chains `input` and `forward` the kernel calls a packet's way in by the name of the VRF, if it is in
-    one; `in_members` are those interfaces. `zone` is set for connections by `entry` and `output`, 0 = not.
-    `bound` holds in `sources`: so many `connections` (0 = any number) of each source that does not come in by
-    an interface of `outside`, and none for a queue that is full.
-    """
+    lengths: Lengths
 
-    chain: Literal["entry", "sources", "input", "forward", "output", "postrouting"]
-    verdict: Literal["accept", "drop", "masquerade", "zone", "bound"]
-    comment: str
-    in_interfaces: tuple[str, ...] = ()
-    in_members: tuple[str, ...] = ()
-    out_interfaces: tuple[str, ...] = ()
-    family: Literal[0, 4, 6] = 0
-    ct_states: tuple[str, ...] = ()
-    protocol: Literal["", "tcp", "icmp", "icmpv6"] = ""
-    icmp_types: tuple[str, ...] = ()
-    tcp_ports: tuple[int, ...] = ()
-    zone: int = 0
-    outside: tuple[str, ...] = ()
-    connections: int = 0
-
-
-Rules = tuple[FirewallRule, ...]
+    @classmethod
+    def of(cls, rules: Iterator[PacketRule], lengths: Lengths) -> Rules:
+        made = cls(rules)
+        made.lengths = lengths
+        return made
 
 
 class FirewallPart(ReplacedPart[Rules]):
     name = "firewall"
-    made_of = frozenset(("firewall", "interface"))
+    made_of = frozenset(("firewall", "interface", "firewall-rule", "service", "set", "set-entry"))
     after = ("sets",)  # no rule meets a set that is not filled yet
 
     @property
     def nothing(self) -> Rules:
-        return ()
+        return Rules.of(iter(()), {})
 
     def wanted(self, document: Document) -> Rules:
-        interfaces = sorted(document.interfaces(), key=lambda item: item.id)
-        wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
-        return tuple(_rules(document.single(Firewall), wan, interfaces)) if wan else ()
+        lengths: Counter[Head] = Counter()
+        for entry in document.every(SetEntry):
+            lengths.update(_heads(document, entry))
+        return _wanted(document, lengths)
 
-    def entries(self, wanted: Rules) -> Mapping[FirewallRule, None]:
+    def moved(
+        self, before: Rules, document: Document, changes: Sequence[Change]
+    ) -> tuple[Rules, Replaced[Rules]]:
+        kinds = {change.kind for change in changes}
+        if kinds.isdisjoint(self.made_of):
+            return before, self.delta(before, before)
+        if "set" in kinds:
+            after = self.wanted(document)
+        else:
+            after = _wanted(document, _moved(before.lengths, document, changes))
+        return after, self.delta(before, after)
+
+    def entries(self, wanted: Rules) -> Mapping[PacketRule, None]:
         return dict.fromkeys(wanted)
 
     def made(self, delta: Replaced[Rules]) -> Iterator[Step]:
@@ -83,13 +84,41 @@ class FirewallPart(ReplacedPart[Rules]):
                 yield Step(self.name, "remove", "rule", _rule_text(rule))
 
 
-def _rules(policy: Firewall, wan: tuple[str, ...], interfaces: list[Interface]) -> Iterator[FirewallRule]:
+def _wanted(document: Document, lengths: Lengths) -> Rules:
+    return Rules.of(_all_rules(document, lengths), lengths)
+
+
+def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
+    """What people configured, and behind it the policy, which needs a WAN."""
+    interfaces = sorted(document.interfaces(), key=lambda item: item.id)
+    wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
+    own = list(configured(document, lengths))
+    yield from _in_vrfs(iter(own), interfaces, zones=not wan and any(rule.ct_states for rule in own))
+    if wan:
+        yield from _rules(document.single(Firewall), wan, interfaces)
+
+
+def _heads(document: Document, entry: SetEntry) -> Iterator[Head]:
+    return iter(()) if entry.disabled else heads_of(document, entry.set, entry.value)
+
+
+def _moved(before: Lengths, document: Document, changes: Sequence[Change]) -> Lengths:
+    after = Counter(before)
+    for change in changes:
+        if isinstance(change.old, SetEntry):
+            after.subtract(_heads(document, change.old))
+        if isinstance(change.new, SetEntry):
+            after.update(_heads(document, change.new))
+    return +after
+
+
+def _rules(policy: Firewall, wan: tuple[str, ...], interfaces: list[Interface]) -> Iterator[PacketRule]:
     """The policy; and where it has connections tracked, how many each source may have of them."""
     policed = tuple(_in_vrfs(_firewall(policy, wan), interfaces))
     yield from policed
     if policed:
         vrfs = tuple(item.id for item in interfaces if item.vrf_table is not None)
-        yield FirewallRule(
+        yield PacketRule(
             "sources",
             "bound",
             "connections of each source",
@@ -98,7 +127,9 @@ def _rules(policy: Firewall, wan: tuple[str, ...], interfaces: list[Interface]) 
         )
 
 
-def _in_vrfs(rules: Iterator[FirewallRule], interfaces: list[Interface]) -> Iterator[FirewallRule]:
+def _in_vrfs(
+    rules: Iterator[PacketRule], interfaces: list[Interface], *, zones: bool = True
+) -> Iterator[PacketRule]:
     """The rules as they have to be where there are VRFs.
 
     Connections of each VRF have a conntrack zone of their own, as their addresses may be those of others.
@@ -109,21 +140,21 @@ def _in_vrfs(rules: Iterator[FirewallRule], interfaces: list[Interface]) -> Iter
     vrfs = {item.id: table for item in interfaces if (table := table_of(item)) is not None}
     for vrf, table in vrfs.items():
         members = tuple(item.id for item in interfaces if item.vrf == vrf)
-        if members and asked:
+        if members and asked and zones:
             what = f"connections of VRF {vrf}"
-            yield FirewallRule("entry", "zone", what, in_interfaces=members, zone=table)
-            yield FirewallRule("output", "zone", what, out_interfaces=members, zone=table)
+            yield PacketRule("entry", "zone", what, in_interfaces=members, zone=table)
+            yield PacketRule("output", "zone", what, out_interfaces=members, zone=table)
     for rule in asked:
         yield rule
         if vrfs and rule.in_interfaces:
             yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
 
 
-def _firewall(policy: Firewall, wan: tuple[str, ...]) -> Iterator[FirewallRule]:
+def _firewall(policy: Firewall, wan: tuple[str, ...]) -> Iterator[PacketRule]:
     """The policy as rules. What is not from a WAN interface passes; without a WAN there are no rules."""
     if policy.drop_new_from_wan:
-        yield FirewallRule("input", "accept", "answers to what the router asked", wan, ct_states=_ESTABLISHED)
-        yield FirewallRule(
+        yield PacketRule("input", "accept", "answers to what the router asked", wan, ct_states=_ESTABLISHED)
+        yield PacketRule(
             "input",
             "accept",
             "IPv6 neighbour discovery, without which a WAN has no IPv6",
@@ -133,27 +164,25 @@ def _firewall(policy: Firewall, wan: tuple[str, ...]) -> Iterator[FirewallRule]:
             icmp_types=_NEIGHBOUR_DISCOVERY,
         )
         if policy.allow_ping_from_wan:
-            yield FirewallRule(
+            yield PacketRule(
                 "input", "accept", "ping", wan, family=4, protocol="icmp", icmp_types=("echo-request",)
             )
-            yield FirewallRule(
+            yield PacketRule(
                 "input", "accept", "ping", wan, family=6, protocol="icmpv6", icmp_types=("echo-request",)
             )
         if policy.allowed_wan_tcp_ports:
             ports = tuple(sorted(policy.allowed_wan_tcp_ports))
-            yield FirewallRule("input", "accept", "allowed services", wan, protocol="tcp", tcp_ports=ports)
-        yield FirewallRule("input", "drop", "everything else from a WAN to the router", wan)
-        yield FirewallRule(
-            "forward", "accept", "answers to what was asked inside", wan, ct_states=_ESTABLISHED
-        )
-        yield FirewallRule("forward", "drop", "everything else from a WAN through the router", wan)
+            yield PacketRule("input", "accept", "allowed services", wan, protocol="tcp", tcp_ports=ports)
+        yield PacketRule("input", "drop", "everything else from a WAN to the router", wan)
+        yield PacketRule("forward", "accept", "answers to what was asked inside", wan, ct_states=_ESTABLISHED)
+        yield PacketRule("forward", "drop", "everything else from a WAN through the router", wan)
     if policy.masquerade:
-        yield FirewallRule(
+        yield PacketRule(
             "postrouting", "masquerade", "IPv4 leaves with the WAN's address", out_interfaces=wan, family=4
         )
 
 
-def _rule_text(rule: FirewallRule) -> str:
+def _rule_text(rule: PacketRule) -> str:
     interfaces = [
         *(f"from {name}" for name in rule.in_interfaces),
         *(f"from {name} in a VRF" for name in rule.in_members),
@@ -161,6 +190,9 @@ def _rule_text(rule: FirewallRule) -> str:
         *(f"not from {name}" for name in rule.outside),
     ]
     ports = f" (TCP {', '.join(map(str, rule.tcp_ports))})" if rule.tcp_ports else ""
+    if rule.counter or rule.verdict in ("goto", "log"):
+        what = f"rule {rule.comment}"
+        return f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {what}"
     family = f" IPv{rule.family}" if rule.family else ""
     number = rule.zone or rule.connections
     verdict = f"{rule.verdict} {number}" if number else rule.verdict

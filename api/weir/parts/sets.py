@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from weir.kinds.sets import AddressSet, SetEntry
+from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.model.members import form_of, ports_of
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
@@ -94,7 +94,7 @@ class SetsPart(Part[Contents, SetsDelta]):
     def wanted(self, document: Document) -> Contents:
         found: dict[Head, dict[bytes, int]] = {
             head: {}
-            for item in document.every(AddressSet)
+            for item in document.every(Set)
             if item.source == "dynamic" and not item.disabled
             for head in learnt_heads(item)
         }
@@ -177,7 +177,7 @@ def _moved(before: Contents, document: Document, changes: Sequence[Change]) -> S
     return SetsDelta(before, after, tuple(found))
 
 
-def learnt_heads(item: AddressSet) -> list[Head]:
+def learnt_heads(item: Set) -> list[Head]:
     """The kernel's sets of a set that packets add to."""
     return [Head(item.id, key, 0, item.timeout_s, item.max_entries) for key in ("ipv4_addr", "ipv6_addr")]
 
@@ -185,7 +185,7 @@ def learnt_heads(item: AddressSet) -> list[Head]:
 def _keys(document: Document, entry: SetEntry) -> Iterator[tuple[Head, bytes]]:
     """Where an entry is found in the kernel; nowhere while it, or its set, is disabled."""
     item = document.get("set", entry.set)
-    if entry.disabled or not isinstance(item, AddressSet) or item.disabled or item.source != "static":
+    if entry.disabled or not isinstance(item, Set) or item.disabled or item.source != "static":
         return
     if form_of(entry.value) == item.type:
         yield from keys_of(entry.set, entry.value)

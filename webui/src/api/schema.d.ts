@@ -565,6 +565,101 @@ export interface paths {
         patch: operations["patch_firewall"];
         trace?: never;
     };
+    "/api/v1/firewall-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List firewall rules */
+        get: operations["list_firewall_rules"];
+        put?: never;
+        /** Create a firewall rule */
+        post: operations["create_firewall_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/firewall-rules/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many firewall rules */
+        post: operations["bulk_firewall_rules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/firewall-rules/{rule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a firewall rule */
+        get: operations["get_firewall_rule"];
+        /** Create or replace a firewall rule */
+        put: operations["put_firewall_rule"];
+        post?: never;
+        /** Delete a firewall rule */
+        delete: operations["delete_firewall_rule"];
+        options?: never;
+        head?: never;
+        /** Change fields of a firewall rule (merge patch) */
+        patch: operations["patch_firewall_rule"];
+        trace?: never;
+    };
+    "/api/v1/firewall-rules/{rule_id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Move a firewall rule in the order */
+        post: operations["move_firewall_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/firewall-rules/{rule_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a firewall rule */
+        get: operations["get_firewall_rule_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/services": {
         parameters: {
             query?: never;
@@ -1977,7 +2072,7 @@ export interface components {
         };
         ObjectReference: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "service" | "set" | "set-entry" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
             id: string;
         };
         Candidate: {
@@ -2111,7 +2206,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "service" | "set" | "set-entry" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -2647,6 +2742,467 @@ export interface components {
             /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped. 0: any number, and one customer can fill the table. */
             connections_per_source?: number | null;
         };
+        FirewallRuleStateFields: {
+            /** @description That matched since the rule was made or the router started. */
+            packets: number | null;
+            /** @description Of these packets. */
+            bytes: number | null;
+        };
+        FirewallRuleState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["FirewallRuleStateFields"];
+        };
+        FirewallRule: {
+            id: string;
+            chain: string;
+            action: string;
+            position: number;
+            family: string;
+            in_interface: string | null;
+            out_interface: string | null;
+            source: string[];
+            source_set: string | null;
+            destination: string[];
+            destination_set: string | null;
+            protocol: string;
+            ports: string[];
+            port_set: string | null;
+            service: string | null;
+            icmp_types: string[];
+            ct_state: string[];
+            rate_per_s: number | null;
+            burst: number;
+            jump_to: string | null;
+            add_set: string | null;
+            log: boolean;
+            log_prefix: string;
+            log_per_s: number;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        FirewallRulePage: {
+            states: components["schemas"]["FirewallRuleState"][] | null;
+            items: components["schemas"]["FirewallRule"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        FirewallRuleCreateInput: {
+            /** @description input: to the router; forward: through it; output: from it. Any other name is a chain of your own, to which rules jump. */
+            chain: string;
+            /**
+             * @description return goes back behind the jump; add-to-set goes on with the next rule.
+             * @enum {string}
+             */
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
+            /**
+             * @description The smallest comes first.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description Of the packets.
+             * @default any
+             * @enum {string}
+             */
+            family: "any" | "ipv4" | "ipv6";
+            /**
+             * @description Where packets come in.
+             * @default null
+             */
+            in_interface: string | null;
+            /**
+             * @description Where packets leave.
+             * @default null
+             */
+            out_interface: string | null;
+            /** @description Prefixes that packets are from. */
+            source?: string[] | null;
+            /**
+             * @description Packets from one of its addresses, or hardware addresses.
+             * @default null
+             */
+            source_set: string | null;
+            /** @description Prefixes that packets are for. */
+            destination?: string[] | null;
+            /**
+             * @description Packets for one of its addresses.
+             * @default null
+             */
+            destination_set: string | null;
+            /**
+             * @description icmp: that of either family.
+             * @default any
+             * @enum {string}
+             */
+            protocol: "any" | "tcp" | "udp" | "tcp-udp" | "sctp" | "icmp" | "gre" | "esp" | "ah" | "ospf" | "vrrp" | "igmp";
+            /** @description Destination ports and ranges. */
+            ports?: string[] | null;
+            /**
+             * @description A set of destination ports.
+             * @default null
+             */
+            port_set: string | null;
+            /**
+             * @description Instead of a protocol and ports.
+             * @default null
+             */
+            service: string | null;
+            /** @description Which ICMP. */
+            icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
+            /** @description new: what opens a connection; established, related: the rest; invalid: of none. */
+            ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
+            /**
+             * @description Matches so many packets each second at most; more are left to the next rule.
+             * @default null
+             */
+            rate_per_s: number | null;
+            /**
+             * @description So many packets at once do not count as more.
+             * @default 5
+             */
+            burst: number;
+            /**
+             * @description The chain to go to.
+             * @default null
+             */
+            jump_to: string | null;
+            /**
+             * @description The dynamic set that gets the source address.
+             * @default null
+             */
+            add_set: string | null;
+            /**
+             * @description Matching packets are written to the kernel's log.
+             * @default false
+             */
+            log: boolean;
+            /**
+             * @description The first words of each line.
+             * @default
+             */
+            log_prefix: string;
+            /**
+             * @description So many lines each second at most.
+             * @default 10
+             */
+            log_per_s: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The rule is kept and has no effect.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (f1, f2, ...) when omitted. */
+            id?: string | null;
+        };
+        FirewallRuleUpsertInput: {
+            /** @description input: to the router; forward: through it; output: from it. Any other name is a chain of your own, to which rules jump. */
+            chain: string;
+            /**
+             * @description return goes back behind the jump; add-to-set goes on with the next rule.
+             * @enum {string}
+             */
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
+            /**
+             * @description The smallest comes first.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description Of the packets.
+             * @default any
+             * @enum {string}
+             */
+            family: "any" | "ipv4" | "ipv6";
+            /**
+             * @description Where packets come in.
+             * @default null
+             */
+            in_interface: string | null;
+            /**
+             * @description Where packets leave.
+             * @default null
+             */
+            out_interface: string | null;
+            /** @description Prefixes that packets are from. */
+            source?: string[] | null;
+            /**
+             * @description Packets from one of its addresses, or hardware addresses.
+             * @default null
+             */
+            source_set: string | null;
+            /** @description Prefixes that packets are for. */
+            destination?: string[] | null;
+            /**
+             * @description Packets for one of its addresses.
+             * @default null
+             */
+            destination_set: string | null;
+            /**
+             * @description icmp: that of either family.
+             * @default any
+             * @enum {string}
+             */
+            protocol: "any" | "tcp" | "udp" | "tcp-udp" | "sctp" | "icmp" | "gre" | "esp" | "ah" | "ospf" | "vrrp" | "igmp";
+            /** @description Destination ports and ranges. */
+            ports?: string[] | null;
+            /**
+             * @description A set of destination ports.
+             * @default null
+             */
+            port_set: string | null;
+            /**
+             * @description Instead of a protocol and ports.
+             * @default null
+             */
+            service: string | null;
+            /** @description Which ICMP. */
+            icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
+            /** @description new: what opens a connection; established, related: the rest; invalid: of none. */
+            ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
+            /**
+             * @description Matches so many packets each second at most; more are left to the next rule.
+             * @default null
+             */
+            rate_per_s: number | null;
+            /**
+             * @description So many packets at once do not count as more.
+             * @default 5
+             */
+            burst: number;
+            /**
+             * @description The chain to go to.
+             * @default null
+             */
+            jump_to: string | null;
+            /**
+             * @description The dynamic set that gets the source address.
+             * @default null
+             */
+            add_set: string | null;
+            /**
+             * @description Matching packets are written to the kernel's log.
+             * @default false
+             */
+            log: boolean;
+            /**
+             * @description The first words of each line.
+             * @default
+             */
+            log_prefix: string;
+            /**
+             * @description So many lines each second at most.
+             * @default 10
+             */
+            log_per_s: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The rule is kept and has no effect.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (f1, f2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        FirewallRuleBulkInput: {
+            upsert?: components["schemas"]["FirewallRuleUpsertInput"][];
+            delete?: string[];
+        };
+        FirewallRuleInput: {
+            /** @description input: to the router; forward: through it; output: from it. Any other name is a chain of your own, to which rules jump. */
+            chain: string;
+            /**
+             * @description return goes back behind the jump; add-to-set goes on with the next rule.
+             * @enum {string}
+             */
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
+            /**
+             * @description The smallest comes first.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description Of the packets.
+             * @default any
+             * @enum {string}
+             */
+            family: "any" | "ipv4" | "ipv6";
+            /**
+             * @description Where packets come in.
+             * @default null
+             */
+            in_interface: string | null;
+            /**
+             * @description Where packets leave.
+             * @default null
+             */
+            out_interface: string | null;
+            /** @description Prefixes that packets are from. */
+            source?: string[] | null;
+            /**
+             * @description Packets from one of its addresses, or hardware addresses.
+             * @default null
+             */
+            source_set: string | null;
+            /** @description Prefixes that packets are for. */
+            destination?: string[] | null;
+            /**
+             * @description Packets for one of its addresses.
+             * @default null
+             */
+            destination_set: string | null;
+            /**
+             * @description icmp: that of either family.
+             * @default any
+             * @enum {string}
+             */
+            protocol: "any" | "tcp" | "udp" | "tcp-udp" | "sctp" | "icmp" | "gre" | "esp" | "ah" | "ospf" | "vrrp" | "igmp";
+            /** @description Destination ports and ranges. */
+            ports?: string[] | null;
+            /**
+             * @description A set of destination ports.
+             * @default null
+             */
+            port_set: string | null;
+            /**
+             * @description Instead of a protocol and ports.
+             * @default null
+             */
+            service: string | null;
+            /** @description Which ICMP. */
+            icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
+            /** @description new: what opens a connection; established, related: the rest; invalid: of none. */
+            ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
+            /**
+             * @description Matches so many packets each second at most; more are left to the next rule.
+             * @default null
+             */
+            rate_per_s: number | null;
+            /**
+             * @description So many packets at once do not count as more.
+             * @default 5
+             */
+            burst: number;
+            /**
+             * @description The chain to go to.
+             * @default null
+             */
+            jump_to: string | null;
+            /**
+             * @description The dynamic set that gets the source address.
+             * @default null
+             */
+            add_set: string | null;
+            /**
+             * @description Matching packets are written to the kernel's log.
+             * @default false
+             */
+            log: boolean;
+            /**
+             * @description The first words of each line.
+             * @default
+             */
+            log_prefix: string;
+            /**
+             * @description So many lines each second at most.
+             * @default 10
+             */
+            log_per_s: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The rule is kept and has no effect.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        FirewallRulePatch: {
+            /** @description input: to the router; forward: through it; output: from it. Any other name is a chain of your own, to which rules jump. */
+            chain?: string | null;
+            /**
+             * @description return goes back behind the jump; add-to-set goes on with the next rule.
+             * @enum {string|null}
+             */
+            action?: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | null;
+            /** @description The smallest comes first. */
+            position?: number | null;
+            /**
+             * @description Of the packets.
+             * @enum {string|null}
+             */
+            family?: "any" | "ipv4" | "ipv6" | null;
+            /** @description Where packets come in. */
+            in_interface?: string | null;
+            /** @description Where packets leave. */
+            out_interface?: string | null;
+            /** @description Prefixes that packets are from. */
+            source?: string[] | null;
+            /** @description Packets from one of its addresses, or hardware addresses. */
+            source_set?: string | null;
+            /** @description Prefixes that packets are for. */
+            destination?: string[] | null;
+            /** @description Packets for one of its addresses. */
+            destination_set?: string | null;
+            /**
+             * @description icmp: that of either family.
+             * @enum {string|null}
+             */
+            protocol?: "any" | "tcp" | "udp" | "tcp-udp" | "sctp" | "icmp" | "gre" | "esp" | "ah" | "ospf" | "vrrp" | "igmp" | null;
+            /** @description Destination ports and ranges. */
+            ports?: string[] | null;
+            /** @description A set of destination ports. */
+            port_set?: string | null;
+            /** @description Instead of a protocol and ports. */
+            service?: string | null;
+            /** @description Which ICMP. */
+            icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
+            /** @description new: what opens a connection; established, related: the rest; invalid: of none. */
+            ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
+            /** @description Matches so many packets each second at most; more are left to the next rule. */
+            rate_per_s?: number | null;
+            /** @description So many packets at once do not count as more. */
+            burst?: number | null;
+            /** @description The chain to go to. */
+            jump_to?: string | null;
+            /** @description The dynamic set that gets the source address. */
+            add_set?: string | null;
+            /** @description Matching packets are written to the kernel's log. */
+            log?: boolean | null;
+            /** @description The first words of each line. */
+            log_prefix?: string | null;
+            /** @description So many lines each second at most. */
+            log_per_s?: number | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description The rule is kept and has no effect. */
+            disabled?: boolean | null;
+        };
+        PlaceInput: {
+            /** @default null */
+            before: string | null;
+            /** @default null */
+            after: string | null;
+        };
         Service: {
             id: string;
             ports: string[];
@@ -2742,7 +3298,7 @@ export interface components {
             /** @description Rules that name it match nothing. */
             disabled?: boolean | null;
         };
-        AddressSet: {
+        Set: {
             id: string;
             type: string;
             source: string;
@@ -2753,12 +3309,12 @@ export interface components {
             etag: string;
             warnings: components["schemas"]["Finding"][];
         };
-        AddressSetPage: {
-            items: components["schemas"]["AddressSet"][];
+        SetPage: {
+            items: components["schemas"]["Set"][];
             next_cursor: string | null;
             total: number;
         };
-        AddressSetCreateInput: {
+        SetCreateInput: {
             /**
              * @description What it holds. Addresses are IPv4 and IPv6, with prefixes.
              * @default address
@@ -2793,7 +3349,7 @@ export interface components {
             disabled: boolean;
             id: string;
         };
-        AddressSetUpsertInput: {
+        SetUpsertInput: {
             /**
              * @description What it holds. Addresses are IPv4 and IPv6, with prefixes.
              * @default address
@@ -2830,11 +3386,11 @@ export interface components {
             /** @description Refuse unless the object still has it. */
             etag?: string;
         };
-        AddressSetBulkInput: {
-            upsert?: components["schemas"]["AddressSetUpsertInput"][];
+        SetBulkInput: {
+            upsert?: components["schemas"]["SetUpsertInput"][];
             delete?: string[];
         };
-        AddressSetInput: {
+        SetInput: {
             /**
              * @description What it holds. Addresses are IPv4 and IPv6, with prefixes.
              * @default address
@@ -2868,7 +3424,7 @@ export interface components {
              */
             disabled: boolean;
         };
-        AddressSetPatch: {
+        SetPatch: {
             /**
              * @description What it holds. Addresses are IPv4 and IPv6, with prefixes.
              * @enum {string|null}
@@ -3020,11 +3576,11 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -3097,7 +3653,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -3730,6 +4286,24 @@ export interface components {
              */
             base: string | null;
         };
+        FirewallRuleChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "firewall-rule";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["FirewallRuleInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         ServiceChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -3738,6 +4312,20 @@ export interface components {
             kind: "service";
             id: string;
             new: components["schemas"]["ServiceInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        SetChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "set";
+            id: string;
+            new: components["schemas"]["SetInput"] | null;
             /**
              * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
              * @default null
@@ -3830,11 +4418,50 @@ export interface components {
             allowed_wan_tcp_ports: number[];
             connections_per_source: number;
         };
+        /** @description The fields of a firewall rule as they are configured. */
+        FirewallRuleObject: {
+            id: string;
+            chain: string;
+            action: string;
+            position: number;
+            family: string;
+            in_interface: string | null;
+            out_interface: string | null;
+            source: string[];
+            source_set: string | null;
+            destination: string[];
+            destination_set: string | null;
+            protocol: string;
+            ports: string[];
+            port_set: string | null;
+            service: string | null;
+            icmp_types: string[];
+            ct_state: string[];
+            rate_per_s: number | null;
+            burst: number;
+            jump_to: string | null;
+            add_set: string | null;
+            log: boolean;
+            log_prefix: string;
+            log_per_s: number;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a service as they are configured. */
         ServiceObject: {
             id: string;
             ports: string[];
             protocol: string;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a set as they are configured. */
+        SetObject: {
+            id: string;
+            type: string;
+            source: string;
+            timeout_s: number;
+            max_entries: number;
             comment: string;
             disabled: boolean;
         };
@@ -3923,6 +4550,20 @@ export interface components {
             old: components["schemas"]["FirewallObject"] | null;
             new: components["schemas"]["FirewallObject"] | null;
         };
+        FirewallRuleChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "firewall-rule";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["FirewallRuleObject"] | null;
+            new: components["schemas"]["FirewallRuleObject"] | null;
+        };
         ServiceChange: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -3936,6 +4577,20 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["ServiceObject"] | null;
             new: components["schemas"]["ServiceObject"] | null;
+        };
+        SetChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "set";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["SetObject"] | null;
+            new: components["schemas"]["SetObject"] | null;
         };
         SetEntryChange: {
             /**
@@ -4060,6 +4715,25 @@ export interface components {
             /** @description null: not known, see `kernel.reason`. */
             effect: components["schemas"]["ObjectEffect"] | null;
         };
+        FirewallRuleStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "firewall-rule";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["FirewallRuleObject"] | null;
+            new: components["schemas"]["FirewallRuleObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
         ServiceStagedChange: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -4073,6 +4747,25 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["ServiceObject"] | null;
             new: components["schemas"]["ServiceObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        SetStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "set";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["SetObject"] | null;
+            new: components["schemas"]["SetObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -6320,6 +7013,323 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_firewall_rules: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirewallRulePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_firewall_rule: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FirewallRuleCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirewallRule"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_firewall_rules: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FirewallRuleBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_firewall_rule: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirewallRule"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_firewall_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FirewallRuleInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirewallRule"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirewallRule"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_firewall_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_firewall_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["FirewallRulePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirewallRule"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    move_firewall_rule: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlaceInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirewallRule"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_firewall_rule_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirewallRuleState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_services: {
         parameters: {
             query?: {
@@ -6591,7 +7601,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AddressSetPage"];
+                    "application/json": components["schemas"]["SetPage"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
@@ -6610,7 +7620,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AddressSetCreateInput"];
+                "application/json": components["schemas"]["SetCreateInput"];
             };
         };
         responses: {
@@ -6620,7 +7630,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AddressSet"];
+                    "application/json": components["schemas"]["Set"];
                 };
             };
             /** @description Staged in your candidate */
@@ -6648,7 +7658,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AddressSetBulkInput"];
+                "application/json": components["schemas"]["SetBulkInput"];
             };
         };
         responses: {
@@ -6694,7 +7704,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AddressSet"];
+                    "application/json": components["schemas"]["Set"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
@@ -6715,7 +7725,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AddressSetInput"];
+                "application/json": components["schemas"]["SetInput"];
             };
         };
         responses: {
@@ -6725,7 +7735,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AddressSet"];
+                    "application/json": components["schemas"]["Set"];
                 };
             };
             /** @description Created */
@@ -6734,7 +7744,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AddressSet"];
+                    "application/json": components["schemas"]["Set"];
                 };
             };
             /** @description Staged in your candidate */
@@ -6798,7 +7808,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/merge-patch+json": components["schemas"]["AddressSetPatch"];
+                "application/merge-patch+json": components["schemas"]["SetPatch"];
             };
         };
         responses: {
@@ -6808,7 +7818,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AddressSet"];
+                    "application/json": components["schemas"]["Set"];
                 };
             };
             /** @description Staged in your candidate */

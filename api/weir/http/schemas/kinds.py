@@ -12,7 +12,21 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from weir.fields import Characters, Choice, Field, Flag, Group, Many, Rows, Secret, Table, Text, Whole, Word
+from weir.fields import (
+    Characters,
+    Choice,
+    Field,
+    Flag,
+    Group,
+    Label,
+    Many,
+    Rows,
+    Secret,
+    Table,
+    Text,
+    Whole,
+    Word,
+)
 from weir.fields.members import Member, members_of
 from weir.http.schemas import base
 from weir.http.schemas.problem import Finding
@@ -101,6 +115,8 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
             return base.one_of(*field.choices, **said)
         case Text():
             return base.Text(max_length=field.max_chars, lines=field.lines, **said)
+        case Label():
+            return base.identifier(**said)
         case Characters():
             return base.Text(min_length=field.min_chars, max_length=field.max_chars, **said)
         case Many():

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules in nft's JSON (libnftables-json(5)), in the form in which it prints them: what is read back compares
+equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from weir.adapters import nft
+from weir.adapters.nft import Expression
+from weir.model.members import ports_of
+from weir.model.prefix import WIDTH, Prefix, parse_prefix
+from weir.parts.rule import Lookup, PacketRule
+
+_L4 = {"icmp": "icmp", "icmpv6": "ipv6-icmp", "icmp-any": ["icmp", "ipv6-icmp"]}
+_NETWORK = {4: "ip", 6: "ip6"}
+
+
+def texts(rule: PacketRule) -> tuple[str, ...]:
+    """The expressions of a rule, as canonical texts."""
+    return tuple(map(nft.canonical, _expressions(rule)))
+
+
+def match(left: Expression, right: object, operator: str = "==") -> Expression:
+    return {"match": {"op": operator, "left": left, "right": right}}
+
+
+def _expressions(rule: PacketRule) -> Iterator[Expression]:
+    yield from _ends(rule)
+    if rule.family and not _says_family(rule):
+        yield match(_meta("nfproto"), f"ipv{rule.family}")
+    if rule.ct_states:
+        yield match({"ct": {"key": "state"}}, list(rule.ct_states), "in")
+    for name, prefixes in (("saddr", rule.sources), ("daddr", rule.destinations)):
+        spans = merged(_span(parse_prefix(text)) for text in prefixes)
+        if spans and spans != [(0, (1 << WIDTH[rule.family]) - 1)]:
+            yield match(
+                _payload(_NETWORK[rule.family], name), _one_or_set(map(_addresses(rule.family), spans))
+            )
+    for lookup in rule.lookups:
+        if lookup.what != "dport":
+            yield _lookup(lookup)
+    yield from _protocol(rule)
+    if rule.rate_per_s:
+        yield {"limit": {"rate": rule.rate_per_s, "burst": rule.burst, "per": "second"}}
+    if rule.counter:
+        yield {"counter": rule.counter}
+    yield from _verdict(rule)
+
+
+def _ends(rule: PacketRule) -> Iterator[Expression]:
+    sides = (
+        ("iifname", rule.in_interfaces),
+        ("sdifname", rule.in_members),
+        ("oifname", rule.out_interfaces),
+    )
+    for key, names in sides:
+        if names:
+            yield match(_meta(key), {"set": list(names)})
+
+
+def _says_family(rule: PacketRule) -> bool:
+    """Something else of the rule is of one family, and nft leaves the family out then."""
+    whole = [(0, (1 << WIDTH[rule.family]) - 1)]
+    narrow = (
+        merged(_span(parse_prefix(text)) for text in found) for found in (rule.sources, rule.destinations)
+    )
+    return (
+        rule.protocol in ("icmp", "icmpv6")
+        or any(spans and spans != whole for spans in narrow)
+        or any(lookup.family for lookup in rule.lookups)
+        or (rule.verdict == "add-to-set" and rule.family != 0)
+    )
+
+
+def _protocol(rule: PacketRule) -> Iterator[Expression]:
+    if rule.icmp_types:
+        yield match(_payload(rule.protocol, "type"), {"set": list(rule.icmp_types)})
+        return
+    ports = [*(str(port) for port in rule.tcp_ports), *rule.ports]
+    spans = merged((found[0], found[-1]) for found in map(ports_of, ports))
+    right: list[object] = [_one_or_set(_range(*span) for span in spans)] if spans else []
+    right += [f"@{lookup.set}" for lookup in rule.lookups if lookup.what == "dport"]
+    has_two = rule.protocol == "tcp-udp"
+    if has_two:
+        yield match(_meta("l4proto"), {"set": ["tcp", "udp"]})
+    elif rule.protocol and not right:
+        names = _L4.get(rule.protocol, rule.protocol)
+        yield match(_meta("l4proto"), {"set": names} if isinstance(names, list) else names)
+    for item in right:
+        yield match(_payload("th" if has_two else rule.protocol, "dport"), item)
+
+
+def _verdict(rule: PacketRule) -> Iterator[Expression]:
+    match rule.verdict:
+        case "zone":
+            yield {"mangle": {"key": {"ct": {"key": "zone"}}, "value": rule.zone}}
+        case "jump" | "goto":
+            yield {rule.verdict: {"target": rule.target}}
+        case "log":
+            yield {"log": {"prefix": rule.target}}
+        case "reject":
+            yield {"reject": {"type": "icmpx", "expr": "port-unreachable"}}
+        case "add-to-set":
+            element = _payload(_NETWORK[rule.family], "saddr")
+            yield {"set": {"op": "update", "elem": element, "set": f"@{rule.target}"}}
+        case _:
+            yield {rule.verdict: None}
+
+
+def _lookup(lookup: Lookup) -> Expression:
+    if lookup.what == "iifname":
+        return match(_meta("iifname"), f"@{lookup.set}")
+    if lookup.what == "ether":
+        return match(_payload("ether", "saddr"), f"@{lookup.set}")
+    found = _payload(_NETWORK[lookup.family], lookup.what)
+    width = WIDTH[lookup.family]
+    if lookup.length < width:
+        mask = (1 << width) - (1 << (width - lookup.length))
+        found = {"&": [found, Prefix(lookup.family, mask, width).text.partition("/")[0]]}
+    return match(found, f"@{lookup.set}")
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sorted, with those that overlap or touch made one: so nft stores them."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found
+
+
+def _span(prefix: Prefix) -> tuple[int, int]:
+    return prefix.value, prefix.value + (1 << (WIDTH[prefix.family] - prefix.length)) - 1
+
+
+def _addresses(family: Any) -> Any:
+    def text(value: int) -> str:
+        return Prefix(family, value, WIDTH[family]).text.partition("/")[0]
+
+    def shown(span: tuple[int, int]) -> object:
+        """An address, a prefix where it is one, or a range."""
+        first, last = span
+        size = last - first + 1
+        if size == 1:
+            return text(first)
+        if size & (size - 1) == 0 and first % size == 0:
+            return {"prefix": {"addr": text(first), "len": WIDTH[family] - size.bit_length() + 1}}
+        return {"range": [text(first), text(last)]}
+
+    return shown
+
+
+def _range(first: int, last: int) -> object:
+    return first if first == last else {"range": [first, last]}
+
+
+def _one_or_set(items: Iterable[object]) -> object:
+    found: Sequence[object] = list(items)
+    return found[0] if len(found) == 1 else {"set": found}
+
+
+def _meta(key: str) -> Expression:
+    return {"meta": {"key": key}}
+
+
+def _payload(protocol: str, field: str) -> Expression:
+    return {"payload": {"protocol": protocol, "field": field}}

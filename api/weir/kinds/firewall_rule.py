@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Firewall rules, which apply in their order within a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+from weir.fields import (
+    INTERFACE_NAMES,
+    OBJECT_IDS,
+    Choice,
+    Flag,
+    Label,
+    Many,
+    Ports,
+    Position,
+    Prefix,
+    Ref,
+    Text,
+    When,
+    Whole,
+    Word,
+)
+from weir.kinds.declaration import Declaration
+from weir.kinds.sets import Set
+from weir.model import limits
+from weir.model.objects import ConfigObject, Kind
+from weir.model.prefix import parse_prefix
+from weir.model.problem import Finding
+from weir.model.rule import Rule, View, all_after, error, own, warning
+
+BUILT_IN = ("input", "forward", "output")
+STATES = ("new", "established", "related", "invalid", "untracked")
+ICMP_TYPES = (
+    "echo-request",
+    "echo-reply",
+    "destination-unreachable",
+    "time-exceeded",
+    "parameter-problem",
+    "redirect",
+    "packet-too-big",
+    "nd-router-solicit",
+    "nd-router-advert",
+    "nd-neighbor-solicit",
+    "nd-neighbor-advert",
+)
+ONLY_4, ONLY_6 = frozenset({"redirect"}), frozenset({"packet-too-big", *ICMP_TYPES[7:]})
+MAX_PREFIXES = 64
+_WITH_PORTS = When("protocol", ("tcp", "udp", "tcp-udp", "sctp"))
+_PROTOCOLS = ("any", "tcp", "udp", "tcp-udp", "sctp", "icmp", "gre", "esp", "ah", "ospf", "vrrp", "igmp")
+
+
+def _set_ref(help_text: str, **said: Any) -> Ref:
+    return Ref("set", help=help_text, **said)
+
+
+@dataclass(frozen=True, slots=True)
+class FirewallRule(ConfigObject):
+    """What some packets match, and what becomes of them; an empty field matches any packet."""
+
+    kind: ClassVar[Kind] = "firewall-rule"
+    id: str
+    chain: Annotated[
+        str,
+        Label(
+            help="input: to the router; forward: through it; output: from it. Any other name is a chain "
+            "of your own, to which rules jump.",
+            example="forward",
+        ),
+    ]
+    action: Annotated[
+        str,
+        Choice(
+            "accept",
+            "drop",
+            "reject",
+            "jump",
+            "return",
+            "add-to-set",
+            help="return goes back behind the jump; add-to-set goes on with the next rule.",
+        ),
+    ]
+    position: Annotated[int, Position("chain", help="The smallest comes first.", importance="expert")] = 0
+    family: Annotated[str, Choice("any", "ipv4", "ipv6", help="Of the packets.")] = "any"
+    in_interface: Annotated[
+        str | None,
+        Ref(
+            "interface",
+            INTERFACE_NAMES,
+            help="Where packets come in.",
+            label="In by",
+            when=When("chain", ("output",), unless=True),
+        ),
+    ] = None
+    out_interface: Annotated[
+        str | None,
+        Ref(
+            "interface",
+            INTERFACE_NAMES,
+            help="Where packets leave.",
+            label="Out by",
+            when=When("chain", ("input",), unless=True),
+        ),
+    ] = None
+    source: Annotated[
+        tuple[str, ...], Many(Prefix(), MAX_PREFIXES, help="Prefixes that packets are from.")
+    ] = ()
+    source_set: Annotated[
+        str | None, _set_ref("Packets from one of its addresses, or hardware addresses.")
+    ] = None
+    destination: Annotated[
+        tuple[str, ...], Many(Prefix(), MAX_PREFIXES, help="Prefixes that packets are for.")
+    ] = ()
+    destination_set: Annotated[str | None, _set_ref("Packets for one of its addresses.")] = None
+    protocol: Annotated[str, Choice(*_PROTOCOLS, help="icmp: that of either family.")] = "any"
+    ports: Annotated[
+        tuple[str, ...],
+        Many(
+            Ports(), limits.MAX_PORTS, help="Destination ports and ranges.", example="443", when=_WITH_PORTS
+        ),
+    ] = ()
+    port_set: Annotated[str | None, _set_ref("A set of destination ports.", when=_WITH_PORTS)] = None
+    service: Annotated[str | None, Ref("service", help="Instead of a protocol and ports.")] = None
+    icmp_types: Annotated[
+        tuple[str, ...], Many(Word(*ICMP_TYPES), 16, help="Which ICMP.", when=When("protocol", ("icmp",)))
+    ] = ()
+    ct_state: Annotated[
+        tuple[str, ...],
+        Many(
+            Word(*STATES),
+            len(STATES),
+            label="Connection state",
+            help="new: what opens a connection; established, related: the rest; invalid: of none.",
+        ),
+    ] = ()
+    rate_per_s: Annotated[
+        int | None,
+        Whole(
+            1, 1_000_000, help="Matches so many packets each second at most; more are left to the next rule."
+        ),
+    ] = None
+    burst: Annotated[
+        int, Whole(1, 100_000, help="So many packets at once do not count as more.", importance="folded")
+    ] = 5
+    jump_to: Annotated[
+        str | None, Label(help="The chain to go to.", example="guests", when=When("action", ("jump",)))
+    ] = None
+    add_set: Annotated[
+        str | None,
+        _set_ref("The dynamic set that gets the source address.", when=When("action", ("add-to-set",))),
+    ] = None
+    log: Annotated[bool, Flag(help="Matching packets are written to the kernel's log.")] = False
+    log_prefix: Annotated[str, Text(32, help="The first words of each line.", when=When("log", (True,)))] = ""
+    log_per_s: Annotated[
+        int, Whole(1, 1000, help="So many lines each second at most.", when=When("log", (True,)))
+    ] = 10
+    comment: Annotated[str, Text(limits.MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    disabled: Annotated[bool, Flag(help="The rule is kept and has no effect.")] = False
+
+    @property
+    def name(self) -> str:
+        return self.comment.partition("\n")[0][:40] or self.id
+
+
+def chains_are_right(view: View, rule: FirewallRule) -> Iterator[Finding]:
+    """A jump leads to one of the user's that has rules."""
+    if rule.action != "jump":
+        if rule.jump_to:
+            yield error("jump-without-action", rule, "jump_to", f"the action is {rule.action}, not jump")
+    elif not rule.jump_to:
+        yield error("bad-jump", rule, "jump_to", "a jump needs a chain to go to")
+    elif rule.jump_to in BUILT_IN:
+        text = (
+            f"nothing can jump to {rule.jump_to}, which packets enter by themselves: name a chain of your own"
+        )
+        yield error("bad-jump", rule, "jump_to", text)
+    elif _returns_to_itself(view, rule):
+        yield error("jump-loop", rule, "jump_to", f"chain {rule.jump_to} leads back to chain {rule.chain}")
+    elif rule.jump_to not in _jumps(view):
+        yield warning("empty-chain", rule, "jump_to", f"chain {rule.jump_to} has no rules")
+
+
+def _jumps(view: View) -> dict[str, set[str]]:
+    """By chain, where its rules jump to."""
+
+    def found() -> dict[str, set[str]]:
+        jumps: dict[str, set[str]] = {}
+        for rule in view.document.every(FirewallRule):
+            targets = jumps.setdefault(rule.chain, set())
+            if rule.action == "jump" and rule.jump_to:
+                targets.add(rule.jump_to)
+        return jumps
+
+    result: dict[str, set[str]] = view.worked_out("jumps of firewall rules", found)
+    return result
+
+
+def _returns_to_itself(view: View, rule: FirewallRule) -> bool:
+    jumps, seen, waiting = _jumps(view), set[str](), [rule.jump_to or ""]
+    while waiting:
+        chain = waiting.pop()
+        if chain == rule.chain:
+            return True
+        if chain not in seen:
+            seen.add(chain)
+            waiting.extend(jumps.get(chain, ()))
+    return False
+
+
+def sets_fit(view: View, rule: FirewallRule) -> Iterator[Finding]:
+    wanted = (
+        ("source_set", ("address", "mac", "interface")),
+        ("destination_set", ("address",)),
+        ("port_set", ("port",)),
+        ("add_set", ("address",)),
+    )
+    for field, types in wanted:
+        item = view.document.get("set", getattr(rule, field) or "")
+        if isinstance(item, Set) and item.type not in types:
+            text = f"the set {item.id} holds type {item.type}; here it must be {' or '.join(types)}"
+            yield error("wrong-type", rule, field, text)
+        elif isinstance(item, Set) and field == "add_set" and item.source != "dynamic":
+            yield error("static-set", rule, field, f"the set {item.id} is static: rules add to dynamic ones")
+    if (rule.add_set is None) == (rule.action == "add-to-set"):
+        yield error("add-set", rule, "add_set", "add-to-set needs a set, and no other action has one")
+
+
+def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
+    if rule.service is not None and (rule.protocol != "any" or rule.ports or rule.port_set):
+        yield error(
+            "service-and-ports", rule, "service", "a service says protocol and ports: leave those out"
+        )
+    if (rule.ports or rule.port_set) and rule.protocol not in _WITH_PORTS.values:
+        yield error(
+            "ports-without-protocol", rule, "ports", "ports need a protocol that has them, such as tcp"
+        )
+    if rule.icmp_types and rule.protocol != "icmp":
+        yield error("icmp-types", rule, "icmp_types", "types of ICMP need the protocol icmp")
+    for field, chain in (("in_interface", "output"), ("out_interface", "input")):
+        if getattr(rule, field) is not None and rule.chain == chain:
+            yield error("wrong-chain", rule, field, f"packets of the chain {chain} have none yet")
+    for values, name, other in (
+        (rule.source, "source", rule.source_set),
+        (rule.destination, "destination", rule.destination_set),
+    ):
+        if values and other is not None:
+            yield error("prefixes-and-set", rule, name, "name prefixes or a set, not both")
+        if values and not any(family_fits(rule, parse_prefix(text).family) for text in values):
+            yield error("family-mismatch", rule, name, f"no prefix is of family {rule.family}")
+    if rule.action == "return" and (rule.source_set or rule.destination_set or rule.log):
+        yield error("return-too-much", rule, "action", "a return can have no set of addresses and no log")
+
+
+def family_fits(rule: FirewallRule, family: int) -> bool:
+    return rule.family in ("any", f"ipv{family}")
+
+
+def locks_out(_view: View, rule: FirewallRule) -> Iterator[Finding]:
+    nothing = FirewallRule(rule.id, rule.chain, rule.action)
+    if rule.disabled or rule.chain != "input" or rule.action not in ("drop", "reject"):
+        return
+    matched = replace(
+        rule, position=0, comment="", log=False, log_prefix="", log_per_s=10, burst=nothing.burst
+    )
+    if matched == nothing:
+        text = "nobody reaches the router any more unless a rule above accepts him, not even for a login"
+        yield warning("locks-out", rule, "action", text)
+
+
+_OWN = own("firewall-rule")
+_COUNT = 2**63 - 1
+
+KIND = Declaration(
+    FirewallRule,
+    singular="firewall rule",
+    plural="firewall rules",
+    short="rule",
+    about="Rules for packets to, through and from the router, in their order.",
+    ids=replace(OBJECT_IDS, assigned="f"),
+    columns=(
+        "chain",
+        "action",
+        "source",
+        "source_set",
+        "destination",
+        "protocol",
+        "ports",
+        "service",
+        "comment",
+    ),
+    argument="rule_id",
+    area="Firewall",
+    purpose="Rules say which packets pass. They come before the fixed rules of the firewall's policy; the "
+    "first that accepts, drops or rejects decides.",
+    state={
+        "packets": Whole(0, _COUNT, help="That matched since the rule was made or the router started."),
+        "bytes": Whole(0, _COUNT, help="Of these packets."),
+    },
+    rules=(
+        Rule(
+            "chains-are-right",
+            "firewall-rule",
+            chains_are_right,
+            all_after("firewall-rule", "firewall-rule"),
+            True,
+        ),
+        Rule("sets-fit", "firewall-rule", sets_fit, all_after("firewall-rule", "set"), True),
+        Rule("makes-sense", "firewall-rule", makes_sense, _OWN, True),
+        Rule("locks-out", "firewall-rule", locks_out, _OWN, False),
+    ),
+)

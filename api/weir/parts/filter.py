@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configured firewall rules as rules of nftables.
+
+One becomes several where a match is one of a family or protocol only. A set of addresses is a look for each
+length of prefix that it has; so that a packet matches once, these lead to a chain of the rule's own, by
+`goto`, which comes back behind the rule (docs/adr/0131).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from weir.kinds.firewall_rule import BUILT_IN, ONLY_4, ONLY_6, FirewallRule, family_fits
+from weir.kinds.service import Service
+from weir.kinds.sets import Set
+from weir.model.document import Document
+from weir.model.prefix import WIDTH, parse_prefix
+from weir.parts.rule import Family, Lookup, PacketRule
+from weir.parts.sets import Head, keys_of, learnt_heads
+
+Lengths = Mapping[Head, int]
+"""Of the static sets, how many entries are in each of the kernel's."""
+
+OUTGOING = "outgoing"
+"""What the router sends; the chain `output` is where connections get their zone."""
+
+
+def configured(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
+    """The enabled rules in their order, but for those that name something empty or disabled."""
+    by_set: dict[str, list[Head]] = {}
+    for head in sorted(lengths, key=lambda head: (head.key, -head.length)):
+        by_set.setdefault(head.set_id, []).append(head)
+    rules = sorted(document.every(FirewallRule), key=lambda rule: (rule.chain, rule.position, rule.id))
+    for rule in rules:
+        if not rule.disabled:
+            yield from _Compiled(document, by_set, rule).rules()
+
+
+def chain_of(name: str) -> str:
+    """A chain's name in nftables, where a plain one may be a keyword."""
+    if name == "output":
+        return OUTGOING
+    return name if name in BUILT_IN else f"c_{name}"
+
+
+def counter_of(rule_id: str) -> str:
+    return f"r_{rule_id}"
+
+
+def rule_of(counter: str) -> str:
+    """The id of the rule that has a counter."""
+    return counter.removeprefix("r_")
+
+
+class _Compiled:
+    def __init__(self, document: Document, by_set: Mapping[str, list[Head]], rule: FirewallRule) -> None:
+        self._document = document
+        self._by_set = by_set
+        self._rule = rule
+
+    def rules(self) -> Iterator[PacketRule]:
+        rule = self._rule
+        start = PacketRule(
+            chain=chain_of(rule.chain),
+            verdict="accept",
+            comment=rule.id,
+            in_interfaces=(rule.in_interface,) if rule.in_interface else (),
+            out_interfaces=(rule.out_interface,) if rule.out_interface else (),
+            ct_states=tuple(sorted(rule.ct_state)),
+        )
+        for family in self._families():
+            for number, match in enumerate(self._protocols(replace(start, family=family))):
+                yield from self._expanded(match, f"{rule.id}_{family}_{number}")
+
+    def _families(self) -> tuple[Family, ...]:
+        rule = self._rule
+        sets = (self._set(name) for name in (rule.source_set, rule.destination_set))
+        splits = (
+            rule.source
+            or rule.destination
+            or rule.icmp_types
+            or rule.add_set
+            or any(item is not None and item.type == "address" for item in sets)
+        )
+        if splits:
+            return tuple(family for family in (4, 6) if family_fits(rule, family))
+        return (0,) if rule.family == "any" else (4,) if rule.family == "ipv4" else (6,)
+
+    def _set(self, name: str | None) -> Set | None:
+        found = self._document.get("set", name or "")
+        return found if isinstance(found, Set) else None
+
+    def _protocols(self, match: PacketRule) -> Iterator[PacketRule]:
+        rule = self._rule
+        protocol, ports = rule.protocol, rule.ports
+        if rule.service is not None:
+            service = self._document.get("service", rule.service)
+            if not isinstance(service, Service) or service.disabled:
+                return
+            protocol, ports = service.protocol, service.ports
+        if protocol == "icmp" and rule.icmp_types:
+            other = ONLY_6 if match.family == 4 else ONLY_4
+            types = tuple(sorted(set(rule.icmp_types) - other))
+            if types:
+                yield replace(match, protocol="icmp" if match.family == 4 else "icmpv6", icmp_types=types)
+        elif protocol == "icmp":
+            names = {0: "icmp-any", 4: "icmp", 6: "icmpv6"}
+            yield replace(match, protocol=names[match.family])
+        else:
+            yield replace(match, protocol="" if protocol == "any" else protocol, ports=ports)
+
+    def _expanded(self, match: PacketRule, name: str) -> Iterator[PacketRule]:
+        rule, family = self._rule, match.family
+        alternatives: list[list[Lookup]] = []
+        for field, end in (("source_set", "saddr"), ("destination_set", "daddr"), ("port_set", "dport")):
+            if getattr(rule, field) is not None:
+                alternatives.append(self._lookups(getattr(rule, field), end, family))
+        sources = tuple(text for text in rule.source if parse_prefix(text).family == family)
+        destinations = tuple(text for text in rule.destination if parse_prefix(text).family == family)
+        nothing = (rule.source and not sources) or (rule.destination and not destinations)
+        if nothing or not all(alternatives):
+            return
+        single = tuple(found[0] for found in alternatives if len(found) == 1)
+        match = replace(match, sources=sources, destinations=destinations, lookups=single)
+        yield from self._led(match, [found for found in alternatives if len(found) > 1], name)
+
+    def _led(self, match: PacketRule, stages: list[list[Lookup]], name: str) -> Iterator[PacketRule]:
+        """The match, and where it leads to until the packet has its verdict."""
+        rule = self._rule
+        if not stages and not rule.log:
+            yield self._final(match)
+            return
+        chains = [f"x{number}_{name}" for number in range(len(stages) + 2)]
+        yield replace(match, verdict="jump", target=chains[0])
+        inner = PacketRule(chain="", verdict="goto", comment=rule.id, family=match.family)
+        for number, found in enumerate(stages):
+            for lookup in found:
+                yield replace(inner, chain=chains[number], lookups=(lookup,), target=chains[number + 1])
+        last = replace(inner, chain=chains[len(stages)])
+        if rule.log and rule.rate_per_s is not None:
+            yield replace(last, rate_per_s=rule.rate_per_s, burst=rule.burst, target=chains[-1])
+            last = replace(last, chain=chains[-1])
+        if rule.log:
+            prefix = rule.log_prefix or rule.id
+            yield replace(
+                last, verdict="log", rate_per_s=rule.log_per_s, burst=rule.log_per_s, target=f"{prefix}: "
+            )
+        yield self._final(last, limits=not rule.log)
+
+    def _final(self, match: PacketRule, *, limits: bool = True) -> PacketRule:
+        rule = self._rule
+        found = replace(match, verdict=rule.action, counter=counter_of(rule.id), target="")
+        if limits and rule.rate_per_s is not None:
+            found = replace(found, rate_per_s=rule.rate_per_s, burst=rule.burst)
+        if rule.action == "jump":
+            return replace(found, target=chain_of(rule.jump_to or ""))
+        learns = self._set(rule.add_set)
+        if rule.action == "add-to-set" and learns is not None:
+            heads = {int(head.family): head.name for head in learnt_heads(learns)}
+            return replace(found, target=heads.get(match.family, ""))
+        return found
+
+    def _lookups(self, set_id: str, end: str, family: Family) -> list[Lookup]:
+        item = self._set(set_id)
+        if item is None or item.disabled:
+            return []
+        heads = learnt_heads(item) if item.source == "dynamic" else self._by_set.get(set_id, [])
+        found = []
+        for head in heads:
+            match head.key:
+                case "ipv4_addr" | "ipv6_addr" if head.family == family:
+                    length = WIDTH[head.family] if head.timeout_s else head.length
+                    found.append(Lookup(end, head.name, head.family, length, bool(head.timeout_s)))
+                case "ether_addr":
+                    found.append(Lookup("ether", head.name))
+                case "ifname":
+                    found.append(Lookup("iifname", head.name))
+                case "inet_service":
+                    found.append(Lookup("dport", head.name))
+        return found
+
+
+def heads_of(document: Document, set_id: str, value: str) -> Iterator[Head]:
+    """The kernel's sets that an entry is in."""
+    item = document.get("set", set_id)
+    if isinstance(item, Set):
+        yield from dict.fromkeys(head for head, _ in keys_of(set_id, value))

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rule of the firewall's table, as far as parts and backends have to know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Family = Literal[0, 4, 6]
+
+
+class Lookup(NamedTuple):
+    """What of a packet is in a set: `saddr`, `daddr` (cut to `length`), `ether`, `iifname` or `dport`."""
+
+    what: str
+    set: str
+    family: Family = 0
+    length: int = 0
+    is_learnt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PacketRule:
+    """One rule; an empty field matches anything. `family` 0 = both. Rules apply in their order.
+
+    In the chains `input` and `forward` the kernel calls a packet's way in by the name of the VRF, if it is in
+    one; `in_members` are those interfaces. `zone` is set for connections by `entry` and `output`, 0 = not.
+    `bound` holds in `sources`: so many `connections` (0 = any number) of each source that does not come in by
+    an interface of `outside`, and none for a queue that is full.
+    """
+
+    chain: str
+    """`entry`, `sources`, `input`, `forward`, `output`, `outgoing`, `postrouting`, or where rules jump to."""
+    verdict: str
+    """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `log`, `masquerade`, `zone` or
+    `bound`."""
+    comment: str
+    in_interfaces: tuple[str, ...] = ()
+    in_members: tuple[str, ...] = ()
+    out_interfaces: tuple[str, ...] = ()
+    family: Family = 0
+    ct_states: tuple[str, ...] = ()
+    protocol: str = ""
+    """As nft calls it; also `tcp-udp`, and `icmp-any` for that of either family."""
+    icmp_types: tuple[str, ...] = ()
+    tcp_ports: tuple[int, ...] = ()
+    zone: int = 0
+    outside: tuple[str, ...] = ()
+    connections: int = 0
+    sources: tuple[str, ...] = ()
+    destinations: tuple[str, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
+    ports: tuple[str, ...] = ()
+    rate_per_s: int = 0
+    burst: int = 0
+    counter: str = ""
+    """Its named counter; only what people configured has one."""
+    target: str = ""
+    """The chain to jump to, the set to add to, or the first words of a line in the log."""

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configured firewall rules in the kernel: what they do to packets, and what they leave alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from lab import netns
+from tests.agent.rig import Rig, lan, wan
+from tests.polling import until
+from weir.adapters import nft
+from weir.backends.firewall import FirewallBackend, FirewallWanted
+from weir.backends.sets import SetsBackend
+from weir.kinds.firewall import Firewall
+from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.service import Service
+from weir.kinds.sets import Set, SetEntry
+from weir.model.document import Document
+from weir.model.objects import ConfigObject
+from weir.parts import FIREWALL, SETS
+
+OBJECTS: tuple[ConfigObject, ...] = (
+    lan(),
+    wan(),
+    Set("bad"),
+    SetEntry("e1", "bad", "198.51.100.0/24"),
+    SetEntry("e2", "bad", "198.51.200.7/32"),
+    SetEntry("e3", "bad", "2001:db8:bad::/48"),
+    SetEntry("e4", "bad", "2001:db8:bee::1/128"),
+    Set("one"),
+    SetEntry("e5", "one", "192.0.2.0/24"),
+    Set("seen", source="dynamic", timeout_s=60),
+    Set("phones", "mac"),
+    SetEntry("e6", "phones", "02:00:00:00:00:01"),
+    Set("ports", "port"),
+    SetEntry("e7", "ports", "1000-1003"),
+    Set("sides", "interface"),
+    SetEntry("e8", "sides", "lan0"),
+    Set("empty"),
+    Service("sip", ("5060-5061", "5062", "7000"), "tcp-udp"),
+)
+PREFIXES = ("10.0.1.0/24", "10.0.2.0/24", "10.9.0.0/16", "10.9.7.0/24", "192.0.2.7/32", "2001:db8::/32")
+
+
+def rule(name: str, action: str = "drop", chain: str = "forward", **said: Any) -> FirewallRule:
+    return FirewallRule(name, chain, action, **said)
+
+
+MATCHES: list[dict[str, Any]] = [
+    {},
+    {"family": "ipv4"},
+    {"family": "ipv6", "protocol": "icmp"},
+    {"protocol": "icmp"},
+    {"protocol": "icmp", "family": "ipv4"},
+    {"protocol": "icmp", "icmp_types": ("echo-request",)},
+    {"protocol": "icmp", "icmp_types": ("redirect", "packet-too-big", "echo-request")},
+    {"protocol": "tcp"},
+    {"protocol": "tcp", "ports": ("80", "81", "443", "90-99", "100-110")},
+    {"protocol": "udp", "ports": ("53",)},
+    {"protocol": "sctp", "ports": ("53-60",)},
+    {"protocol": "tcp-udp"},
+    {"protocol": "tcp-udp", "ports": ("53", "853")},
+    {"protocol": "tcp", "port_set": "ports"},
+    {"protocol": "gre"},
+    {"protocol": "vrrp", "family": "ipv4"},
+    {"service": "sip"},
+    {"source": PREFIXES},
+    {"source": PREFIXES, "destination": ("0.0.0.0/0",)},
+    {"destination": ("0.0.0.0/0",)},
+    {"source": ("10.0.0.0/9", "10.128.0.0/9"), "protocol": "esp"},
+    {"source_set": "bad"},
+    {"source_set": "bad", "destination_set": "bad", "protocol": "tcp", "ports": ("25",)},
+    {"source_set": "one", "family": "ipv4"},
+    {"source_set": "phones"},
+    {"source_set": "sides"},
+    {"source_set": "empty"},
+    {"destination_set": "seen"},
+    {"in_interface": "lan0", "out_interface": "wan0"},
+    {"ct_state": ("new",)},
+    {"ct_state": ("new", "invalid", "established")},
+    {"rate_per_s": 10, "burst": 7},
+    {"rate_per_s": 10, "source_set": "bad"},
+    {"log": True},
+    {"log": True, "log_prefix": "from bad", "rate_per_s": 3, "source_set": "bad"},
+]
+ACTIONS: list[dict[str, Any]] = [
+    {"action": "accept"},
+    {"action": "reject"},
+    {"action": "jump", "jump_to": "guests"},
+    {"action": "add-to-set", "add_set": "seen"},
+]
+
+
+@contextmanager
+def namespace() -> Iterator[None]:
+    name = f"weir-agent-test-{os.getpid()}-rules-r"
+    netns.create(name)
+    try:
+        with netns.inside(name):
+            yield
+    finally:
+        netns.remove(name)
+
+
+def test_every_match_and_action_is_read_back_as_it_was_written() -> None:
+    rules = [rule(f"m{number}", **said) for number, said in enumerate(MATCHES)]
+    rules += [rule(f"a{number}", source=PREFIXES, **said) for number, said in enumerate(ACTIONS)]
+    rules += [rule(f"b{number}", source_set="bad", **said) for number, said in enumerate(ACTIONS)]
+    rules += [
+        rule("c1", "return", "guests", protocol="tcp"),
+        rule("c2", "accept", "output"),
+        rule("c3", "drop", "input"),
+    ]
+    with namespace():
+        sets, firewall = SetsBackend(), FirewallBackend()
+        for count in range(len(rules), 0, -7):
+            document = Document([*OBJECTS, *rules[:count]])
+            filled = sets.diff(sets.read(), SETS.wanted(document))
+            sets.apply(filled)
+            sets.verify(filled)
+            wanted = FirewallWanted(FIREWALL.wanted(document), ())
+            difference = firewall.diff(firewall.read(), wanted)
+            firewall.apply(difference)
+            firewall.verify(difference)
+            assert not firewall.diff(firewall.read(), wanted)
+        assert nft.read_table() is not None
+
+
+# -- packets ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", autouse=True)
+def configured(rig: Rig) -> None:
+    rig.commit(lan(), wan(), Firewall(masquerade=False), Set("seen", source="dynamic", timeout_s=600))
+    netns.ip(rig.internet, ["route replace 10.64.0.0/16 via 203.0.113.2"])
+
+
+@contextmanager
+def having(rig: Rig, *objects: ConfigObject) -> Iterator[None]:
+    rig.commit(*objects)
+    try:
+        yield
+    finally:
+        rig.commit(delete=[(item.kind, item.id) for item in reversed(objects)])
+
+
+def pings(rig: Rig, count: int = 3, target: str = "203.0.113.1") -> int:
+    """How many of so many are answered."""
+    done = subprocess.run(
+        ["ping", "-q", "-c", str(count), "-i", "0.01", "-W", "0.3", target],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=netns.entering(rig.client_ns),
+    )
+    return int(done.stdout.split(" received")[0].split()[-1])
+
+
+def counted(rig: Rig, name: str) -> int:
+    found = rig.agent.call("state", {"kind": "firewall-rule", "ids": [name]})["objects"]
+    return int(found[name]["packets"])
+
+
+def test_the_first_rule_that_decides_does_and_counts(rig: Rig) -> None:
+    first = rule("first", "accept", source=("10.64.0.2/32",), protocol="icmp", position=1)
+    with having(rig, first, rule("second", position=2, in_interface="lan0")):
+        assert pings(rig) == 3
+        assert (counted(rig, "first"), counted(rig, "second")) == (3, 0)
+        rig.commit(rule("second", position=0, in_interface="lan0"))
+        assert pings(rig) == 0
+        assert (counted(rig, "first"), counted(rig, "second")) == (3, 3)
+
+
+def test_a_counter_outlives_commits_restarts_and_changes_of_its_own_rule(rig: Rig) -> None:
+    with having(rig, rule("kept", source=("10.64.0.2/32",))):
+        assert pings(rig) == 0
+        rig.commit(Firewall(masquerade=False, allowed_wan_tcp_ports=(22,)), rule("other", protocol="udp"))
+        rig.commit(
+            rule("kept", source=("10.64.0.2/32",), comment="still it"), delete=[("firewall-rule", "other")]
+        )
+        rig.kill_agent()
+        rig.start_agent()
+        assert counted(rig, "kept") == 3
+
+
+def test_a_set_is_looked_up_once_by_each_length(rig: Rig) -> None:
+    own = [Set("here"), SetEntry("h1", "here", "10.64.0.0/16"), SetEntry("h2", "here", "10.64.0.2/32")]
+    with having(rig, *own, rule("by-set", source_set="here", log=True)):
+        assert pings(rig) == 0
+        assert counted(rig, "by-set") == 3, "it is in two lengths, and matches once"
+        rig.commit(delete=[("set-entry", "h2")])
+        assert pings(rig) == 0
+        rig.commit(delete=[("set-entry", "h1")])
+        assert pings(rig) == 3
+        rig.commit(SetEntry("h1", "here", "10.64.0.2/32"))
+        assert pings(rig) == 0
+
+
+def test_a_jump_comes_back_and_a_return_too(rig: Rig) -> None:
+    rules = (
+        rule("go", "jump", jump_to="guests", position=1),
+        rule("back", "return", "guests", protocol="icmp", position=1),
+        rule("never", "drop", "guests", position=2),
+        rule("after", "drop", position=2, destination=("203.0.113.1/32",)),
+    )
+    with having(rig, *rules):
+        assert pings(rig) == 0
+        assert (counted(rig, "back"), counted(rig, "never"), counted(rig, "after")) == (3, 0, 3)
+
+
+def test_what_rules_learn_outlives_commits_and_can_be_matched(rig: Rig) -> None:
+    with having(rig, rule("learn", "add-to-set", add_set="seen", protocol="icmp", position=1)):
+        assert pings(rig) == 3
+        with having(rig, rule("refuse", source_set="seen", position=2)):
+            assert pings(rig) == 0
+        rig.commit(Firewall(masquerade=False))
+        assert "10.64.0.2" in rig.run("nft", "list", "set", "inet", "weir", "d4_600_65536_seen")
+
+
+def test_a_rate_lets_so_many_pass(rig: Rig) -> None:
+    slow = rule("some", "accept", protocol="icmp", in_interface="lan0", rate_per_s=1, burst=2, position=1)
+    with having(rig, slow, rule("rest", protocol="icmp", in_interface="lan0", position=2)):
+        assert 2 <= pings(rig, 10) <= 4
+
+
+def test_rules_of_input_and_output_and_a_reject(rig: Rig) -> None:
+    with having(rig, rule("in", "drop", "input", source=("10.64.0.2/32",), protocol="icmp")):
+        assert pings(rig, target="10.64.0.1") == 0
+    with having(rig, rule("out", "reject", "output", destination=("10.64.0.2/32",))):
+        assert pings(rig, target="10.64.0.1") == 0
+        assert counted(rig, "out") >= 3
+    assert pings(rig, target="10.64.0.1") == 3
+
+
+def test_what_somebody_does_to_a_rule_is_repaired(rig: Rig) -> None:
+    with having(rig, rule("mine", source=("10.64.0.2/32",))):
+        before = rig.run("nft", "-s", "list", "chain", "inet", "weir", "forward")
+        rig.run("nft", "flush chain inet weir forward")
+        until(
+            "it is back", lambda: rig.run("nft", "-s", "list", "chain", "inet", "weir", "forward") == before
+        )
+        assert pings(rig) == 0

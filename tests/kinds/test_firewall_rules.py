@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Firewall rules: what is refused, their order, and what a change says of sessions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.kinds.toys import Toy, toy
+from tests.model.strategies import patient
+from weir.backends.rule_effects import judged_otherwise
+from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.sets import Set, SetEntry
+from weir.model.document import Change, Document
+from weir.parts import FIREWALL
+from weir.parts.effect import Effect, Sessions
+
+
+@pytest.fixture(scope="module")
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    with toy(
+        Path(tmp_path_factory.mktemp("rules")),
+    ) as found:
+        for path, body in (
+            ("/sets/blocked", {}),
+            ("/sets/seen", {"source": "dynamic"}),
+            ("/sets/web", {"type": "port"}),
+            ("/services/sip", {"protocol": "tcp-udp", "ports": ["5060-5061"]}),
+        ):
+            assert found.api("PUT", path, body).status_code == 201
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ({"chain": "no such"}, "bad-id"),
+        ({"action": "jump"}, "bad-jump"),
+        ({"action": "jump", "jump_to": "input"}, "bad-jump"),
+        ({"chain": "a", "action": "jump", "jump_to": "a"}, "jump-loop"),
+        ({"jump_to": "guests"}, "jump-without-action"),
+        ({"action": "add-to-set"}, "add-set"),
+        ({"action": "add-to-set", "add_set": "blocked"}, "static-set"),
+        ({"add_set": "seen"}, "add-set"),
+        ({"source_set": "web"}, "wrong-type"),
+        ({"source_set": "nowhere"}, "unknown-set"),
+        ({"service": "nowhere"}, "unknown-service"),
+        ({"service": "sip", "protocol": "tcp"}, "service-and-ports"),
+        ({"ports": ["80"]}, "ports-without-protocol"),
+        ({"icmp_types": ["echo-request"]}, "icmp-types"),
+        ({"source": ["192.0.2.0/24"], "source_set": "blocked"}, "prefixes-and-set"),
+        ({"source": ["192.0.2.0/24"], "family": "ipv6"}, "family-mismatch"),
+        ({"chain": "output", "in_interface": "lan0"}, "wrong-chain"),
+        ({"action": "return", "log": True}, "return-too-much"),
+        ({"protocol": "carrier-pigeon"}, "bad-choice"),
+        ({"ct_state": ["sleepy"]}, "bad-choice"),
+        ({"protocol": "tcp", "ports": ["9-8"]}, "bad-ports"),
+        ({"state": "new"}, "read-only"),
+        ({"packets": 7}, "read-only"),
+        ({"rate_per_s": 0}, "bad-number"),
+        ({"source": ["192.0.2.1/24"]}, "host-bits-set"),
+    ],
+)
+def test_what_no_rule_can_be_is_refused_by_its_field(router: Toy, said: dict[str, Any], code: str) -> None:
+    answer = router.api("POST", "/firewall-rules", {"chain": "forward", "action": "drop", **said})
+    assert answer.status_code == 422, answer.json
+    assert code in {finding["code"] for finding in answer.json["findings"]}, answer.json
+
+
+def test_rules_have_an_order_within_their_chain_and_move(router: Toy) -> None:
+    for name, chain in (("one", "forward"), ("two", "forward"), ("other", "input"), ("three", "forward")):
+        body = {"chain": chain, "action": "accept", "protocol": "tcp"}
+        assert router.api("PUT", f"/firewall-rules/{name}", body).status_code == 201
+    etag = router.api("GET", "/firewall-rules/three").json["etag"]
+    moved = router.api("POST", "/firewall-rules/three/move", {"before": "one"}, etag=etag)
+    assert moved.status_code == 200, moved.text
+    listed = [item["id"] for item in router.api("GET", "/firewall-rules").json["items"]]
+    assert [name for name in listed if name != "other"] == ["three", "one", "two"]
+    assert "three" in router.weir("rule", "list")
+
+
+def test_what_locks_out_is_a_warning(router: Toy) -> None:
+    made = router.api("POST", "/firewall-rules", {"chain": "input", "action": "drop"})
+    assert [item["code"] for item in made.json["warnings"]] == ["locks-out"]
+
+
+def test_what_a_rule_names_is_not_deleted(router: Toy) -> None:
+    body = {"chain": "forward", "action": "drop", "source_set": "blocked"}
+    assert router.api("PUT", "/firewall-rules/block", body).status_code == 201
+    etag = router.api("GET", "/sets/blocked").json["etag"]
+    refused = router.api("DELETE", "/sets/blocked", etag=etag)
+    assert refused.status_code >= 400 and "still named by" in refused.text
+
+
+SETS = (Set("bad"), Set("seen", source="dynamic"))
+RULES = (
+    FirewallRule("r1", "forward", "drop", source_set="bad"),
+    FirewallRule("r2", "forward", "add-to-set", add_set="seen"),
+    FirewallRule("r3", "input", "accept", destination_set="bad", log=True),
+)
+
+
+@patient
+@given(st.randoms(use_true_random=False))
+def test_entries_change_the_rules_as_the_whole_document_would(rng: random.Random) -> None:
+    document = Document([*SETS, *RULES])
+    state = FIREWALL.wanted(document)
+    for _ in range(20):
+        name, value = (
+            f"e{rng.randrange(5)}",
+            rng.choice(["192.0.2.0/24", "10.0.0.0/8", "2001:db8::/32", "10.1.0.0/16"]),
+        )
+        new = None if rng.random() < 0.4 else SetEntry(name, "bad", value, disabled=rng.random() < 0.2)
+        change = Change("set-entry", name, document.get("set-entry", name), new)
+        document.apply([change])
+        state, _ = FIREWALL.moved(state, document, [change])
+        whole = FIREWALL.wanted(document)
+        assert state == whole and state.lengths == whole.lengths
+
+
+def effects(before: list[FirewallRule], after: list[FirewallRule], *changed: str) -> list[Effect]:
+    delta = FIREWALL.delta(FIREWALL.wanted(Document(before)), FIREWALL.wanted(Document(after)))
+    asked: list[list[str]] = []
+
+    def sessions(networks: Any) -> Sessions:
+        asked.append(list(networks))
+        return Sessions(len(asked[-1]), True)
+
+    look = SimpleNamespace(changed=[("firewall-rule", name) for name in changed], sessions=sessions)
+    return list(judged_otherwise(delta, look))
+
+
+def test_a_rule_that_refuses_is_said_to_drop_the_sessions_of_its_prefixes() -> None:
+    drop = FirewallRule("d", "forward", "drop", source=("192.0.2.7/32",))
+    (found,) = effects([], [drop], "d")
+    assert (found.id, found.severity, found.sessions) == ("d", "drops-sessions", Sessions(1, True))
+    assert effects([], [FirewallRule("d", "forward", "drop", ct_state=("new",))], "d") == []
+    accept = FirewallRule("a", "forward", "accept", source=("192.0.2.7/32",))
+    assert effects([], [accept], "a") == []
+    assert effects([drop], [], "d") == []
+    (lost,) = effects([accept, drop], [drop], "a")
+    assert lost.id == "a" and "behind it" in lost.text
