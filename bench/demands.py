@@ -78,6 +78,9 @@ RELEASE = {
     "import-100k-peak": most(350, 250),
     "commit-50k-peak": most(350, 250),
     "change-during-50k-p99": most(3, 0.5),
+    "set-100k-load": most(6, 3),
+    "set-entry-one": most(30, 10),
+    "rule-one": most(100, 30),
 }
 """What a release has to reach."""
 

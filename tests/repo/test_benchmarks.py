@@ -44,6 +44,9 @@ diff-50k-page 0.3 0.1
 import-100k-peak 350 250
 commit-50k-peak 350 250
 change-during-50k-p99 3 0.5
+set-100k-load 6 3
+set-entry-one 30 10
+rule-one 100 30
 """
 """The figures that were asked for, with what they must reach and, where one was set, the aim."""
 
