@@ -84,10 +84,13 @@ def cpu_share(pid: int, seconds: float) -> float:
 
 
 def descendants(pid: int) -> list[int]:
+    """Children of children too; what a thread or process that has just ended would have had is left out."""
     found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for word in (task / "children").read_text().split():
-            found += [int(word), *descendants(int(word))]
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                for word in (task / "children").read_text().split():
+                    found += [int(word), *descendants(int(word))]
     return found
 
 
