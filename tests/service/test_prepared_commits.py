@@ -16,6 +16,9 @@ from weir.model.objects import Queue
 from weir.model.problem import Conflict, Invalid, PreconditionFailed, Unavailable
 from weir.model.rules import validate_all
 from weir.service import ABSENT, Edit, commit, preparation, running_document, turn
+from weir.service.running_document import Running
+from weir.store import ConfigStore
+from weir.store.checkpoint import Checkpointer
 
 BOB = person("bob")
 
@@ -356,3 +359,47 @@ def test_who_waits_waits_as_long_as_the_one_before_needs(monkeypatch: pytest.Mon
         pass
     thread.join()
     assert waiting._change_s == pytest.approx(0.3 / 10_000, rel=0.8)
+
+
+def test_who_looks_right_after_a_large_commit_reads_nothing_of_it_from_the_store(
+    settled: Router, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was tried already; reading 50,000 changes took 20 s, during which nobody else could look."""
+    seen: list[object] = []
+    read: list[int] = []
+    since = ConfigStore.changes_since
+
+    def look(*_: object) -> None:
+        with running_of(settled).document() as document:
+            seen.append(document.get("queue", "q54"))
+
+    def counted(store: ConfigStore, revision: int) -> object:
+        read.append(revision)
+        return since(store, revision)
+
+    monkeypatch.setattr(Checkpointer, "committed", look)
+    monkeypatch.setattr(ConfigStore, "changes_since", counted)
+    settled.service.config.commit(ANNA, many())
+    assert seen[0] == queue("q54")
+    assert read == []
+
+
+def test_a_large_commit_that_cannot_be_written_leaves_nothing_of_it(
+    settled: Router, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise Unavailable("the disk is full", code="store-full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(commit, "_arm", full)
+        with pytest.raises(Unavailable):
+            settled.service.config.commit(ANNA, many())
+    with running_of(settled).document() as document:
+        assert document.get("queue", "q54") is None
+    settled.service.config.commit(ANNA, many())
+    with running_of(settled).document() as document:
+        assert document.get("queue", "q54") == queue("q54")
+
+
+def running_of(router: Router) -> Running:
+    return router.service._running

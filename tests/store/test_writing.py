@@ -39,6 +39,38 @@ def test_one_change_among_many_writes_one_object_row(store: ConfigStore) -> None
     assert (rows(store, "object_version"), rows(store, "target_now")) == (before[0] + 1, before[1])
 
 
+def test_a_commit_of_thousands_is_few_statements(store: ConfigStore) -> None:
+    """Each lets go of the interpreter's lock, and gets it back after everybody else."""
+    said: list[str] = []
+    many = [queue(f"q{number}", target=(f"10.0.{number >> 8}.{number & 255}/32",)) for number in range(5000)]
+    faster = [replace(item, max_limit_bps=Pair(1, 2)) for item in many]
+    commit(store, create(*many))
+    with store.write() as transaction:
+        transaction.connection.set_trace_callback(said.append)
+        try:
+            changes = [Change("queue", old.id, old, new) for old, new in zip(many, faster, strict=True)]
+            transaction.append(kind="commit", author="anna", message="", changes=changes)
+        finally:
+            transaction.connection.set_trace_callback(None)
+    assert len(said) < 40
+    assert content(store) == {("queue", item.id): item for item in faster}
+    assert store.verify() == []
+
+
+@given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"])), min_size=1, max_size=5))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_stored_as_it_is(store: ConfigStore, texts: list[str]) -> None:
+    items = [queue(f"t{number}", comment=text) for number, text in enumerate(texts)]
+    with store.write() as transaction:
+        for item in items:
+            old = transaction.stored("queue", item.id)
+            change = Change("queue", item.id, None if old is None else old.object, item)
+            transaction.append(kind="commit", author="anna", message="", changes=[change])
+    for item in items:
+        assert store.get("queue", item.id).object == item
+    assert store.verify() == []
+
+
 def test_a_row_holds_only_what_differs_from_the_defaults() -> None:
     item = queue("q1", max_limit_bps=Pair(5, 6))
     assert encode(item) == '{"id":"q1","name":"name of q1","max_limit_bps":{"upload":5,"download":6}}'

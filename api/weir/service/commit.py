@@ -131,12 +131,12 @@ class Committer:
     def _run_on(
         self, link: AgentConnection, by: Principal, request: Request, ready: _Ready | None, timing: Timing
     ) -> Committed:
-        with self._store.write(LOCK_TIMEOUT_S) as transaction:
+        with self._running.expecting() as expect, self._store.write(LOCK_TIMEOUT_S) as transaction:
             timing.mark("lock")
             written = self._write(by, request, ready, transaction, link, timing)
+            expect(written.base, written.revision, written.trial)
         timing.mark("commit")
         if written.revision != written.base:
-            self._running.moved(written.base, written.revision, written.trial)
             written.applied["settled"] = _settle(link, written.revision)
             timing.mark("settle")
         if written.revision != written.base:
@@ -209,6 +209,7 @@ class Committer:
                 message=request.message,
                 changes=changes,
                 restores=request.restores,
+                versions=None if ready is None else ready.prepared.versions,
             )
             timing.mark("write")
             answer = applied()

@@ -48,6 +48,8 @@ class Running:
         """What could not be read when all was, and is not in the document."""
         self._revision, self._document, self._epoch = 0, Document(), -1
         self._flagged: FlaggedObjects | None = None
+        self._expected: tuple[int, int, int, Trial] | None = None
+        """Of the commit that is being made: the epoch, the base, the revision and what was tried."""
         self.prepare()
 
     def prepare(self) -> None:
@@ -91,23 +93,44 @@ class Running:
         twin.apply(changes)
         return Trial(changes, validate(twin, changes), revision, twin)
 
-    def moved(self, base: int, revision: int, trial: Trial) -> None:
-        """The trial's changes are committed: go on from `base` to `revision` without asking the store.
+    @contextmanager
+    def expecting(self) -> Iterator[Callable[[int, int, Trial], None]]:
+        """For a commit, around it: what is returned takes the base, the revision and what was tried.
 
-        After many the copy takes the place of the document: it has all indexes already. It is packed before
-        the change is answered, so that nothing is left to do that would hold up who comes next.
+        It is called before the revision is in the store. The first who then finds it there takes the trial's
+        changes, and does not read thousands from the store; that is this context at the latest. A commit that
+        fails leaves nothing behind.
         """
+        try:
+            yield self._expect
+            with self._lock:
+                if self._expected is not None:
+                    self._take_expected(self._expected[2])
+        finally:
+            self._expected = None
+
+    def _expect(self, base: int, revision: int, trial: Trial) -> None:
+        """After many changes the trial's document takes the place of this one: it has all indexes already. It
+        is packed now, so that nothing is left to do that would hold up who comes next."""
+        if revision == base:
+            return
         if trial.successor is not None:
             trial.successor.targets()
             trial.successor.pack()
-        with self._lock:
-            if self._revision != base:
-                return
-            if trial.successor is None:
-                self._apply(revision, trial.changes)
-                return
-            self._document, self._flagged, self._revision = trial.successor, trial.flagged, revision
-        give_back_soon()
+        self._expected = (self._store.epoch, base, revision, trial)
+
+    def _take_expected(self, head: int) -> bool:
+        """Whether the store's head is what was expected, and the document therefore up to date."""
+        expected = self._expected
+        if expected is None or expected[:3] != (self._epoch, self._revision, head):
+            return False
+        trial, self._expected = expected[3], None
+        if trial.successor is None:
+            self._apply(head, trial.changes)
+        else:
+            self._document, self._flagged, self._revision = trial.successor, trial.flagged, head
+            give_back_soon()
+        return True
 
     def findings(self, kind: Kind, object_id: str) -> tuple[Finding, ...]:
         with self.document() as document:
@@ -143,7 +166,7 @@ class Running:
     def _follow(self) -> None:
         if self._store.epoch != self._epoch:
             self._load()
-        elif self._store.head() != self._revision:
+        elif (head := self._store.head()) != self._revision and not self._take_expected(head):
             before = self._revision
             head, changes = self._store.changes_since(before)
             self._apply(head, changes)

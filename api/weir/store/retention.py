@@ -6,6 +6,7 @@ Who changed how much, and when, stays for every revision; only what was then can
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 from weir.model.problem import NotFound
@@ -66,7 +67,7 @@ def prune(connection: sqlite3.Connection, head: int, changes: int) -> None:
     limit = max(PER_CHANGE * changes, 0 if head % EVERY_REVISIONS else AT_ONCE)
     oldest, ended_bytes = connection.execute("SELECT complete_from, ended_bytes FROM history").fetchone()
     aged = max(oldest, head - MAX_REVISIONS)
-    gone, freed_bytes = [], 0
+    gone, freed_bytes = list[int](), 0
     for serial, until, size_bytes in connection.execute(
         f"SELECT serial, to_revision, {SIZE_BYTES} FROM object_version "
         "WHERE to_revision <= ? ORDER BY to_revision LIMIT ?",
@@ -76,10 +77,12 @@ def prune(connection: sqlite3.Connection, head: int, changes: int) -> None:
             break
         oldest = max(oldest, until)
         freed_bytes += size_bytes
-        gone.append((serial,))
+        gone.append(serial)
     if gone:
         connection.execute("UPDATE history SET complete_from = ?", (oldest,))
-        connection.executemany("DELETE FROM object_version WHERE serial = ?", gone)
+        connection.execute(
+            "DELETE FROM object_version WHERE serial IN (SELECT value FROM json_each(?))", (json.dumps(gone),)
+        )
         note_ended(connection, -freed_bytes)
 
 

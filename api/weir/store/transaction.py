@@ -4,27 +4,22 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import astuple
 
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Kind
+from weir.model.objects import Kind
 from weir.model.problem import Conflict, Unavailable
 from weir.store import reading, retention
 from weir.store.clock import wall_ms
 from weir.store.prefixes import TargetMoves, forget
-from weir.store.rows import Pending, RevisionKind, Stored, columns, encode
-from weir.store.sums import row_sum, wrapped
+from weir.store.rows import Pending, RevisionKind, Stored
+from weir.store.sums import wrapped
+from weir.store.versions import NewVersions, end_versions
 
 INSERT_REVISION = (
     "INSERT INTO revision (number, kind, author, source, message, created_at_ms, restores, changes) "
     "VALUES (:number, :kind, :author, :source, :message, :at, :restores, :n)"
-)
-END_VERSION = "UPDATE object_version SET to_revision = ? WHERE kind = ? AND id = ? AND to_revision IS NULL"
-INSERT_VERSION = (
-    "INSERT INTO object_version (kind, id, from_revision, name, parent, position, disabled, "
-    "max_limit_upload_bps, max_limit_download_bps, search, body, sum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 INSERT_PENDING = (
     f"INSERT INTO pending_confirmation (only_one, {reading.PENDING_COLUMNS}, sum) "
@@ -32,7 +27,11 @@ INSERT_PENDING = (
 )
 
 
-ENDED_NOW = f"SELECT sum, {retention.SIZE_BYTES} FROM object_version WHERE to_revision = ?"
+ENDED_NOW = (
+    "SELECT coalesce(sum(sum >> 32), 0), coalesce(sum(sum & 0xFFFFFFFF), 0), "
+    f"coalesce(sum({retention.SIZE_BYTES}), 0) FROM object_version WHERE to_revision = ?"
+)
+"""The total of sums in two halves: SQLite's integers have 64 bits."""
 
 SUMS_NOW = "SELECT sum FROM object_version WHERE to_revision IS NULL"
 MAX_RETIRED = 2000
@@ -74,10 +73,12 @@ class WriteTransaction(ReadTransaction):
         changes: Sequence[Change],
         source: str = "",
         restores: int | None = None,
+        versions: NewVersions | None = None,
     ) -> int:
         """Write the next revision; the changes' `old` is what holds at the head. Returns its number.
 
-        Writes one row per new object, and closes the span of each version that ends.
+        Writes one row per new object, and closes the span of each version that ends. `versions` are the
+        changes' if they were encoded before.
         """
         number = self.head + 1
         self.connection.execute(
@@ -96,26 +97,23 @@ class WriteTransaction(ReadTransaction):
         content, targets = self._end_versions(changes, number), TargetMoves()
         for change in changes:
             targets.note(change.id, change.old, change.new)
-        self.connection.executemany(INSERT_VERSION, self._new_rows(changes, number, content))
+        content += (versions or NewVersions(changes)).write(self.connection, number)
         targets.write(self.connection)
-        self._seal(number, wrapped(content.total))
+        self._seal(number, wrapped(content))
         self.head = number
         retention.prune(self.connection, number, len(changes))
         return number
 
-    def _end_versions(self, changes: Sequence[Change], number: int) -> _Content:
-        """Close the spans of what changes; what then still holds of the content before."""
-        ended = [(number, change.kind, change.id) for change in changes if change.old is not None]
-        if self.connection.executemany(END_VERSION, ended).rowcount not in (len(ended), -1):
+    def _end_versions(self, changes: Sequence[Change], number: int) -> int:
+        """Close the spans of what changes; the content that then still holds of the revision before."""
+        ended = [(change.kind, change.id) for change in changes if change.old is not None]
+        if end_versions(self.connection, number, ended) != len(ended):
             raise Conflict("the store does not hold what was to be changed", code="base-mismatch")
         retired = self._retire_damaged(changes, number)
-        gone, size_bytes = self.connection.execute(ENDED_NOW, (number,)), 0
-        content = _Content(reading.content(self.connection, number - 1))
-        for row_sum_, row_bytes in gone:
-            content.total -= row_sum_
-            size_bytes += row_bytes
+        high, low, size_bytes = self.connection.execute(ENDED_NOW, (number,)).fetchone()
+        content: int = reading.content(self.connection, number - 1) - (high << 32) - low
         if retired:  # the sums of what was damaged may be so themselves
-            content.total = sum(row[0] for row in self.connection.execute(SUMS_NOW))
+            content = sum(row[0] for row in self.connection.execute(SUMS_NOW))
         retention.note_ended(self.connection, size_bytes)
         return content
 
@@ -126,7 +124,7 @@ class WriteTransaction(ReadTransaction):
             for change in (changes if len(changes) <= MAX_RETIRED else ())
             if change.old is None and self._is_damaged(change.kind, change.id)
         ]
-        self.connection.executemany(END_VERSION, [(number, item.kind, item.id) for item in found])
+        end_versions(self.connection, number, [(item.kind, item.id) for item in found])
         forget(self.connection, [item.id for item in found if item.kind == "queue"])
         return bool(found)
 
@@ -136,16 +134,6 @@ class WriteTransaction(ReadTransaction):
         except Unavailable:
             return True
         return False
-
-    def _new_rows(
-        self, changes: Sequence[Change], number: int, content: _Content
-    ) -> Iterator[tuple[object, ...]]:
-        """The versions that begin; their sums are added to the content."""
-        for change in changes:
-            if change.new is not None:
-                row = _row(change.new, number)
-                content.total += row[-1]
-                yield row
 
     def _seal(self, number: int, content: int) -> None:
         """Write the content of a revision and the digest that continues the one before."""
@@ -180,15 +168,3 @@ class WriteTransaction(ReadTransaction):
         )
         self.clear_pending()
         return number
-
-
-@dataclass(slots=True)
-class _Content:
-    """A total of sums that moves."""
-
-    total: int
-
-
-def _row(item: ConfigObject, number: int) -> tuple[Any, ...]:
-    body = encode(item)
-    return (item.kind, item.id, number, *columns(item), body, row_sum(item.kind, item.id, number, body))
