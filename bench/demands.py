@@ -33,6 +33,7 @@ def half(must: float) -> Demand:
 
 RATE_ERROR = most(0.01, 0.002)
 TCP_GOODPUT = least(0.97, 0.99)
+POLICED_GOODPUT = least(0.90, 0.97)
 
 RELEASE = {
     "paced-4096x3": least(0.85, 0.97),
@@ -60,6 +61,11 @@ RELEASE = {
     "rate-error-edt-1": RATE_ERROR,
     "rate-error-edt-10": RATE_ERROR,
     "rate-error-edt-50": RATE_ERROR,
+    "tcp-goodput-police-10": POLICED_GOODPUT,
+    "tcp-goodput-police-50": POLICED_GOODPUT,
+    "tcp-goodput-police-2": POLICED_GOODPUT,
+    "tcp-goodput-police-2x3": POLICED_GOODPUT,
+    "tcp-goodput-police-2x30": POLICED_GOODPUT,
     "tcp-goodput-edt-1": TCP_GOODPUT,
     "tcp-goodput-edt-10": TCP_GOODPUT,
     "tcp-goodput-edt-50": TCP_GOODPUT,

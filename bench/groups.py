@@ -112,14 +112,16 @@ GROUPS: dict[str, Group] = {
     "screen": Group(screen.run, 240, ("scroll-10k-fps", "live-100-ms")),
     "soak": Group(soak.run, 2 * 3600, ("soak-api", "soak-agent")),
     "police": Group(
-        partial(rates.run, "police"), 480, [f"rate-error-police-{mbit}" for mbit in rates.UDP_MBIT["police"]]
+        partial(rates.run, "police"),
+        900,
+        [f"rate-error-police-{mbit}" for mbit in rates.UDP_MBIT["police"]] + rates.tcp_ids("police"),
     ),
     "instructions": Group(counted_instructions, 480, ("insn-paced", "insn-fast")),
     "vm": Group(
         in_virtual_machine,
         960,
         [f"rate-error-edt-{mbit}" for mbit in rates.UDP_MBIT["edt"]]
-        + [f"tcp-goodput-edt-{mbit}" for mbit in rates.TCP_MBIT["edt"]],
+        + rates.tcp_ids("edt"),
     ),
 }
 

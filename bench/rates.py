@@ -21,7 +21,8 @@ from tests.router import MEGABIT, Router, customer, rate, running_router
 
 ROUNDS = 5
 UDP_MBIT = {"police": (1, 10, 100, 1000), "edt": (1, 10, 50)}
-TCP_MBIT = {"police": (10, 50), "edt": (1, 10, 50)}
+TRANSFERS = {"police": ((10, 1), (50, 1), (2, 1), (2, 3), (2, 30)), "edt": ((1, 1), (10, 1), (50, 1))}
+"""Limits in Mbit/s, and how many TCP transfers share one."""
 ROUND_TRIP_MS = 20
 
 
@@ -65,23 +66,35 @@ def distant(shaper: str) -> Iterator[tuple[str, str]]:
             yield server, delay.FAR
 
 
+def tcp_ids(shaper: str) -> list[str]:
+    return [_tcp_id(shaper, mbit, flows) for mbit, flows in TRANSFERS[shaper]]
+
+
+def _tcp_id(shaper: str, mbit: int, flows: int) -> str:
+    return f"tcp-goodput-{shaper}-{mbit}" + (f"x{flows}" if flows > 1 else "")
+
+
 def tcp_rows(target: Router, shaper: str) -> list[Row]:
-    """One TCP transfer 20 ms away: goodput over the limit less headers."""
-    found = []
+    """TCP transfers 20 ms away: their goodput together over the limit less headers."""
     with distant(shaper) as (server, namespace):
-        for mbit in TCP_MBIT[shaper]:
-            target.bulk(upsert=[customer(0, max_limit_bps=rate(mbit, mbit))])
-            shares = []
-            for _ in range(ROUNDS):
-                goodput_bps = tcp.goodput_bps(
-                    plan.client_v4(0), server, "download", namespace=namespace, warm_s=4, seconds=6
-                )
-                shares.append(goodput_bps / (mbit * MEGABIT * tcp.MSS_SHARE[4]))
-            what = (
-                f"TCP at {ROUND_TRIP_MS} ms through {mbit} Mbit/s ({shaper}): goodput over limit less headers"
-            )
-            found.append(Row.of(f"tcp-goodput-{shaper}-{mbit}", what, "share", shares, better="higher"))
-    return found
+        return [tcp_row(target, shaper, server, namespace, *transfer) for transfer in TRANSFERS[shaper]]
+
+
+def tcp_row(target: Router, shaper: str, server: str, namespace: str, mbit: int, flows: int) -> Row:
+    target.bulk(upsert=[customer(0, max_limit_bps=rate(mbit, mbit))])
+    shares = []
+    for _ in range(ROUNDS):
+        goodput_bps = tcp.goodput_bps(
+            *(plan.client_v4(0), server, "download"),
+            namespace=namespace,
+            warm_s=4,
+            seconds=6,
+            flows=flows,
+        )
+        shares.append(goodput_bps / (mbit * MEGABIT * tcp.MSS_SHARE[4]))
+    who = "TCP" if flows == 1 else f"{flows} TCP flows"
+    what = f"{who} at {ROUND_TRIP_MS} ms through {mbit} Mbit/s ({shaper}): goodput over limit less headers"
+    return Row.of(_tcp_id(shaper, mbit, flows), what, "share", shares, better="higher")
 
 
 def run(shaper: str) -> list[Row]:
