@@ -120,8 +120,7 @@ GROUPS: dict[str, Group] = {
     "vm": Group(
         in_virtual_machine,
         960,
-        [f"rate-error-edt-{mbit}" for mbit in rates.UDP_MBIT["edt"]]
-        + rates.tcp_ids("edt"),
+        [f"rate-error-edt-{mbit}" for mbit in rates.UDP_MBIT["edt"]] + rates.tcp_ids("edt"),
     ),
 }
 
