@@ -15,6 +15,8 @@ from tests.agent.rig import Rig, client_queue, lan, queue, running, wan
 from tests.agent.sessions import Session, between
 from tests.polling import until
 from weir.kinds.firewall import Firewall
+from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.sets import Set, SetEntry
 from weir.kinds.static_route import StaticRoute
 from weir.model.codec import to_json
 from weir.model.document import Change
@@ -122,6 +124,22 @@ def test_masquerading_that_ends_drops_what_it_translated(rig: Rig, open_session:
     said = committed(rig, Firewall(allowed_wan_tcp_ports=(22, 443), masquerade=False))["firewall", "firewall"]
     assert (said["effect"], said["sessions"]) == ("drops-sessions", 1)
     until("it is silent", lambda: translated.is_over or translated.silent_s > 3)
+
+
+def test_an_entry_of_a_set_that_is_refused_drops_its_sessions_and_no_other(
+    rig: Rig, open_session: Any
+) -> None:
+    block = FirewallRule("block", "forward", "drop", source_set="bad", log=True)
+    rig.commit(Set("bad"), Set("other"), block)
+    rig.run("ip", "addr", "add", "10.64.0.77/24", "dev", "c0", namespace=rig.client_ns)
+    ends = open_session(rig.client_ns, rig.internet, SERVER, 5001)
+    entries = [SetEntry("e", "other", f"{ROUTER_LAN}/32"), SetEntry("f", "bad", "10.64.0.77/32")]
+    found = committed(rig, *entries)
+    assert {key: item["sessions"] for key, item in found.items()} == {("set-entry", "f"): 0}
+    assert goes_on(ends)
+    said = committed(rig, SetEntry("g", "bad", "10.64.0.0/24"))["set-entry", "g"]
+    assert (said["effect"], said["sessions"]) == ("drops-sessions", 1)
+    until("it is silent", lambda: ends.is_over or ends.silent_s > 3)
 
 
 def test_another_shaper_is_said_to_lose_what_waits_and_sessions_go_on(rig: Rig, open_session: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 
 from tests.kinds.toys import Toy, toy
 from tests.model.strategies import patient
-from weir.backends.rule_effects import judged_otherwise
+from weir.backends.rule_effects import entries_judged, judged_otherwise
 from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.parts import FIREWALL
@@ -125,16 +127,19 @@ def test_entries_change_the_rules_as_the_whole_document_would(rng: random.Random
         assert state == whole and state.lengths == whole.lengths
 
 
-def effects(before: list[FirewallRule], after: list[FirewallRule], *changed: str) -> list[Effect]:
+class Looking(SimpleNamespace):
+    """Notes for which prefixes sessions are counted; there are as many as prefixes."""
+
+    asked: list[list[str]]
+
+    def sessions(self, networks: Any) -> Sessions:
+        self.asked.append(list(networks))
+        return Sessions(len(self.asked[-1]), True)
+
+
+def effects(before: list[Any], after: list[Any], *changed: str, kind: str = "firewall-rule") -> list[Effect]:
     delta = FIREWALL.delta(FIREWALL.wanted(Document(before)), FIREWALL.wanted(Document(after)))
-    asked: list[list[str]] = []
-
-    def sessions(networks: Any) -> Sessions:
-        asked.append(list(networks))
-        return Sessions(len(asked[-1]), True)
-
-    look = SimpleNamespace(changed=[("firewall-rule", name) for name in changed], sessions=sessions)
-    return list(judged_otherwise(delta, look))
+    return list(judged_otherwise(delta, Looking(changed=[(kind, name) for name in changed], asked=[])))
 
 
 def test_a_rule_that_refuses_is_said_to_drop_the_sessions_of_its_prefixes() -> None:
@@ -147,3 +152,70 @@ def test_a_rule_that_refuses_is_said_to_drop_the_sessions_of_its_prefixes() -> N
     assert effects([drop], [], "d") == []
     (lost,) = effects([accept, drop], [drop], "a")
     assert lost.id == "a" and "behind it" in lost.text
+
+
+def test_a_rule_that_is_several_in_nftables_is_judged_as_one() -> None:
+    rule = FirewallRule("d", "forward", "drop", source=("192.0.2.0/24",), log=True)
+    (found,) = effects([], [rule], "d")
+    assert found.sessions == Sessions(1, True), "its prefix is in another line than its verdict"
+    assert effects([], [replace(rule, ct_state=("new",))], "d") == []
+    assert effects([rule], [], "d") == [], "the jump to its verdict lets nothing pass"
+
+
+def test_a_rule_drops_the_sessions_of_what_it_refuses_beyond_before() -> None:
+    rule = FirewallRule("d", "forward", "drop", source=("192.0.2.0/24", "198.51.100.0/24"))
+    other = FirewallRule("z", "forward", "drop", position=9, destination=("203.0.113.0/24",))
+    more = replace(rule, source=(*rule.source, "10.0.0.0/8", "10.1.0.0/16"))
+    (found,) = effects([rule], [more], "d")
+    assert found.sessions == Sessions(2, True)
+    assert effects([more], [rule], "d") == []
+    assert effects([rule], [replace(rule, comment="why"), other], "d") == []
+    (whole,) = effects([rule], [replace(rule, source=())], "d")
+    assert whole.sessions == Sessions(2, True), "both families, all of them"
+
+
+def test_a_rule_that_moves_behind_another_is_said_to_drop_sessions() -> None:
+    accept = FirewallRule("a", "forward", "accept", 1, protocol="tcp")
+    drop = FirewallRule("d", "forward", "drop", 2)
+    assert [found.id for found in effects([accept, drop], [replace(accept, position=3), drop], "a")] == ["a"]
+    assert effects([accept, drop], [replace(accept, position=0), drop], "a") == []
+
+
+def test_a_service_is_said_to_drop_what_the_rules_that_name_it_refuse() -> None:
+    rule = FirewallRule("d", "forward", "drop", service="s")
+    services = [Service("s", ("80",)), Service("s", ("80", "443"))]
+    (found,) = effects([services[0], rule], [services[1], rule], "s", kind="service")
+    assert (found.kind, found.id, found.severity) == ("service", "s", "drops-sessions")
+
+
+def entry_effects(document: list[Any], *changes: tuple[SetEntry | None, SetEntry | None]) -> list[Effect]:
+    made = [Change("set-entry", (old or new).id, old, new) for old, new in changes]  # type: ignore[union-attr]
+    before = Document([*document, *(old for old, _ in changes if old)])
+    after = Document([*document, *(new for _, new in changes if new)])
+    rules = FIREWALL.wanted(before), FIREWALL.wanted(after)
+    return list(entries_judged(made, *rules, Looking(asked=[]).sessions))
+
+
+def test_entries_are_said_to_drop_the_sessions_that_rules_refuse_by_them() -> None:
+    document = [Set("bad"), Set("good"), Set("unused")]
+    document += [FirewallRule("a", "forward", "accept", 1, source_set="good")]
+    document += [FirewallRule("d", "forward", "drop", 2, source_set="bad")]
+    bad, good = SetEntry("e", "bad", "192.0.2.0/24"), SetEntry("g", "good", "192.0.2.0/24")
+    assert [(found.id, found.sessions) for found in entry_effects(document, (None, bad))] == [
+        ("e", Sessions(1, True))
+    ]
+    assert entry_effects(document, (bad, None)) == []
+    assert entry_effects(document, (None, good)) == []
+    assert entry_effects(document, (good, None)) == [], "no rule refuses by an empty set"
+    (lost,) = entry_effects([*document, FirewallRule("r", "forward", "drop", 3)], (good, None))
+    assert lost.id == "g" and "behind it" in lost.text
+    assert entry_effects(document, (None, replace(bad, set="unused"))) == []
+    assert entry_effects(document, (None, replace(bad, disabled=True))) == []
+    assert entry_effects(document, (bad, replace(bad, comment="why"))) == []
+
+
+def test_of_thousands_of_entries_it_is_not_known_how_many_sessions_they_drop() -> None:
+    document = [Set("bad"), FirewallRule("d", "forward", "drop", source_set="bad")]
+    entries = [SetEntry(f"e{n}", "bad", f"10.{n >> 8}.{n & 255}.0/24") for n in range(3000)]
+    found = entry_effects(document, *((None, entry) for entry in entries))
+    assert len(found) == 1000 and {effect.sessions for effect in found} == {None}

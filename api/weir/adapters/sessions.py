@@ -6,7 +6,7 @@ from __future__ import annotations
 import ipaddress
 import struct
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 
 from weir.adapters import conntrack
@@ -17,7 +17,8 @@ MOST_TRACKED = 20_000
 _ESTABLISHED = "01"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Networks = Mapping[tuple[int, int], Set[int]]
+"""By version of IP and bits behind the prefix: what is before them. One look for each length."""
 
 
 def own(networks: Iterable[str]) -> int:
@@ -50,12 +51,22 @@ def tracked(networks: Iterable[str]) -> int | None:
     return sum(1 for line in listing.stdout.splitlines() if _touches(_ends(line), wanted))
 
 
-def _networks(texts: Iterable[str]) -> list[Network]:
-    return [ipaddress.ip_network(text, strict=False) for text in texts]
+def _networks(texts: Iterable[str]) -> Networks:
+    found: dict[tuple[int, int], set[int]] = {}
+    for text in texts:
+        network = ipaddress.ip_network(text, strict=False)
+        behind = network.max_prefixlen - network.prefixlen
+        found.setdefault((network.version, behind), set()).add(int(network.network_address) >> behind)
+    return found
 
 
-def _touches(ends: Iterable[Address], networks: list[Network]) -> bool:
-    return any(end in network for end in ends for network in networks)
+def _touches(ends: Iterable[Address], networks: Networks) -> bool:
+    return any(
+        int(end) >> behind in values
+        for end in ends
+        for (version, behind), values in networks.items()
+        if version == end.version
+    )
 
 
 def _ends(line: str) -> Iterator[Address]:

@@ -43,7 +43,7 @@ from weir.backends.sets import SetsBackend
 from weir.backends.tables import PackedTables, TablesBackend, record_of
 from weir.backends.tuning import TuningBackend
 from weir.compiler import ClassSpec, Compiled, Plan
-from weir.model.objects import Kind
+from weir.model.document import Change
 from weir.model.problem import NotFound, Problem
 from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, SETS, Parts
 from weir.parts.delta import Step
@@ -168,14 +168,12 @@ class Executor:
         verified = time.perf_counter()
         return Timing((applied - started) * 1000, (verified - applied) * 1000)
 
-    def effects(
-        self, plan: Plan, before: Compiled, changed: Iterable[tuple[Kind, str]]
-    ) -> list[dict[str, Any]]:
+    def effects(self, plan: Plan, before: Compiled, changes: Iterable[Change]) -> list[dict[str, Any]]:
         """What a plan costs those who send packets, of the first `KEPT_EFFECTS` objects whose change is not
         hitless. Nothing is done. Raises what a backend raises that cannot read."""
         execution = Execution(plan, Running(before), Moved(before, plan), None)
         touched = [stage for stage in self.stages.values() if stage.is_touched(plan)]
-        asking = Asking(changed, _counted(before))
+        asking = Asking(changes, _counted(before))
         found = by_object(effect for stage in touched for effect in stage.effects(execution, asking))
         return [effect.to_json() for effect in islice(found.values(), KEPT_EFFECTS)]
 

@@ -161,7 +161,7 @@ class RunningConfiguration:
 
     def _effects(self, plan: Plan, changes: Sequence[Change]) -> list[dict[str, Any]] | None:
         """What a plan costs, object by object; None when it cannot be said."""
-        others = ((change.kind, change.id) for change in changes if change.kind not in SHAPED)
+        others = (change for change in changes if change.kind not in SHAPED)
         try:
             return self.executor.effects(plan, self.compiled, others)
         except Problem as problem:

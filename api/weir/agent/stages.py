@@ -7,7 +7,7 @@ A stage knows its backend, what the backend is asked out of all that is wanted, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -18,9 +18,11 @@ from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.htb import HtbBackend, HtbWanted
 from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsWanted
+from weir.backends.rule_effects import entries_judged
 from weir.backends.sets import SetsBackend, SetsDifference
 from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
+from weir.model.document import Change
 from weir.model.objects import Kind
 from weir.parts import FIREWALL, NETWORK, ROUTES, SETS, Part
 from weir.parts.effect import Effect, Sessions
@@ -88,18 +90,20 @@ class Execution(NamedTuple):
 
 
 class Asking:
-    """Who wants to know what something costs: the objects that change, and how sessions are counted."""
+    """Who wants to know what something costs: what changes, and how sessions are counted."""
 
-    def __init__(
-        self, changed: Iterable[tuple[Kind, str]], sessions: Callable[[Iterable[str]], Sessions]
-    ) -> None:
-        self._given = changed
+    def __init__(self, changes: Iterable[Change], sessions: Callable[[Iterable[str]], Sessions]) -> None:
+        self._given = changes
         self.sessions = sessions
 
     @cached_property
-    def changed(self) -> Collection[tuple[Kind, str]]:
+    def changes(self) -> Sequence[Change]:
         """Looked at when somebody asks: of 100,000 queues nobody does."""
         return list(self._given)
+
+    @cached_property
+    def changed(self) -> Collection[tuple[Kind, str]]:
+        return [(change.kind, change.id) for change in self.changes]
 
     def look(self, backend: Backend[Any, Any, Any], wanted: object, delta: object) -> Look[Any, Any, Any]:
         return Look(backend, wanted, delta, self.changed, self.sessions)
@@ -189,6 +193,11 @@ class SetsStage(PartStage):
         delta = execution.plan.of(SETS)
         if delta is not None:
             yield Job(self, SetsDifference.of(delta, keeps=FIREWALL in execution.plan.parts))
+
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        """By the rules that look at them."""
+        rules = execution.before.of(FIREWALL), execution.after.of(FIREWALL)
+        yield from entries_judged(asking.changes, *rules, asking.sessions)
 
     def job_behind_rules(self, execution: Execution) -> Job | None:
         delta = execution.plan.of(SETS)

@@ -15,7 +15,7 @@ from weir.adapters.connection_limits import Limits
 from weir.adapters.nft import Chain, Table
 from weir.backends.backend import Look, Topic, refuse, step
 from weir.backends.nft_rules import match, texts
-from weir.backends.rule_effects import judged_otherwise
+from weir.backends.rule_effects import EVERYBODY, judged_otherwise
 from weir.parts.delta import Replaced, Step
 from weir.parts.effect import Effect, for_each
 from weir.parts.filter import OUTGOING, rule_of
@@ -34,7 +34,6 @@ _CHAINS = (
 _ELSEWHERE = frozenset({"sources"})
 """Done by the table of connections."""
 _OFFLOADED = ("tcp", "udp")
-_EVERYBODY = ("0.0.0.0/0", "::/0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ class FirewallBackend:
         text = "" if delta is None else _cost(delta.before, delta.after)
         if text:
             objects = look.changed_of("firewall", "interface", "firewall-rule")
-            yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(_EVERYBODY))
+            yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(EVERYBODY))
         if delta is not None:
             yield from judged_otherwise(delta, look)
 
@@ -224,13 +223,9 @@ def _flow_place(rules: Sequence[PacketRule]) -> int:
     """Behind what people configured, so that what they drop is not known to XDP; or before a rule of theirs
     that accepts all that is established, behind which no rule sees it."""
     for place, rule in enumerate(rules):
-        if not _is_configured(rule) or _accepts_established(rule):
+        if not rule.is_configured or _accepts_established(rule):
             return place
     return len(rules)
-
-
-def _is_configured(rule: PacketRule) -> bool:
-    return bool(rule.counter) or rule.verdict in ("jump", "goto", "log")
 
 
 def _accepts_established(rule: PacketRule) -> bool:

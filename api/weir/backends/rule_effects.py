@@ -1,47 +1,158 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sessions notice that firewall rules are other ones."""
+"""Which sessions notice that firewall rules, or the sets that they look at, are other ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
+from weir.kinds.sets import SetEntry
+from weir.model.document import Change
 from weir.parts.delta import Replaced
-from weir.parts.effect import Effect
+from weir.parts.effect import Effect, Sessions, for_each
 from weir.parts.firewall import Rules
 from weir.parts.rule import PacketRule
+from weir.parts.sets import keys_of, text_of
 
-_EVERYBODY = ("0.0.0.0/0", "::/0")
+EVERYBODY = ("0.0.0.0/0", "::/0")
 _REFUSES = ("drop", "reject")
+_LETS_PASS = ("accept", "return", "jump")
+_ENDS = "sessions that its packets belong to end"
+_EXPOSED = "a rule behind it may refuse its sessions"
+_COUNTED = 1000
+"""Sessions of so many prefixes are counted; of more it is not known how many there are."""
+_TOLD = 1000
+"""So many entries are told of; more are not shown either."""
+
+Group = tuple[PacketRule, ...]
+"""All that one configured rule became."""
 
 
 def judged_otherwise(delta: Replaced[Rules], look: Any) -> Iterator[Effect]:
     """A rule that refuses more than connections that begin ends those that exist, and so does one that no
-    longer accepts what a rule behind it refuses. How many is what is known of its prefixes."""
+    longer accepts what a rule behind it refuses. How many is what is known of its prefixes.
+
+    A rule that nobody changed is another one by its service or its sets, and it is said of these.
+    """
+    before, after = _by_rule(delta.before), _by_rule(delta.after)
+    exposed = any(_refuses(rule) for rule in delta.after)
     changed = {object_id for kind, object_id in look.changed if kind == "firewall-rule"}
-    if not changed:
-        return
-    before, after = set(delta.before), set(delta.after)
-    refuses_behind = any(_ends_sessions(rule) for rule in delta.after)
-    for object_id in sorted(changed):
-        come = [rule for rule in after - before if rule.counter and rule.comment == object_id]
-        gone = [rule for rule in before - after if rule.counter and rule.comment == object_id]
-        moved = not come and not gone and any(rule.comment == object_id and rule.counter for rule in after)
-        ending = [rule for rule in come if _ends_sessions(rule)]
-        lost = [rule for rule in gone if rule.verdict in ("accept", "return", "jump") and refuses_behind]
-        if moved and refuses_behind:
-            ending = [rule for rule in after if rule.comment == object_id and rule.counter]
-        if ending or lost:
-            ends = {text for rule in (*ending, *lost) for text in (*rule.sources, *rule.destinations)}
-            text = (
-                "sessions that its packets belong to end"
-                if ending
-                else "a rule behind it may refuse its sessions"
-            )
-            sessions = look.sessions(sorted(ends) or _EVERYBODY)
-            yield Effect("firewall-rule", object_id, "drops-sessions", text, sessions=sessions)
+    moved = {name for name in changed if name in before and name in after and _is_moved(before, after, name)}
+    others = [key for key in look.changed if key[0] in ("service", "set")]
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name, ()), after.get(name, ())
+        if old == new and name not in moved:
+            continue
+        text, ends = (_ENDS, EVERYBODY) if name in moved and exposed else _cost(old, new, exposed)
+        if text:
+            objects = [("firewall-rule", name)] if name in changed else others
+            yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(ends))
 
 
-def _ends_sessions(rule: PacketRule) -> bool:
+def _cost(old: Group, new: Group, exposed: bool) -> tuple[str, Sequence[str]]:
+    """What another form of a rule does to sessions, and to those of which prefixes; "" = nothing."""
+    if _ends_sessions(new):
+        ends = _newly_matched(old, new) if _ends_sessions(old) else _prefixes(new)
+        return (_ENDS, ends) if ends else ("", ())
+    if exposed and _lets_pass(old):
+        return _EXPOSED, _prefixes(old)
+    return "", ()
+
+
+def entries_judged(changes: Iterable[Change], before: Rules, after: Rules, count: Any) -> Iterator[Effect]:
+    """An entry that a refusing rule looks at from now on, or an accepting one no longer."""
+    refusing = {name for group in _by_rule(after).values() if _ends_sessions(group) for name in _sets(group)}
+    exposed = any(_refuses(rule) for rule in after)
+    accepting = {
+        name for group in _by_rule(before).values() if exposed and _lets_pass(group) for name in _sets(group)
+    }
+    found: dict[str, dict[str, list[str]]] = {_ENDS: {}, _EXPOSED: {}}
+    for change in changes:
+        if change.kind == "set-entry":
+            old, new = _named(change.old), _named(change.new)
+            for text, ours, theirs, sets in ((_ENDS, new, old, refusing), (_EXPOSED, old, new, accepting)):
+                prefixes = [value for key, value in ours.items() if key not in theirs and key[0] in sets]
+                if prefixes:
+                    found[text][change.id] = prefixes
+    for text, by_entry in found.items():
+        if by_entry:
+            objects = [("set-entry", name) for name in islice(by_entry, _TOLD)]
+            ends = [prefix for prefixes in by_entry.values() for prefix in prefixes]
+            yield from for_each(objects, "drops-sessions", text, sessions=_counted(ends, count))
+
+
+def _counted(prefixes: Sequence[str], count: Any) -> Sessions | None:
+    if len(prefixes) > _COUNTED:
+        return None
+    found: Sessions = count(EVERYBODY if "" in prefixes else prefixes)
+    return found
+
+
+def _named(entry: object) -> dict[tuple[str, bytes], str]:
+    """The kernel's set and key of an entry, and the prefix of its packets, "" = they may be of any."""
+    if not isinstance(entry, SetEntry) or entry.disabled:
+        return {}
+    return {
+        (head.name, key): text_of(head, key) if head.length or head.key.startswith("ipv") else ""
+        for head, key in keys_of(entry.set, entry.value)
+    }
+
+
+def _by_rule(rules: Rules) -> dict[str, Group]:
+    """What became of each configured rule, in their order."""
+    found: dict[str, list[PacketRule]] = {}
+    for rule in rules:
+        if rule.is_configured:
+            found.setdefault(rule.comment, []).append(rule)
+    return {name: tuple(group) for name, group in found.items()}
+
+
+def _is_moved(before: Mapping[str, Group], after: Mapping[str, Group], name: str) -> bool:
+    """Whether other rules of its chain come before it than did."""
+    both = before.keys() & after.keys()
+    chain = after[name][0].chain
+
+    def earlier(groups: Mapping[str, Group]) -> set[str]:
+        names = [other for other in groups if other in both and groups[other][0].chain == chain]
+        return set(names[: names.index(name)]) if name in names else set()
+
+    return earlier(before) != earlier(after)
+
+
+def _newly_matched(old: Group, new: Group) -> Sequence[str]:
+    """The prefixes that a rule refuses now and did not; all of it where more is different than prefixes."""
+    if {replace(rule, sources=(), destinations=()) for rule in old} != {
+        replace(rule, sources=(), destinations=()) for rule in new
+    }:
+        return _prefixes(new)
+    ends: set[str] = set()
+    for field in ("sources", "destinations"):
+        values = [{text for rule in group for text in getattr(rule, field)} for group in (old, new)]
+        if values[0] and not values[1]:
+            return EVERYBODY
+        if values[0]:
+            ends |= values[1] - values[0]
+    return sorted(ends)
+
+
+def _prefixes(group: Group) -> Sequence[str]:
+    return sorted({text for rule in group for text in (*rule.sources, *rule.destinations)}) or EVERYBODY
+
+
+def _sets(group: Group) -> Iterator[str]:
+    return (lookup.set for rule in group for lookup in rule.lookups)
+
+
+def _ends_sessions(group: Group) -> bool:
     """Whether it refuses packets of connections that exist."""
+    return any(map(_refuses, group)) and not any(rule.ct_states == ("new",) for rule in group)
+
+
+def _lets_pass(group: Group) -> bool:
+    return any(rule.counter and rule.verdict in _LETS_PASS for rule in group)
+
+
+def _refuses(rule: PacketRule) -> bool:
     return rule.verdict in _REFUSES and rule.ct_states != ("new",)

@@ -190,7 +190,7 @@ def _rule_text(rule: PacketRule) -> str:
         *(f"not from {name}" for name in rule.outside),
     ]
     ports = f" (TCP {', '.join(map(str, rule.tcp_ports))})" if rule.tcp_ports else ""
-    if rule.counter or rule.verdict in ("goto", "log"):
+    if rule.is_configured:
         what = f"rule {rule.comment}"
         return f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {what}"
     family = f" IPv{rule.family}" if rule.family else ""

@@ -57,3 +57,8 @@ class PacketRule:
     """Its named counter; only what people configured has one."""
     target: str = ""
     """The chain to jump to, the set to add to, or the first words of a line in the log."""
+
+    @property
+    def is_configured(self) -> bool:
+        """Made of a rule of people's, whose id is its `comment`; the others are the policy's."""
+        return bool(self.counter) or self.verdict in ("jump", "goto", "log")
