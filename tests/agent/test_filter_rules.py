@@ -23,7 +23,9 @@ from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
+from weir.model.problem import ApplyFailed
 from weir.parts import FIREWALL, SETS
+from weir.parts.rule import Lookup, PacketRule
 
 OBJECTS: tuple[ConfigObject, ...] = (
     lan(),
@@ -246,3 +248,13 @@ def test_what_somebody_does_to_a_rule_is_repaired(rig: Rig) -> None:
             "it is back", lambda: rig.run("nft", "-s", "list", "chain", "inet", "weir", "forward") == before
         )
         assert pings(rig) == 0
+
+
+def test_a_rule_that_the_kernel_refuses_is_named_and_nothing_of_it_stays(rig: Rig) -> None:
+    rules = [PacketRule("forward", "accept", f"good{n}", counter=f"r_good{n}") for n in range(20)]
+    rules.insert(13, PacketRule("forward", "drop", "culprit", lookups=(Lookup("saddr", "nowhere", 4, 32),)))
+    backend = FirewallBackend()
+    with netns.inside(rig.internet):
+        with pytest.raises(ApplyFailed, match="refuses the firewall rule culprit: "):
+            backend.apply(backend.diff(backend.read(), FirewallWanted(tuple(rules), ())))
+        assert nft.read_table() is None

@@ -34,6 +34,7 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
             ("/sets/blocked", {}),
             ("/sets/seen", {"source": "dynamic"}),
             ("/sets/web", {"type": "port"}),
+            ("/sets/sides", {"type": "interface"}),
             ("/services/sip", {"protocol": "tcp-udp", "ports": ["5060-5061"]}),
         ):
             assert found.api("PUT", path, body).status_code == 201
@@ -60,6 +61,9 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         ({"source": ["192.0.2.0/24"], "source_set": "blocked"}, "prefixes-and-set"),
         ({"source": ["192.0.2.0/24"], "family": "ipv6"}, "family-mismatch"),
         ({"chain": "output", "in_interface": "lan0"}, "wrong-chain"),
+        ({"source": ["192.0.2.0/24"], "destination": ["2001:db8::/32"]}, "matches-nothing"),
+        ({"family": "ipv4", "protocol": "icmp", "icmp_types": ["packet-too-big"]}, "matches-nothing"),
+        ({"chain": "output", "source_set": "sides"}, "wrong-chain"),
         ({"action": "return", "log": True}, "return-too-much"),
         ({"protocol": "carrier-pigeon"}, "bad-choice"),
         ({"ct_state": ["sleepy"]}, "bad-choice"),
@@ -91,6 +95,13 @@ def test_rules_have_an_order_within_their_chain_and_move(router: Toy) -> None:
 def test_what_locks_out_is_a_warning(router: Toy) -> None:
     made = router.api("POST", "/firewall-rules", {"chain": "input", "action": "drop"})
     assert [item["code"] for item in made.json["warnings"]] == ["locks-out"]
+
+
+def test_a_rule_whose_set_or_service_is_disabled_is_named_in_a_warning(router: Toy) -> None:
+    router.api("PUT", "/sets/off", {"disabled": True})
+    body = {"chain": "forward", "action": "drop", "source_set": "off"}
+    made = router.api("PUT", "/firewall-rules/idle", body)
+    assert [item["code"] for item in made.json["warnings"]] == ["set-disabled"], made.json
 
 
 def test_what_a_rule_names_is_not_deleted(router: Toy) -> None:

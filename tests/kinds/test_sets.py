@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,11 +111,14 @@ def test_changes_lead_where_the_whole_document_does(rng: random.Random) -> None:
         in_set = rng.choice([*VALUES])
         new = None if rng.random() < 0.3 else SetEntry(name, in_set, rng.choice(VALUES[in_set]))
         change = Change("set-entry", name, document.get("set-entry", name), new)
-        if change.old is None and new is None:
-            continue
-        document.apply([change])
+        changes = [change] if change.old or new else []
+        if rng.random() < 0.3:
+            item = rng.choice(list(document.every(Set)))
+            other = replace(item, disabled=rng.random() < 0.5, comment="why", timeout_s=rng.choice((60, 90)))
+            changes.append(Change("set", item.id, item, other))
+        document.apply(changes)
         before = state
-        state, delta = SETS.moved(before, document, [change])
+        state, delta = SETS.moved(before, document, changes)
         assert state == SETS.wanted(document)
         assert SETS.applied(state, delta.inverse()) == before
         whole = SETS.delta(before, state)
@@ -122,6 +126,17 @@ def test_changes_lead_where_the_whole_document_does(rng: random.Random) -> None:
             (c.head, frozenset(c.added), frozenset(c.removed), c.made, c.gone) for c in delta.changes
         } == {(c.head, frozenset(c.added), frozenset(c.removed), c.made, c.gone) for c in whole.changes}
         assert len(list(SETS.made(delta))) + len(list(SETS.removed(delta))) >= len(delta.changes)
+
+
+def test_a_set_that_changes_costs_no_other_set_its_entries() -> None:
+    entries = [SetEntry(f"e{number}", "blocked", f"10.0.{number}.0/24") for number in range(200)]
+    document = Document([Set("blocked"), *entries])
+    before = SETS.wanted(document)
+    for old, new in ((None, Set("new")), (Set("blocked"), Set("blocked", comment="why"))):
+        change = Change("set", new.id, old, new)
+        document.apply([change])
+        after, delta = SETS.moved(before, document, [change])
+        assert not delta and all(after[head] is values for head, values in before.items())
 
 
 def test_a_step_says_the_value() -> None:

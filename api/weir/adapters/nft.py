@@ -162,6 +162,32 @@ def apply(steps: Sequence[Command]) -> None:
         run(["nft", "-j", "-f", _STDIN], text=text, timeout_s=_TIMEOUT_S)
 
 
+def refused_rule(steps: Sequence[Command]) -> str:
+    """The comment of the first rule for which the kernel refuses these steps; "" = it is not for a rule.
+
+    By trying without doing it, in as many runs of nft as halve the number of rules down to one.
+    """
+    places = [at for at, item in enumerate(steps) if "rule" in item.get("add", {})]
+    if not places or not _is_taken(steps[: places[0]]):
+        return ""
+    good, bad = 0, len(places)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if _is_taken(steps[: places[middle]]):
+            good = middle
+        else:
+            bad = middle
+    return str(steps[places[good]]["add"]["rule"].get("comment", ""))
+
+
+def _is_taken(steps: Sequence[Command]) -> bool:
+    try:
+        run(["nft", "-c", "-j", "-f", _STDIN], text=json.dumps({"nftables": list(steps)}))
+    except ApplyFailed:
+        return False
+    return True
+
+
 def apply_text(script: str) -> None:
     """Do a transaction in nft's own language, for what JSON cannot say. Raises as `apply`."""
     with transaction():

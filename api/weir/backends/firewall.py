@@ -16,6 +16,7 @@ from weir.adapters.nft import Chain, Table
 from weir.backends.backend import Look, Topic, refuse, step
 from weir.backends.nft_rules import match, texts
 from weir.backends.rule_effects import EVERYBODY, judged_otherwise
+from weir.model.problem import ApplyFailed
 from weir.parts.delta import Replaced, Step
 from weir.parts.effect import Effect, for_each
 from weir.parts.filter import OUTGOING, rule_of
@@ -117,7 +118,7 @@ class FirewallBackend:
     def apply(self, difference: FirewallDifference) -> None:
         self._has_flows = True
         if difference.changes_rules:
-            nft.apply(nft.commands(difference.held, difference.wanted))
+            _apply(nft.commands(difference.held, difference.wanted))
         if difference.changes_limits:
             connection_limits.apply(difference.limits)
 
@@ -168,6 +169,18 @@ class FirewallBackend:
         if self._learnt is None or self._learnt[0] != limits:
             self._learnt = (limits, connection_limits.expected(limits))
         return self._learnt[1]
+
+
+def _apply(steps: Sequence[nft.Command]) -> None:
+    """Raises `ApplyFailed` that names the rule which the kernel does not take."""
+    try:
+        nft.apply(steps)
+    except ApplyFailed as problem:
+        name = nft.refused_rule(steps)
+        if not name:
+            raise
+        text = f"the kernel refuses the firewall rule {name}: {problem.message}"
+        raise ApplyFailed(text, code="rule-refused", path="firewall") from problem
 
 
 def _cost(before: Rules, after: Rules) -> str:

@@ -27,7 +27,7 @@ from weir.kinds.declaration import Declaration
 from weir.kinds.sets import Set
 from weir.model import limits
 from weir.model.objects import ConfigObject, Kind
-from weir.model.prefix import parse_prefix
+from weir.model.prefix import WIDTH, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
 
@@ -247,10 +247,45 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
     ):
         if values and other is not None:
             yield error("prefixes-and-set", rule, name, "name prefixes or a set, not both")
-        if values and not any(family_fits(rule, parse_prefix(text).family) for text in values):
-            yield error("family-mismatch", rule, name, f"no prefix is of family {rule.family}")
+    for name in _alien_prefixes(rule):
+        yield error("family-mismatch", rule, name, f"no prefix is of family {rule.family}")
     if rule.action == "return" and (rule.source_set or rule.destination_set or rule.log):
         yield error("return-too-much", rule, "action", "a return can have no set of addresses and no log")
+
+
+def matches_something(view: View, rule: FirewallRule) -> Iterator[Finding]:
+    """A rule that no packet can match would be there and do nothing. That what it names is disabled is said
+    of every reference."""
+    if not families(rule) and not any(_alien_prefixes(rule)):
+        text = "no packet is of all the families that its prefixes and ICMP types are of"
+        yield error("matches-nothing", rule, "family", text)
+    item = view.document.get("set", rule.source_set or "")
+    if isinstance(item, Set) and rule.chain == "output" and item.type in ("interface", "mac"):
+        text = f"packets of the chain output come from no {item.type}: the set {item.id} cannot match"
+        yield error("wrong-chain", rule, "source_set", text)
+
+
+def families(rule: FirewallRule) -> set[int]:
+    """Of the packets that can match."""
+    found = {family for family in WIDTH if family_fits(rule, family)}
+    for prefixes in (rule.source, rule.destination):
+        if prefixes:
+            found &= {parse_prefix(text).family for text in prefixes}
+    if rule.icmp_types:
+        found &= {family for family in WIDTH if icmp_types_of(rule, family)}
+    return found
+
+
+def icmp_types_of(rule: FirewallRule, family: int) -> tuple[str, ...]:
+    """Those of its types that a family has."""
+    return tuple(sorted(set(rule.icmp_types) - (ONLY_6 if family == 4 else ONLY_4)))
+
+
+def _alien_prefixes(rule: FirewallRule) -> Iterator[str]:
+    """The fields whose prefixes are all of another family than the rule: that is said of each."""
+    for name, values in (("source", rule.source), ("destination", rule.destination)):
+        if values and not any(family_fits(rule, parse_prefix(text).family) for text in values):
+            yield name
 
 
 def family_fits(rule: FirewallRule, family: int) -> bool:
@@ -308,6 +343,13 @@ KIND = Declaration(
         ),
         Rule("sets-fit", "firewall-rule", sets_fit, all_after("firewall-rule", "set"), True),
         Rule("makes-sense", "firewall-rule", makes_sense, _OWN, True),
+        Rule(
+            "matches-something",
+            "firewall-rule",
+            matches_something,
+            all_after("firewall-rule", "set"),
+            True,
+        ),
         Rule("locks-out", "firewall-rule", locks_out, _OWN, False),
     ),
 )

@@ -105,11 +105,12 @@ def fits_its_set(view: View, entry: SetEntry) -> Iterator[Finding]:
 
 def holds_what_fits(view: View, item: Set) -> Iterator[Finding]:
     """A set that becomes one of another type, or learns from now on, has no entry that does not fit."""
+    entries = view.worked_out("entries of sets", lambda: _entries_by_set(view))
     wrong = next(
         (
             entry
-            for entry in view.document.every(SetEntry)
-            if entry.set == item.id and (item.source == "dynamic" or form_of(entry.value) != item.type)
+            for entry in entries.get(item.id, ())
+            if item.source == "dynamic" or form_of(entry.value) != item.type
         ),
         None,
     )
@@ -117,6 +118,13 @@ def holds_what_fits(view: View, item: Set) -> Iterator[Finding]:
         what = "learns its addresses" if item.source == "dynamic" else f"holds type {item.type}"
         text = f"set {item.id} {what}, and has the entry {wrong.value} ({wrong.id}): remove its entries first"
         yield error("set-has-entries", item, "type", text)
+
+
+def _entries_by_set(view: View) -> dict[str, list[SetEntry]]:
+    found: dict[str, list[SetEntry]] = {}
+    for entry in view.document.every(SetEntry):
+        found.setdefault(entry.set, []).append(entry)
+    return found
 
 
 SET = Declaration(

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from weir.kinds.firewall_rule import BUILT_IN, ONLY_4, ONLY_6, FirewallRule, family_fits
+from weir.kinds.firewall_rule import BUILT_IN, FirewallRule, families, icmp_types_of
 from weir.kinds.service import Service
 from weir.kinds.sets import Set
 from weir.model.document import Document
 from weir.model.prefix import WIDTH, parse_prefix
 from weir.parts.rule import Family, Lookup, PacketRule
-from weir.parts.sets import Head, keys_of, learnt_heads
+from weir.parts.sets import Head, learnt_heads
 
 Lengths = Mapping[Head, int]
 """Of the static sets, how many entries are in each of the kernel's."""
@@ -84,7 +84,8 @@ class _Compiled:
             or any(item is not None and item.type == "address" for item in sets)
         )
         if splits:
-            return tuple(family for family in (4, 6) if family_fits(rule, family))
+            found = families(rule)
+            return tuple(family for family in (4, 6) if family in found)
         return (0,) if rule.family == "any" else (4,) if rule.family == "ipv4" else (6,)
 
     def _set(self, name: str | None) -> Set | None:
@@ -100,10 +101,8 @@ class _Compiled:
                 return
             protocol, ports = service.protocol, service.ports
         if protocol == "icmp" and rule.icmp_types:
-            other = ONLY_6 if match.family == 4 else ONLY_4
-            types = tuple(sorted(set(rule.icmp_types) - other))
-            if types:
-                yield replace(match, protocol="icmp" if match.family == 4 else "icmpv6", icmp_types=types)
+            protocol = "icmp" if match.family == 4 else "icmpv6"
+            yield replace(match, protocol=protocol, icmp_types=icmp_types_of(rule, match.family))
         elif protocol == "icmp":
             names = {0: "icmp-any", 4: "icmp", 6: "icmpv6"}
             yield replace(match, protocol=names[match.family])
@@ -118,8 +117,7 @@ class _Compiled:
                 alternatives.append(self._lookups(getattr(rule, field), end, family))
         sources = tuple(text for text in rule.source if parse_prefix(text).family == family)
         destinations = tuple(text for text in rule.destination if parse_prefix(text).family == family)
-        nothing = (rule.source and not sources) or (rule.destination and not destinations)
-        if nothing or not all(alternatives):
+        if not all(alternatives):
             return
         single = tuple(found[0] for found in alternatives if len(found) == 1)
         match = replace(match, sources=sources, destinations=destinations, lookups=single)
@@ -179,10 +177,3 @@ class _Compiled:
                 case "inet_service":
                     found.append(Lookup("dport", head.name))
         return found
-
-
-def heads_of(document: Document, set_id: str, value: str) -> Iterator[Head]:
-    """The kernel's sets that an entry is in."""
-    item = document.get("set", set_id)
-    if isinstance(item, Set):
-        yield from dict.fromkeys(head for head, _ in keys_of(set_id, value))

@@ -13,10 +13,10 @@ from weir.model.document import Change, Document
 from weir.model.objects import Interface
 from weir.model.vrf import table_of
 from weir.parts.delta import Replaced, Step
-from weir.parts.filter import Lengths, configured, heads_of
+from weir.parts.filter import Lengths, configured
 from weir.parts.part import ReplacedPart
 from weir.parts.rule import PacketRule
-from weir.parts.sets import Head
+from weir.parts.sets import head_of
 
 _ESTABLISHED = ("established", "related")
 _NEIGHBOUR_DISCOVERY = (
@@ -50,21 +50,15 @@ class FirewallPart(ReplacedPart[Rules]):
         return Rules.of(iter(()), {})
 
     def wanted(self, document: Document) -> Rules:
-        lengths: Counter[Head] = Counter()
-        for entry in document.every(SetEntry):
-            lengths.update(_heads(document, entry))
-        return _wanted(document, lengths)
+        enabled = (entry for entry in document.every(SetEntry) if not entry.disabled)
+        return _wanted(document, Counter(head_of(entry.set, entry.value) for entry in enabled))
 
     def moved(
         self, before: Rules, document: Document, changes: Sequence[Change]
     ) -> tuple[Rules, Replaced[Rules]]:
-        kinds = {change.kind for change in changes}
-        if kinds.isdisjoint(self.made_of):
+        if self.made_of.isdisjoint(change.kind for change in changes):
             return before, self.delta(before, before)
-        if "set" in kinds:
-            after = self.wanted(document)
-        else:
-            after = _wanted(document, _moved(before.lengths, document, changes))
+        after = _wanted(document, _moved(before.lengths, changes))
         return after, self.delta(before, after)
 
     def entries(self, wanted: Rules) -> Mapping[PacketRule, None]:
@@ -98,17 +92,12 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
         yield from _rules(document.single(Firewall), wan, interfaces)
 
 
-def _heads(document: Document, entry: SetEntry) -> Iterator[Head]:
-    return iter(()) if entry.disabled else heads_of(document, entry.set, entry.value)
-
-
-def _moved(before: Lengths, document: Document, changes: Sequence[Change]) -> Lengths:
+def _moved(before: Lengths, changes: Sequence[Change]) -> Lengths:
     after = Counter(before)
     for change in changes:
-        if isinstance(change.old, SetEntry):
-            after.subtract(_heads(document, change.old))
-        if isinstance(change.new, SetEntry):
-            after.update(_heads(document, change.new))
+        for entry, step in ((change.old, -1), (change.new, 1)):
+            if isinstance(entry, SetEntry) and not entry.disabled:
+                after[head_of(entry.set, entry.value)] += step
     return +after
 
 

@@ -7,7 +7,7 @@ of intervals takes ten times as long to load, and 20 ms for one change among 100
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -92,17 +92,7 @@ class SetsPart(Part[Contents, SetsDelta]):
         return {}
 
     def wanted(self, document: Document) -> Contents:
-        found: dict[Head, dict[bytes, int]] = {
-            head: {}
-            for item in document.every(Set)
-            if item.source == "dynamic" and not item.disabled
-            for head in learnt_heads(item)
-        }
-        for entry in document.every(SetEntry):
-            for head, key in _keys(document, entry):
-                values = found.setdefault(head, {})
-                values[key] = values.get(key, 0) + 1
-        return found
+        return _contents(document, document.of_kind("set"))
 
     def delta(self, before: Contents, after: Contents) -> SetsDelta:
         if before is after:
@@ -124,14 +114,14 @@ class SetsPart(Part[Contents, SetsDelta]):
         self, before: Contents, document: Document, changes: Sequence[Change]
     ) -> tuple[Contents, SetsDelta]:
         """Costs what changes; a set that comes, goes or becomes another one has all its entries looked at."""
-        kinds = {change.kind for change in changes}
-        if "set" in kinds:
-            after = self.wanted(document)
-            return after, self.delta(before, after)
-        if "set-entry" not in kinds:
+        if self.made_of.isdisjoint(change.kind for change in changes):
             return before, SetsDelta(before, before, ())
-        delta = _moved(before, document, changes)
-        return self.applied(before, delta), delta
+        others = {c.id for c in changes if c.kind == "set" and _holding(c.old) != _holding(c.new)}
+        delta = _moved(before, document, changes, others)
+        if others:
+            kept = {head: values for head, values in delta.after.items() if head.set_id not in others}
+            delta = self.delta(before, kept | _contents(document, others))
+        return delta.after, delta
 
     def made(self, delta: SetsDelta) -> Iterator[Step]:
         for change in delta.changes:
@@ -148,12 +138,37 @@ class SetsPart(Part[Contents, SetsDelta]):
                 yield Step(self.name, "remove", "set", f"{change.head.set_id} as {change.head.name}")
 
 
-def _moved(before: Contents, document: Document, changes: Sequence[Change]) -> SetsDelta:
-    """Only the sets that entries come to or go from are copied, and only those entries compared."""
+def _holding(item: object) -> object:
+    """What of a set decides how the kernel has it."""
+    if not isinstance(item, Set):
+        return None
+    return item.disabled, item.source, item.type, item.timeout_s, item.max_entries
+
+
+def _contents(document: Document, sets: Collection[str]) -> dict[Head, dict[bytes, int]]:
+    """Of these sets alone."""
+    found: dict[Head, dict[bytes, int]] = {}
+    for name in sets:
+        item = document.get("set", name)
+        if isinstance(item, Set) and item.source == "dynamic" and not item.disabled:
+            found |= {head: {} for head in learnt_heads(item)}
+    for entry in document.every(SetEntry):
+        if entry.set in sets:
+            for head, key in _keys(document, entry):
+                values = found.setdefault(head, {})
+                values[key] = values.get(key, 0) + 1
+    return found
+
+
+def _moved(
+    before: Contents, document: Document, changes: Sequence[Change], others: Collection[str]
+) -> SetsDelta:
+    """Only the sets that entries come to or go from are copied, and only those entries compared. Of `others`
+    nothing is looked at."""
     steps: dict[Head, dict[bytes, int]] = {}
     for change in changes:
         for entry, step in ((change.old, -1), (change.new, 1)):
-            if isinstance(entry, SetEntry):
+            if isinstance(entry, SetEntry) and entry.set not in others:
                 for head, key in _keys(document, entry):
                     of_set = steps.setdefault(head, {})
                     of_set[key] = of_set.get(key, 0) + step
@@ -206,6 +221,12 @@ def keys_of(set_id: str, value: str) -> Iterator[tuple[Head, bytes]]:
             yield Head(set_id, "ether_addr"), bytes.fromhex(value.replace(":", ""))
         case "interface":
             yield Head(set_id, "ifname"), value.encode().ljust(_IFNAME_BYTES, b"\0")
+
+
+def head_of(set_id: str, value: str) -> Head:
+    """The kernel's set that all keys of a value are in."""
+    head, _ = next(keys_of(set_id, value))
+    return head
 
 
 def text_of(head: Head, key: bytes) -> str:
