@@ -121,6 +121,18 @@ def end_remembered(except_names: Sequence[str] = ()) -> None:
         path.unlink(missing_ok=True)
 
 
+def end_daemons() -> None:
+    """End what the agent started and left running, as it would after its own end: bgpd."""
+    for path in plan.RUN.glob("daemons/*/pid"):
+        pid, ticks = map(int, path.read_text().split())
+        if started_ticks(pid) == ticks:
+            end_process(pid, within_s=3.0, gone=partial(_has_ended, pid, ticks))
+
+
+def _has_ended(pid: int, ticks: int) -> bool:
+    return started_ticks(pid) != ticks
+
+
 def _is_gone(name: str) -> bool:
     return remembered(name) is None
 

@@ -63,7 +63,7 @@ def wait_for_lock(within_s: float) -> Lock:
 def sweep() -> None:
     """Remove all traces, if there are any. Continues past a failure and raises LabError at the end."""
     failures = []
-    for step in (process.end_remembered, topology.remove, router.remove_folders):
+    for step in (process.end_remembered, process.end_daemons, topology.remove, router.remove_folders):
         try:
             step()
         except (LabError, OSError) as error:

@@ -23,7 +23,7 @@ from lab import frr, netns
 from tests.agent import traffic
 from tests.datapath import bpf_run
 from tests.polling import WAIT_S, until
-from weir.model.codec import to_json
+from weir.model.codec import to_stored_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue
 from weir.store import ConfigStore, Pending
@@ -74,7 +74,7 @@ class Rig:
     def start_frr_daemon(self, daemon: str) -> None:
         run_dir = self.folder / "frr"
         place = partial(frr.place, self.router, run_dir)
-        self._frr[daemon] = self._spawn(daemon, frr.command(daemon, run_dir), place)
+        self._frr[daemon] = self.spawn(daemon, frr.command(daemon, run_dir), place)
         until(f"{daemon} listens", frr.vty_socket(daemon, run_dir).exists)
 
     def kill_frr_daemon(self, daemon: str) -> None:
@@ -95,7 +95,7 @@ class Rig:
     def spawn_agent(self, *options: str) -> None:
         """Start the agent and wait until it listens, whatever it says of the store."""
         (self.folder / "agent.sock").unlink(missing_ok=True)
-        self.agent_process = self._spawn(
+        self.agent_process = self.spawn(
             "agent",
             [
                 *(sys.executable, "-m", "weir.agent.main", "--socket", str(self.folder / "agent.sock")),
@@ -147,9 +147,9 @@ class Rig:
             f"--dhcp-leasefile={self.folder / 'dhcp.leases'}",
             *("--dhcp-option=option:router,203.0.113.1", "--dhcp-option=option:dns-server,192.0.2.53"),
         ]
-        return self._spawn("dhcp", [*run, *options], netns.entering(self.internet))
+        return self.spawn("dhcp", [*run, *options], netns.entering(self.internet))
 
-    def _spawn(
+    def spawn(
         self, name: str, command: Sequence[str], prepare: Callable[[], None] | None = None
     ) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as output:
@@ -291,7 +291,9 @@ def running(*options: str, frr: bool = False, xdp: bool = False) -> Iterator[Rig
 
 def apply(connection: AgentConnection, base: int, revision: int, changes: Sequence[Change]) -> dict[str, Any]:
     lines = [
-        json.dumps({"kind": c.kind, "id": c.id, "new": None if c.new is None else to_json(c.new)}).encode()
+        json.dumps(
+            {"kind": c.kind, "id": c.id, "new": None if c.new is None else to_stored_json(c.new)}
+        ).encode()
         for c in changes
     ]
     return connection.call(
@@ -360,7 +362,9 @@ def remove(name: str) -> None:
     """End the processes of a rig, by the pids it wrote down, and remove all it made."""
     folder = RUN / name
     pids = folder / "pids"
-    for pid in map(int, pids.read_text().split()) if pids.exists() else ():
+    started = pids.read_text().split() if pids.exists() else []
+    started += [path.read_text().split()[0] for path in folder.glob("daemons/*/pid")]  # by the agent
+    for pid in map(int, started):
         if name.encode() in _file_of(pid, "cmdline"):
             os.kill(pid, signal.SIGKILL)
             until(f"process {pid} has let go of its files", lambda pid=pid: _is_over(pid))

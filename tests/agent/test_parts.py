@@ -16,12 +16,13 @@ from tests.compiler.test_parts_of_a_plan import WIDER
 from weir.agent.configuration import Configuration
 from weir.agent.executor import Executor
 from weir.agent.following import Following
+from weir.agent.stages import SHAPING_STAGES
 from weir.backends.backend import Look, refuse, step
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
 from weir.model.objects import Interface
 from weir.model.problem import ApplyFailed
-from weir.parts import Parts
+from weir.parts import PARTS, Parts
 from weir.parts.delta import Step
 from weir.parts.effect import Effect, for_each
 from weir.store import ConfigStore
@@ -100,7 +101,7 @@ def configured(folder: Path, parts: Parts, **others: object) -> Iterator[Configu
     """A configuration of these parts; all that this release has find nothing to do."""
     ConfigStore.open(folder / "weir.db", create=True).close()
     store = ConfigStore.open(folder / "weir.db")
-    names = ("sets", "firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
+    names = (*(part.name for part in PARTS), *SHAPING_STAGES)
     backends: dict[str, Any] = {name: Nothing() for name in names}
     backends["network"].read = lambda: SimpleNamespace(links=("lan0", "lan1"))
     backends["tables"].topics = frozenset(("hooks",))

@@ -145,7 +145,7 @@ def test_a_missing_library_is_one_clear_sentence(bare: Rig) -> None:
 
 
 def test_without_a_database_it_waits_for_one(bare: Rig) -> None:
-    bare.agent_process = bare._spawn(
+    bare.agent_process = bare.spawn(
         "agent",
         [
             *(sys.executable, "-m", "weir.agent.main", "--socket", str(bare.folder / "agent.sock")),

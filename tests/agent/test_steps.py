@@ -12,6 +12,7 @@ import pytest
 from weir.adapters import nft
 from weir.adapters.datapath_records import Role
 from weir.agent.executor import Executor
+from weir.agent.stages import SHAPING_STAGES
 from weir.backends.firewall import FirewallBackend, FirewallDifference, FirewallHeld
 from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
@@ -54,7 +55,7 @@ class Ports(PortsBackend):
         return {name: Decision("edt", "", Role.FAST | Role.FLOW) for name in wanted.ports}
 
 
-STAGES = ("sets", "firewall", "network", "tuning", "tables", "htb", "ports", "forwarding", "routes")
+STAGES = (*(part.name for part in PARTS), *SHAPING_STAGES)
 
 
 def executor_of(**backends: object) -> Executor:

@@ -1,26 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static routes through FRR's vtysh, for FRR 8.4 to 10.5, in whichever namespace this process is.
+"""FRR's configuration through its vtysh, for FRR 8.4 to 10.5, in whichever namespace this process is.
 
 Ours carry the route tag `OUR_TAG`, which FRR shows in its configuration and keeps out of the kernel;
-routes without it are somebody else's and are never touched. Configuration is rendered as one whole
-file, checked by `vtysh -C`, and then only the lines that differ are given to FRR.
+routes without it are somebody else's and are never touched. Only the lines that differ are given to FRR,
+after `vtysh -C` has looked at them; what it does not hold afterwards it has not taken, whatever vtysh's exit
+code says.
+
+All that writes holds one lock: FRR 10 answers some of two writers at once with success and forgets their
+lines (FRR issues 18541, 19297, 20128). Every question names the daemons that are asked, so that one that
+hangs concerns nobody else.
 """
 
 from __future__ import annotations
 
+import json
 import socket
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from weir.adapters import files
 from weir.adapters.process import run
-from weir.model.problem import ApplyFailed, Unavailable
+from weir.adapters.vty import ask
+from weir.model.problem import ApplyFailed, Problem, Unavailable
 
 OUR_TAG = 87
 _TIMEOUT_S = 30.0
+_ANSWER_S = 0.3
+"""A daemon that is well says its version within this."""
 _DAEMONS = ("zebra", "staticd")
 
 
@@ -52,6 +64,7 @@ class Frr:
         self._vtysh = ["vtysh", "--vty_socket", str(run_dir)]
         self._run_dir = run_dir
         self._work_dir = work_dir
+        self._writing = threading.Lock()
 
     def down_reason(self) -> str:
         """Why static routes cannot be set now; "" when they can."""
@@ -76,8 +89,12 @@ class Frr:
         """Our static routes in FRR's running configuration, a line each; none when it is not running."""
         if not all(_listens(self._run_dir / f"{name}.vty") for name in self._daemons() if name != "zebra"):
             return frozenset()
-        printed = run([*self._vtysh, "-c", "show running-config"], timeout_s=_TIMEOUT_S)
+        printed = ask(self._run_dir / f"{self._owner()}.vty", "show running-config", _TIMEOUT_S)
         return frozenset(line for line in _with_vrfs(printed.splitlines()) if is_ours(line))
+
+    def _owner(self) -> str:
+        """The daemon that has the static routes."""
+        return self._daemons()[-1]
 
     def check(self, lines: Iterable[str]) -> None:
         """Let vtysh judge a whole file of routes. Raises `ApplyFailed` naming the line."""
@@ -91,8 +108,68 @@ class Frr:
             reason = self.down_reason()
             if reason:
                 raise Unavailable(reason, code="frr-down")
+            self._write(lines, _TIMEOUT_S, self._owner())
+
+    # -- blocks ------------------------------------------------------------------------------------------
+
+    def listens(self, daemon: str) -> bool:
+        return _listens(self._run_dir / f"{daemon}.vty")
+
+    def configuration(self, daemon: str, timeout_s: float) -> str:
+        """What a daemon holds, as it prints it. Raises `Unavailable` when it is silent."""
+        return ask(self._run_dir / f"{daemon}.vty", "show running-config", timeout_s)
+
+    def show(self, daemon: str, command: str, timeout_s: float) -> Any:
+        """The answer to a question in JSON. Raises `Unavailable` when the daemon is silent."""
+        printed = ask(self._run_dir / f"{daemon}.vty", command, timeout_s)
+        try:
+            return json.loads(printed or "{}")
+        except ValueError as error:
+            raise Unavailable(f"{daemon} has no answer to {command!r}", code="frr-answer") from error
+
+    def _answers(self, daemon: str) -> bool:
+        try:
+            ask(self._run_dir / f"{daemon}.vty", "show version", _ANSWER_S)
+        except Problem:
+            return False
+        return True
+
+    def give(self, lines: Sequence[str], daemons: Sequence[str], timeout_s: float) -> str:
+        """Check lines and have them taken; returns what FRR said against them, "" = nothing.
+
+        Raises `ApplyFailed` for what is no command at all, `Unavailable` naming a daemon that is silent. What
+        FRR holds then is to be read.
+        """
+        self.check(lines)
+        try:
+            self._write(lines, timeout_s)
+        except ApplyFailed as refused:
+            return refused.message
+        except Unavailable as late:
+            silent = [name for name in daemons if not self._answers(name)]
+            words = f"{' and '.join(silent)} does not answer" if silent else late.message
+            raise Unavailable(words, code="daemon-hangs") from late
+        return ""
+
+    def execute(self, commands: Sequence[str], daemon: str, timeout_s: float) -> None:
+        """Commands that change no configuration. Raises `ApplyFailed` or `Unavailable`."""
+        until_s = time.monotonic() + timeout_s
+        for command in commands:
+            ask(self._run_dir / f"{daemon}.vty", command, max(until_s - time.monotonic(), 0.1))
+
+    def _write(self, lines: Iterable[str], timeout_s: float, daemon: str = "") -> None:
+        """To one daemon, or to all that know the lines. Raises `ApplyFailed` or `Unavailable`."""
+        until_s = time.monotonic() + timeout_s
+        if not self._writing.acquire(timeout=timeout_s):
+            raise Unavailable(
+                "somebody else has been changing FRR's configuration all the time", code="frr-busy"
+            )
+        try:
             with _file(self._work_dir, lines) as path:
-                run([*self._vtysh, "-f", path], timeout_s=_TIMEOUT_S)
+                one = ["-d", daemon] if daemon else []
+                run([*self._vtysh, *one, "-f", path], timeout_s=max(until_s - time.monotonic(), 0.1))
+        finally:
+            self._writing.release()
 
 
 def is_ours(line: str) -> bool:

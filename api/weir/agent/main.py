@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from weir import memory
-from weir.adapters import data_partition, rauc
+from weir.adapters import data_partition, frr_daemons, rauc
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import Datapath
@@ -66,6 +66,7 @@ from weir.backends.modes import PortModes
 from weir.backends.network import NetworkBackend
 from weir.backends.ports import PortsBackend
 from weir.backends.routes import RoutesBackend
+from weir.backends.routing import RoutingBackend
 from weir.backends.sets import SetsBackend
 from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
@@ -165,7 +166,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     sending = Sending(datapath, fast.doubt)
     sending.begin()
     ports = PortsBackend(datapath, links, modes, fast)
-    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr)
+    secrets = _secrets(options)
+    protocols = _protocols(options, frr, secrets)
+    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, protocols)
     events = Events()
     stack.callback(events.close)
     refusing = partial(capacity.explaining, lines.capacity)
@@ -173,14 +176,16 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     configuration = Configuration(executor, Sharing(share), following, lines.capacity, refusing=refusing)
     dhcp = DhcpClients(links, executor.leases, configuration.take_lease)
     reconciler = _reconciler(options, configuration, events, links, dhcp, share, routing, sending)
-    guard = _guard(options, datapath, configuration, reconciler, frr, stack)
+    guard = _guard(
+        options, datapath, configuration, reconciler, lambda: (frr.identity(), protocols.identity()), stack
+    )
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     updates = _updates(options)
     appliance = _appliance(data, updates)
     hosts = Hosts(configuration, datapath, links)
-    methods = (handlers, hosts, updates, appliance, _secrets(options), _states(executor))
+    methods = (handlers, hosts, updates, appliance, secrets, _states(executor))
     server = _server(options, methods, handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -215,6 +220,7 @@ def _executor(
     ports: PortsBackend,
     modes: PortModes,
     frr: Frr,
+    protocols: RoutingBackend,
 ) -> Executor:
     state_dir = options.state_dir or options.socket.parent
     rules = FirewallBackend()
@@ -228,12 +234,19 @@ def _executor(
         ports=ports,
         forwarding=ForwardingBackend(),
         routes=RoutesBackend(frr),
+        routing=protocols,
         leases=Leases(state_dir / "leases.json"),
     )
 
 
 def _states(executor: Executor) -> States:
     return States({"firewall-rule": executor.firewall.counted})
+
+
+def _protocols(options: argparse.Namespace, frr: Frr, secrets: Secrets) -> RoutingBackend:
+    """What FRR does beside static routes."""
+    daemons = frr_daemons.daemons(options.frr_run_dir, options.state_dir or options.socket.parent)
+    return RoutingBackend(frr, daemons, lambda place, value: secrets.key.open(place, value))
 
 
 def _secrets(options: argparse.Namespace) -> Secrets:
@@ -287,7 +300,7 @@ def _guard(
     datapath: Datapath,
     configuration: Configuration,
     reconciler: Reconciler,
-    frr: Frr,
+    routing: Callable[[], object],
     stack: ExitStack,
 ) -> Guard:
     rules = RuleEvents()
@@ -298,7 +311,7 @@ def _guard(
         configuration.drift,
         reconciler.look,
         mount_pins=partial(_mount_pins, options.pin_dir),
-        routing=frr.identity,
+        routing=routing,
         period_s=options.guard_interval_s,
     )
 

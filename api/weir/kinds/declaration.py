@@ -76,7 +76,7 @@ class Declaration:
         self.purpose = purpose
         self.state: Mapping[str, Field] = state or {}
         self.page = page or (short if is_single else f"{short}s").replace(" ", "-")
-        self.path = self.kind if is_single else plural.replace(" ", "-")
+        self.path = self.kind if is_single else plural.lower().replace(" ", "-")
         self.argument = argument or f"{short}_id"
         self.one_of = one_of
         self._take_members(of)

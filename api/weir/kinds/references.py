@@ -69,9 +69,9 @@ def _check(
     target = view.document.get(ref.kind, target_id)
     names = f"{called} names the {ref.role} {target_id!r}, which is not"
     if target is None:
-        yield error(f"unknown-{ref.role.lower()}", item, field, f"{names} configured")
+        yield error(f"unknown-{_word(ref.role)}", item, field, f"{names} configured")
     elif ref.fits is not None and not ref.fits(target):
-        yield error(f"unknown-{ref.role.lower()}", item, field, f"{names} a {ref.role}: {ref.unfit}")
+        yield error(f"unknown-{_word(ref.role)}", item, field, f"{names} a {ref.role}: {ref.unfit}")
     elif getattr(target, "disabled", False):
         text = f"{called} is dead while its {ref.role} {target_id} is disabled"
         yield warning(f"{ref.kind}-disabled", item, field, text)
@@ -90,3 +90,8 @@ def still_named(declaration: Declaration, document_after: Document, change: Chan
         what = f"{change.kind.replace('-', ' ')} {change.old.name!r}"
         text = f"{what} is still named by {', '.join(users[:3])}{more}"
         yield Finding("error", "still-referenced", text, change.kind, change.id)
+
+
+def _word(role: str) -> str:
+    """For the codes of findings."""
+    return role.lower().replace(" ", "-")

@@ -9,9 +9,21 @@ from weir.parts.forwarding import FORWARDING
 from weir.parts.network import NETWORK
 from weir.parts.part import Part, Parts
 from weir.parts.routes import ROUTES
+from weir.parts.routing import ROUTING
 from weir.parts.sets import SETS
 from weir.parts.tuning import TUNING
 
-PARTS = Parts((SETS, FIREWALL, NETWORK, TUNING, FORWARDING, ROUTES))
+PARTS = Parts((SETS, FIREWALL, NETWORK, TUNING, FORWARDING, ROUTES, ROUTING))
 
-__all__ = ["FIREWALL", "FORWARDING", "NETWORK", "PARTS", "ROUTES", "SETS", "TUNING", "Part", "Parts"]
+__all__ = [
+    "FIREWALL",
+    "FORWARDING",
+    "NETWORK",
+    "PARTS",
+    "ROUTES",
+    "ROUTING",
+    "SETS",
+    "TUNING",
+    "Part",
+    "Parts",
+]

@@ -110,7 +110,7 @@ class _Operations:
         def list_(query: Query) -> Response:
             return answer(page_json(self.kind, query, self.render))
 
-        named = f"list_{plural.replace(' ', '_')}"
+        named = f"list_{plural.lower().replace(' ', '_')}"
         asks = paging.PageWithState if self.declaration.state else paging.Page
         listing = self.area.operation("GET", self.path, scope=READ, query=asks, answers=shapes.page)
         view = self.views.get("LIST", list_)
@@ -130,7 +130,11 @@ class _Operations:
             status=200,
             max_body_bytes=LARGE_BODY_BYTES,
         )
-        many(_told(bulk_, f"bulk_{plural.replace(' ', '_')}", f"Create, replace and delete many {plural}"))
+        many(
+            _told(
+                bulk_, f"bulk_{plural.lower().replace(' ', '_')}", f"Create, replace and delete many {plural}"
+            )
+        )
 
     def _create(self, body: dict[str, Any], query: Query) -> Response:
         object_id = body.pop("id", None)
