@@ -123,14 +123,17 @@ def route(api: Client) -> str:
 Step = tuple[str, Callable[[Client], Any]]
 
 
-def collection(area: str, one: str, first: dict[str, Any], then: dict[str, Any]) -> dict[str, Step]:
-    """The operations of a kind whose ids are given, from making an object to removing it."""
+def collection(
+    area: str, one: str, first: dict[str, Any], then: dict[str, Any], note: str = "comment"
+) -> dict[str, Step]:
+    """The operations of a kind whose ids are given, from making an object to removing it; `note`
+    is a field of it."""
     path = f"/{area}/{first['id']}"
     rest = {name: value for name, value in first.items() if name != "id"}
     steps = {
         f"create_{one}": post(f"/{area}", first),
-        f"put_{one}": put(path, rest | {"comment": "put"}),
-        f"patch_{one}": patch(path, {"comment": "patched"}),
+        f"put_{one}": put(path, rest | {note: "put"}),
+        f"patch_{one}": patch(path, {note: "patched"}),
         f"bulk_{area.replace('-', '_')}": post(f"/{area}/bulk", {"upsert": [then]}),
         f"delete_{one}": delete(path),
     }
@@ -201,6 +204,37 @@ STEPS: dict[str, Step] = {
         {"id": "f2", "chain": "forward", "action": "accept"},
     ),
     "firewall-rules.move_firewall_rule": ("config.commit", post("/firewall-rules/f2/move", {"before": None})),
+    **collection("prefix-lists", "prefix_list", {"id": "p1"}, {"id": "p2"}),
+    **collection(
+        "prefix-list-entries",
+        "prefix_list_entry",
+        {"id": "e1", "prefix_list": "p2", "prefix": "10.1.0.0/16"},
+        {"id": "e2", "prefix_list": "p2", "prefix": "10.2.0.0/16"},
+    ),
+    **collection("route-maps", "route_map", {"id": "m1"}, {"id": "m2"}),
+    **collection(
+        "route-map-entries",
+        "route_map_entry",
+        {"id": "e1", "route_map": "m2"},
+        {"id": "e2", "route_map": "m2", "action": "deny"},
+    ),
+    **{
+        f"{area}-entries.move_{area.replace('-', '_')}_entry": (
+            "config.commit",
+            post(f"/{area}-entries/e2/move", {"before": None}),
+        )
+        for area in ("prefix-list", "route-map")
+    },
+    **collection(
+        "bgp-instances", "bgp", {"id": "b1", "asn": 65000}, {"id": "b2", "asn": 65000, "disabled": True}
+    ),
+    **collection(
+        "bgp-neighbors",
+        "bgp_neighbor",
+        {"id": "n1", "bgp": "b2", "address": "192.0.2.77", "remote_as": 65000},
+        {"id": "n2", "bgp": "b2", "address": "192.0.2.78", "remote_as": 65000},
+        note="description",
+    ),
     "firewall.put_firewall": ("config.commit", put("/firewall", {"allow_ping_from_wan": False})),
     "firewall.patch_firewall": ("config.commit", patch("/firewall", {"allow_ping_from_wan": True})),
     "tuning.put_tuning": ("config.commit", put("/tuning", {"overrides": {"a": "b"}})),

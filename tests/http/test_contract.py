@@ -34,7 +34,11 @@ EXISTING = {
 STATE = {401, 403, 404, 409, 412, 428, 429, 503}
 """A valid request is refused with these for what there is, not for what it says."""
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "model.md").read_text(encoding="utf-8")
-FINDINGS = set(re.findall(r"^\| `([a-z0-9-]+)` \| (?:error|warning|notice)", REFERENCE, re.MULTILINE))
+FINDINGS = {
+    code
+    for codes in re.findall(r"^\| (`[a-z0-9-`, ]+`) \| (?:error|warning|notice)", REFERENCE, re.MULTILINE)
+    for code in re.findall(r"[a-z0-9-]+", codes)
+}
 """What the model's rules say of objects beside others; each is explained in the reference."""
 EXPLAINED = {
     "bad-prefix": "an address is a grammar of its own; the document gives its length and an example",
@@ -44,6 +48,8 @@ EXPLAINED = {
     "bad-cursor": "a cursor is opaque: only one that the API gave is good",
     "unknown-kind": "a kind in a path is looked up, as an id is",
     "unknown-time-zone": "the router's own list",
+    "bad-secret": "a secret's own grammar, such as ASCII without spaces",
+    "secret-not-set": "whether there is one to keep is state",
     "weak-password": "a list of passwords and the user's name (weir.service.passwords)",
     "not-a-sibling": "the place in a list of another object",
     "no-setup": "only a router without an account has a first setup",

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from weir import memory
-from weir.adapters import data_partition, frr_daemons, rauc
+from weir.adapters import data_partition, rauc
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import Datapath
@@ -34,7 +34,7 @@ from weir.adapters.netlink import Links
 from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, early, logs
+from weir.agent import capabilities, early, logs, protocols
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
@@ -167,8 +167,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     sending.begin()
     ports = PortsBackend(datapath, links, modes, fast)
     secrets = _secrets(options)
-    protocols = _protocols(options, frr, secrets)
-    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, protocols)
+    routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
+    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, routing_protocols)
     events = Events()
     stack.callback(events.close)
     refusing = partial(capacity.explaining, lines.capacity)
@@ -177,7 +177,12 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     dhcp = DhcpClients(links, executor.leases, configuration.take_lease)
     reconciler = _reconciler(options, configuration, events, links, dhcp, share, routing, sending)
     guard = _guard(
-        options, datapath, configuration, reconciler, lambda: (frr.identity(), protocols.identity()), stack
+        options,
+        datapath,
+        configuration,
+        reconciler,
+        lambda: (frr.identity(), routing_protocols.identity()),
+        stack,
     )
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
@@ -185,7 +190,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     updates = _updates(options)
     appliance = _appliance(data, updates)
     hosts = Hosts(configuration, datapath, links)
-    methods = (handlers, hosts, updates, appliance, secrets, _states(executor))
+    methods = (handlers, hosts, updates, appliance, secrets, _states(executor, frr, configuration))
     server = _server(options, methods, handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -220,7 +225,7 @@ def _executor(
     ports: PortsBackend,
     modes: PortModes,
     frr: Frr,
-    protocols: RoutingBackend,
+    routing: RoutingBackend,
 ) -> Executor:
     state_dir = options.state_dir or options.socket.parent
     rules = FirewallBackend()
@@ -234,19 +239,14 @@ def _executor(
         ports=ports,
         forwarding=ForwardingBackend(),
         routes=RoutesBackend(frr),
-        routing=protocols,
+        routing=routing,
         leases=Leases(state_dir / "leases.json"),
     )
 
 
-def _states(executor: Executor) -> States:
-    return States({"firewall-rule": executor.firewall.counted})
-
-
-def _protocols(options: argparse.Namespace, frr: Frr, secrets: Secrets) -> RoutingBackend:
-    """What FRR does beside static routes."""
-    daemons = frr_daemons.daemons(options.frr_run_dir, options.state_dir or options.socket.parent)
-    return RoutingBackend(frr, daemons, lambda place, value: secrets.key.open(place, value))
+def _states(executor: Executor, frr: Frr, configuration: Configuration) -> States:
+    counted = {"firewall-rule": executor.firewall.counted}
+    return States({**counted, **protocols.sources(frr, configuration)})
 
 
 def _secrets(options: argparse.Namespace) -> Secrets:

@@ -8,7 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weir.kinds import firewall, firewall_rule, interface, queue_type, service, sets, static_route, tuning
+from weir.kinds import (
+    bgp,
+    bgp_neighbor,
+    firewall,
+    firewall_rule,
+    interface,
+    prefix_list,
+    prefix_list_entry,
+    queue_type,
+    route_map,
+    route_map_entry,
+    service,
+    sets,
+    static_route,
+    tuning,
+)
 from weir.kinds.declaration import Declaration
 
 DECLARED: dict[str, Declaration] = {
@@ -17,6 +32,12 @@ DECLARED: dict[str, Declaration] = {
         queue_type.KIND,
         interface.KIND,
         static_route.KIND,
+        prefix_list.KIND,
+        prefix_list_entry.KIND,
+        route_map.KIND,
+        route_map_entry.KIND,
+        bgp.KIND,
+        bgp_neighbor.KIND,
         firewall.KIND,
         firewall_rule.KIND,
         service.KIND,

@@ -546,6 +546,405 @@ export interface paths {
         patch: operations["patch_static_route"];
         trace?: never;
     };
+    "/api/v1/prefix-lists": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List prefix lists */
+        get: operations["list_prefix_lists"];
+        put?: never;
+        /** Create a prefix list */
+        post: operations["create_prefix_list"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/prefix-lists/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many prefix lists */
+        post: operations["bulk_prefix_lists"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/prefix-lists/{prefix_list_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prefix_list_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a prefix list */
+        get: operations["get_prefix_list"];
+        /** Create or replace a prefix list */
+        put: operations["put_prefix_list"];
+        post?: never;
+        /** Delete a prefix list */
+        delete: operations["delete_prefix_list"];
+        options?: never;
+        head?: never;
+        /** Change fields of a prefix list (merge patch) */
+        patch: operations["patch_prefix_list"];
+        trace?: never;
+    };
+    "/api/v1/prefix-list-entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List prefix list entries */
+        get: operations["list_prefix_list_entries"];
+        put?: never;
+        /** Create a prefix list entry */
+        post: operations["create_prefix_list_entry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/prefix-list-entries/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many prefix list entries */
+        post: operations["bulk_prefix_list_entries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/prefix-list-entries/{entry_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a prefix list entry */
+        get: operations["get_prefix_list_entry"];
+        /** Create or replace a prefix list entry */
+        put: operations["put_prefix_list_entry"];
+        post?: never;
+        /** Delete a prefix list entry */
+        delete: operations["delete_prefix_list_entry"];
+        options?: never;
+        head?: never;
+        /** Change fields of a prefix list entry (merge patch) */
+        patch: operations["patch_prefix_list_entry"];
+        trace?: never;
+    };
+    "/api/v1/prefix-list-entries/{entry_id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Move a prefix list entry in the order */
+        post: operations["move_prefix_list_entry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/route-maps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List route maps */
+        get: operations["list_route_maps"];
+        put?: never;
+        /** Create a route map */
+        post: operations["create_route_map"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/route-maps/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many route maps */
+        post: operations["bulk_route_maps"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/route-maps/{route_map_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                route_map_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a route map */
+        get: operations["get_route_map"];
+        /** Create or replace a route map */
+        put: operations["put_route_map"];
+        post?: never;
+        /** Delete a route map */
+        delete: operations["delete_route_map"];
+        options?: never;
+        head?: never;
+        /** Change fields of a route map (merge patch) */
+        patch: operations["patch_route_map"];
+        trace?: never;
+    };
+    "/api/v1/route-map-entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List route map entries */
+        get: operations["list_route_map_entries"];
+        put?: never;
+        /** Create a route map entry */
+        post: operations["create_route_map_entry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/route-map-entries/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many route map entries */
+        post: operations["bulk_route_map_entries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/route-map-entries/{entry_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a route map entry */
+        get: operations["get_route_map_entry"];
+        /** Create or replace a route map entry */
+        put: operations["put_route_map_entry"];
+        post?: never;
+        /** Delete a route map entry */
+        delete: operations["delete_route_map_entry"];
+        options?: never;
+        head?: never;
+        /** Change fields of a route map entry (merge patch) */
+        patch: operations["patch_route_map_entry"];
+        trace?: never;
+    };
+    "/api/v1/route-map-entries/{entry_id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Move a route map entry in the order */
+        post: operations["move_route_map_entry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bgp-instances": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List BGP instances */
+        get: operations["list_bgp_instances"];
+        put?: never;
+        /** Create a BGP instance */
+        post: operations["create_bgp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bgp-instances/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many BGP instances */
+        post: operations["bulk_bgp_instances"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bgp-instances/{bgp_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                bgp_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a BGP instance */
+        get: operations["get_bgp"];
+        /** Create or replace a BGP instance */
+        put: operations["put_bgp"];
+        post?: never;
+        /** Delete a BGP instance */
+        delete: operations["delete_bgp"];
+        options?: never;
+        head?: never;
+        /** Change fields of a BGP instance (merge patch) */
+        patch: operations["patch_bgp"];
+        trace?: never;
+    };
+    "/api/v1/bgp-neighbors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List BGP neighbors */
+        get: operations["list_bgp_neighbors"];
+        put?: never;
+        /** Create a BGP neighbor */
+        post: operations["create_bgp_neighbor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bgp-neighbors/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many BGP neighbors */
+        post: operations["bulk_bgp_neighbors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bgp-neighbors/{neighbor_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a BGP neighbor */
+        get: operations["get_bgp_neighbor"];
+        /** Create or replace a BGP neighbor */
+        put: operations["put_bgp_neighbor"];
+        post?: never;
+        /** Delete a BGP neighbor */
+        delete: operations["delete_bgp_neighbor"];
+        options?: never;
+        head?: never;
+        /** Change fields of a BGP neighbor (merge patch) */
+        patch: operations["patch_bgp_neighbor"];
+        trace?: never;
+    };
+    "/api/v1/bgp-neighbors/{neighbor_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a BGP neighbor */
+        get: operations["get_bgp_neighbor_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/firewall": {
         parameters: {
             query?: never;
@@ -2072,7 +2471,7 @@ export interface components {
         };
         ObjectReference: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bgp" | "bgp-neighbor" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
             id: string;
         };
         Candidate: {
@@ -2206,7 +2605,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bgp" | "bgp-neighbor" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -2694,6 +3093,1263 @@ export interface components {
             /** @description A note for people. */
             comment?: string | null;
             /** @description The route is kept and has no effect. */
+            disabled?: boolean | null;
+        };
+        PrefixList: {
+            id: string;
+            family: string;
+            comment: string;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        PrefixListPage: {
+            items: components["schemas"]["PrefixList"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        PrefixListCreateInput: {
+            /**
+             * @description The family of its prefixes.
+             * @default ipv4
+             * @enum {string}
+             */
+            family: "ipv4" | "ipv6";
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+        };
+        PrefixListUpsertInput: {
+            /**
+             * @description The family of its prefixes.
+             * @default ipv4
+             * @enum {string}
+             */
+            family: "ipv4" | "ipv6";
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        PrefixListBulkInput: {
+            upsert?: components["schemas"]["PrefixListUpsertInput"][];
+            delete?: string[];
+        };
+        PrefixListInput: {
+            /**
+             * @description The family of its prefixes.
+             * @default ipv4
+             * @enum {string}
+             */
+            family: "ipv4" | "ipv6";
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+        };
+        PrefixListPatch: {
+            /**
+             * @description The family of its prefixes.
+             * @enum {string|null}
+             */
+            family?: "ipv4" | "ipv6" | null;
+            /** @description A note for people. */
+            comment?: string | null;
+        };
+        PrefixListEntry: {
+            id: string;
+            prefix_list: string;
+            prefix: string;
+            action: string;
+            min_length: number | null;
+            max_length: number | null;
+            position: number;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        PrefixListEntryPage: {
+            items: components["schemas"]["PrefixListEntry"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        PrefixListEntryCreateInput: {
+            /** @description The prefix list that the entry belongs to. */
+            prefix_list: string;
+            /** @description The network to match. */
+            prefix: string;
+            /**
+             * @description What happens to a route that matches.
+             * @default permit
+             * @enum {string}
+             */
+            action: "permit" | "deny";
+            /**
+             * @description Match networks inside the prefix of this length or longer.
+             * @default null
+             */
+            min_length: number | null;
+            /**
+             * @description Match networks inside the prefix of this length or shorter.
+             * @default null
+             */
+            max_length: number | null;
+            /**
+             * @description The first entry that matches decides.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The entry matches nothing; it is kept.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (p1, p2, ...) when omitted. */
+            id?: string | null;
+        };
+        PrefixListEntryUpsertInput: {
+            /** @description The prefix list that the entry belongs to. */
+            prefix_list: string;
+            /** @description The network to match. */
+            prefix: string;
+            /**
+             * @description What happens to a route that matches.
+             * @default permit
+             * @enum {string}
+             */
+            action: "permit" | "deny";
+            /**
+             * @description Match networks inside the prefix of this length or longer.
+             * @default null
+             */
+            min_length: number | null;
+            /**
+             * @description Match networks inside the prefix of this length or shorter.
+             * @default null
+             */
+            max_length: number | null;
+            /**
+             * @description The first entry that matches decides.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The entry matches nothing; it is kept.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (p1, p2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        PrefixListEntryBulkInput: {
+            upsert?: components["schemas"]["PrefixListEntryUpsertInput"][];
+            delete?: string[];
+        };
+        PrefixListEntryInput: {
+            /** @description The prefix list that the entry belongs to. */
+            prefix_list: string;
+            /** @description The network to match. */
+            prefix: string;
+            /**
+             * @description What happens to a route that matches.
+             * @default permit
+             * @enum {string}
+             */
+            action: "permit" | "deny";
+            /**
+             * @description Match networks inside the prefix of this length or longer.
+             * @default null
+             */
+            min_length: number | null;
+            /**
+             * @description Match networks inside the prefix of this length or shorter.
+             * @default null
+             */
+            max_length: number | null;
+            /**
+             * @description The first entry that matches decides.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The entry matches nothing; it is kept.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        PrefixListEntryPatch: {
+            /** @description The prefix list that the entry belongs to. */
+            prefix_list?: string | null;
+            /** @description The network to match. */
+            prefix?: string | null;
+            /**
+             * @description What happens to a route that matches.
+             * @enum {string|null}
+             */
+            action?: "permit" | "deny" | null;
+            /** @description Match networks inside the prefix of this length or longer. */
+            min_length?: number | null;
+            /** @description Match networks inside the prefix of this length or shorter. */
+            max_length?: number | null;
+            /** @description The first entry that matches decides. */
+            position?: number | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description The entry matches nothing; it is kept. */
+            disabled?: boolean | null;
+        };
+        PlaceInput: {
+            /** @default null */
+            before: string | null;
+            /** @default null */
+            after: string | null;
+        };
+        RouteMap: {
+            id: string;
+            comment: string;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        RouteMapPage: {
+            items: components["schemas"]["RouteMap"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        RouteMapCreateInput: {
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+        };
+        RouteMapUpsertInput: {
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        RouteMapBulkInput: {
+            upsert?: components["schemas"]["RouteMapUpsertInput"][];
+            delete?: string[];
+        };
+        RouteMapInput: {
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+        };
+        RouteMapPatch: {
+            /** @description A note for people. */
+            comment?: string | null;
+        };
+        RouteMapEntry: {
+            id: string;
+            route_map: string;
+            action: string;
+            match_prefix_list: string | null;
+            match_protocol: string | null;
+            match_tag: number | null;
+            set_local_preference: number | null;
+            set_metric: number | null;
+            prepend_asn: number | null;
+            prepend_times: number;
+            set_communities: string;
+            keep_communities: boolean;
+            set_next_hop: string | null;
+            set_weight: number | null;
+            set_tag: number | null;
+            position: number;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        RouteMapEntryPage: {
+            items: components["schemas"]["RouteMapEntry"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        RouteMapEntryCreateInput: {
+            /** @description The route map that the entry belongs to. */
+            route_map: string;
+            /**
+             * @description What happens to a route that matches.
+             * @default permit
+             * @enum {string}
+             */
+            action: "permit" | "deny";
+            /**
+             * @description The list permits the route's network.
+             * @default null
+             */
+            match_prefix_list: string | null;
+            /**
+             * @description Where the route comes from. For redistributed routes.
+             * @default null
+             * @enum {string|null}
+             */
+            match_protocol: "connected" | "static" | "kernel" | "ospf" | "bgp" | null;
+            /**
+             * @description The route has this tag.
+             * @default null
+             */
+            match_tag: number | null;
+            /**
+             * @description The path with the highest value wins. Default 100.
+             * @default null
+             */
+            set_local_preference: number | null;
+            /**
+             * @description The MED (multi-exit discriminator): neighbors prefer the lowest.
+             * @default null
+             */
+            set_metric: number | null;
+            /**
+             * @description Put this AS number in front of the path, which makes it less attractive.
+             * @default null
+             */
+            prepend_asn: number | null;
+            /**
+             * @description How many times.
+             * @default 1
+             */
+            prepend_times: number;
+            /**
+             * @description Separated by spaces: AS:VALUE, no-export, no-advertise, local-AS, blackhole, graceful-shutdown.
+             * @default
+             */
+            set_communities: string;
+            /**
+             * @description Keep those that the route has, too.
+             * @default true
+             */
+            keep_communities: boolean;
+            /**
+             * @description The router to which packets are sent.
+             * @default null
+             */
+            set_next_hop: string | null;
+            /**
+             * @description Local to this router; the highest wins before anything else.
+             * @default null
+             */
+            set_weight: number | null;
+            /**
+             * @description Tag the route with this number.
+             * @default null
+             */
+            set_tag: number | null;
+            /**
+             * @description The first entry that matches decides.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The entry matches nothing; it is kept.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (m1, m2, ...) when omitted. */
+            id?: string | null;
+        };
+        RouteMapEntryUpsertInput: {
+            /** @description The route map that the entry belongs to. */
+            route_map: string;
+            /**
+             * @description What happens to a route that matches.
+             * @default permit
+             * @enum {string}
+             */
+            action: "permit" | "deny";
+            /**
+             * @description The list permits the route's network.
+             * @default null
+             */
+            match_prefix_list: string | null;
+            /**
+             * @description Where the route comes from. For redistributed routes.
+             * @default null
+             * @enum {string|null}
+             */
+            match_protocol: "connected" | "static" | "kernel" | "ospf" | "bgp" | null;
+            /**
+             * @description The route has this tag.
+             * @default null
+             */
+            match_tag: number | null;
+            /**
+             * @description The path with the highest value wins. Default 100.
+             * @default null
+             */
+            set_local_preference: number | null;
+            /**
+             * @description The MED (multi-exit discriminator): neighbors prefer the lowest.
+             * @default null
+             */
+            set_metric: number | null;
+            /**
+             * @description Put this AS number in front of the path, which makes it less attractive.
+             * @default null
+             */
+            prepend_asn: number | null;
+            /**
+             * @description How many times.
+             * @default 1
+             */
+            prepend_times: number;
+            /**
+             * @description Separated by spaces: AS:VALUE, no-export, no-advertise, local-AS, blackhole, graceful-shutdown.
+             * @default
+             */
+            set_communities: string;
+            /**
+             * @description Keep those that the route has, too.
+             * @default true
+             */
+            keep_communities: boolean;
+            /**
+             * @description The router to which packets are sent.
+             * @default null
+             */
+            set_next_hop: string | null;
+            /**
+             * @description Local to this router; the highest wins before anything else.
+             * @default null
+             */
+            set_weight: number | null;
+            /**
+             * @description Tag the route with this number.
+             * @default null
+             */
+            set_tag: number | null;
+            /**
+             * @description The first entry that matches decides.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The entry matches nothing; it is kept.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (m1, m2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        RouteMapEntryBulkInput: {
+            upsert?: components["schemas"]["RouteMapEntryUpsertInput"][];
+            delete?: string[];
+        };
+        RouteMapEntryInput: {
+            /** @description The route map that the entry belongs to. */
+            route_map: string;
+            /**
+             * @description What happens to a route that matches.
+             * @default permit
+             * @enum {string}
+             */
+            action: "permit" | "deny";
+            /**
+             * @description The list permits the route's network.
+             * @default null
+             */
+            match_prefix_list: string | null;
+            /**
+             * @description Where the route comes from. For redistributed routes.
+             * @default null
+             * @enum {string|null}
+             */
+            match_protocol: "connected" | "static" | "kernel" | "ospf" | "bgp" | null;
+            /**
+             * @description The route has this tag.
+             * @default null
+             */
+            match_tag: number | null;
+            /**
+             * @description The path with the highest value wins. Default 100.
+             * @default null
+             */
+            set_local_preference: number | null;
+            /**
+             * @description The MED (multi-exit discriminator): neighbors prefer the lowest.
+             * @default null
+             */
+            set_metric: number | null;
+            /**
+             * @description Put this AS number in front of the path, which makes it less attractive.
+             * @default null
+             */
+            prepend_asn: number | null;
+            /**
+             * @description How many times.
+             * @default 1
+             */
+            prepend_times: number;
+            /**
+             * @description Separated by spaces: AS:VALUE, no-export, no-advertise, local-AS, blackhole, graceful-shutdown.
+             * @default
+             */
+            set_communities: string;
+            /**
+             * @description Keep those that the route has, too.
+             * @default true
+             */
+            keep_communities: boolean;
+            /**
+             * @description The router to which packets are sent.
+             * @default null
+             */
+            set_next_hop: string | null;
+            /**
+             * @description Local to this router; the highest wins before anything else.
+             * @default null
+             */
+            set_weight: number | null;
+            /**
+             * @description Tag the route with this number.
+             * @default null
+             */
+            set_tag: number | null;
+            /**
+             * @description The first entry that matches decides.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The entry matches nothing; it is kept.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        RouteMapEntryPatch: {
+            /** @description The route map that the entry belongs to. */
+            route_map?: string | null;
+            /**
+             * @description What happens to a route that matches.
+             * @enum {string|null}
+             */
+            action?: "permit" | "deny" | null;
+            /** @description The list permits the route's network. */
+            match_prefix_list?: string | null;
+            /**
+             * @description Where the route comes from. For redistributed routes.
+             * @enum {string|null}
+             */
+            match_protocol?: "connected" | "static" | "kernel" | "ospf" | "bgp" | null;
+            /** @description The route has this tag. */
+            match_tag?: number | null;
+            /** @description The path with the highest value wins. Default 100. */
+            set_local_preference?: number | null;
+            /** @description The MED (multi-exit discriminator): neighbors prefer the lowest. */
+            set_metric?: number | null;
+            /** @description Put this AS number in front of the path, which makes it less attractive. */
+            prepend_asn?: number | null;
+            /** @description How many times. */
+            prepend_times?: number | null;
+            /** @description Separated by spaces: AS:VALUE, no-export, no-advertise, local-AS, blackhole, graceful-shutdown. */
+            set_communities?: string | null;
+            /** @description Keep those that the route has, too. */
+            keep_communities?: boolean | null;
+            /** @description The router to which packets are sent. */
+            set_next_hop?: string | null;
+            /** @description Local to this router; the highest wins before anything else. */
+            set_weight?: number | null;
+            /** @description Tag the route with this number. */
+            set_tag?: number | null;
+            /** @description The first entry that matches decides. */
+            position?: number | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description The entry matches nothing; it is kept. */
+            disabled?: boolean | null;
+        };
+        Bgp: {
+            id: string;
+            asn: number;
+            vrf: string | null;
+            router_id: string | null;
+            networks: string[];
+            redistribute_connected: boolean;
+            redistribute_static: boolean;
+            redistribute_kernel: boolean;
+            redistribute_ospf: boolean;
+            redistribute_route_map: string | null;
+            multipath: number;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        BgpPage: {
+            items: components["schemas"]["Bgp"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        BgpCreateInput: {
+            /** @description The autonomous system that this router is part of. */
+            asn: number;
+            /**
+             * @description The VRF whose routes it exchanges.
+             * @default null
+             */
+            vrf: string | null;
+            /**
+             * @description An IPv4 address that identifies this router to the others. Without one, FRR uses the highest of the router's addresses.
+             * @default null
+             */
+            router_id: string | null;
+            /** @description Announced while the router has a route to them. */
+            networks?: string[] | null;
+            /**
+             * @description Announce the networks of the router's own addresses.
+             * @default false
+             */
+            redistribute_connected: boolean;
+            /**
+             * @description Announce the static routes of this configuration.
+             * @default false
+             */
+            redistribute_static: boolean;
+            /**
+             * @description Announce routes that other programs added to the kernel.
+             * @default false
+             */
+            redistribute_kernel: boolean;
+            /**
+             * @description Announce routes learned by OSPF.
+             * @default false
+             */
+            redistribute_ospf: boolean;
+            /**
+             * @description Decides which of these routes are announced. Its entries can match by protocol.
+             * @default null
+             */
+            redistribute_route_map: string | null;
+            /**
+             * @description How many equally good paths are used at the same time.
+             * @default 1
+             */
+            multipath: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends all of its sessions; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        BgpUpsertInput: {
+            /** @description The autonomous system that this router is part of. */
+            asn: number;
+            /**
+             * @description The VRF whose routes it exchanges.
+             * @default null
+             */
+            vrf: string | null;
+            /**
+             * @description An IPv4 address that identifies this router to the others. Without one, FRR uses the highest of the router's addresses.
+             * @default null
+             */
+            router_id: string | null;
+            /** @description Announced while the router has a route to them. */
+            networks?: string[] | null;
+            /**
+             * @description Announce the networks of the router's own addresses.
+             * @default false
+             */
+            redistribute_connected: boolean;
+            /**
+             * @description Announce the static routes of this configuration.
+             * @default false
+             */
+            redistribute_static: boolean;
+            /**
+             * @description Announce routes that other programs added to the kernel.
+             * @default false
+             */
+            redistribute_kernel: boolean;
+            /**
+             * @description Announce routes learned by OSPF.
+             * @default false
+             */
+            redistribute_ospf: boolean;
+            /**
+             * @description Decides which of these routes are announced. Its entries can match by protocol.
+             * @default null
+             */
+            redistribute_route_map: string | null;
+            /**
+             * @description How many equally good paths are used at the same time.
+             * @default 1
+             */
+            multipath: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends all of its sessions; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        BgpBulkInput: {
+            upsert?: components["schemas"]["BgpUpsertInput"][];
+            delete?: string[];
+        };
+        BgpInput: {
+            /** @description The autonomous system that this router is part of. */
+            asn: number;
+            /**
+             * @description The VRF whose routes it exchanges.
+             * @default null
+             */
+            vrf: string | null;
+            /**
+             * @description An IPv4 address that identifies this router to the others. Without one, FRR uses the highest of the router's addresses.
+             * @default null
+             */
+            router_id: string | null;
+            /** @description Announced while the router has a route to them. */
+            networks?: string[] | null;
+            /**
+             * @description Announce the networks of the router's own addresses.
+             * @default false
+             */
+            redistribute_connected: boolean;
+            /**
+             * @description Announce the static routes of this configuration.
+             * @default false
+             */
+            redistribute_static: boolean;
+            /**
+             * @description Announce routes that other programs added to the kernel.
+             * @default false
+             */
+            redistribute_kernel: boolean;
+            /**
+             * @description Announce routes learned by OSPF.
+             * @default false
+             */
+            redistribute_ospf: boolean;
+            /**
+             * @description Decides which of these routes are announced. Its entries can match by protocol.
+             * @default null
+             */
+            redistribute_route_map: string | null;
+            /**
+             * @description How many equally good paths are used at the same time.
+             * @default 1
+             */
+            multipath: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends all of its sessions; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        BgpPatch: {
+            /** @description The autonomous system that this router is part of. */
+            asn?: number | null;
+            /** @description The VRF whose routes it exchanges. */
+            vrf?: string | null;
+            /** @description An IPv4 address that identifies this router to the others. Without one, FRR uses the highest of the router's addresses. */
+            router_id?: string | null;
+            /** @description Announced while the router has a route to them. */
+            networks?: string[] | null;
+            /** @description Announce the networks of the router's own addresses. */
+            redistribute_connected?: boolean | null;
+            /** @description Announce the static routes of this configuration. */
+            redistribute_static?: boolean | null;
+            /** @description Announce routes that other programs added to the kernel. */
+            redistribute_kernel?: boolean | null;
+            /** @description Announce routes learned by OSPF. */
+            redistribute_ospf?: boolean | null;
+            /** @description Decides which of these routes are announced. Its entries can match by protocol. */
+            redistribute_route_map?: string | null;
+            /** @description How many equally good paths are used at the same time. */
+            multipath?: number | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description Ends all of its sessions; the configuration is kept. */
+            disabled?: boolean | null;
+        };
+        BgpNeighborStateFields: {
+            /** @description Established: routes are exchanged. Otherwise, how far the connection has got. */
+            session: string | null;
+            /** @description Seconds since the session was established. */
+            up_s: number | null;
+            /** @description Accepted by the import policy. */
+            prefixes_received: number | null;
+            /** @description Announced after the export policy. */
+            prefixes_sent: number | null;
+            /** @description Why the last session ended. */
+            last_error: string | null;
+        };
+        BgpNeighborState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["BgpNeighborStateFields"];
+        };
+        SecretState: {
+            set: boolean;
+        };
+        BgpNeighbor: {
+            id: string;
+            bgp: string;
+            address: string;
+            remote_as: number;
+            description: string;
+            family: string | null;
+            import_route_map: string | null;
+            export_route_map: string | null;
+            import_prefix_list: string | null;
+            export_prefix_list: string | null;
+            maximum_prefixes: number | null;
+            password: components["schemas"]["SecretState"] | null;
+            update_source: string | null;
+            multihop: number | null;
+            hold_s: number | null;
+            keepalive_s: number | null;
+            passive: boolean;
+            next_hop_self: boolean;
+            default_originate: boolean;
+            send_community: boolean;
+            route_reflector_client: boolean;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        BgpNeighborPage: {
+            states: components["schemas"]["BgpNeighborState"][] | null;
+            items: components["schemas"]["BgpNeighbor"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        BgpNeighborCreateInput: {
+            /** @description The BGP instance, and with it the VRF, of the neighbor. */
+            bgp: string;
+            /** @description The neighbor's address. */
+            address: string;
+            /** @description Its AS number. */
+            remote_as: number;
+            /**
+             * @description A name for people; FRR shows it, too.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Which routes are exchanged. Empty: those of the address's family.
+             * @default null
+             * @enum {string|null}
+             */
+            family: "ipv4" | "ipv6" | "both" | null;
+            /**
+             * @description Decides which of the neighbor's routes are accepted, and may change them.
+             * @default null
+             */
+            import_route_map: string | null;
+            /**
+             * @description Decides which routes are announced, and may change them.
+             * @default null
+             */
+            export_route_map: string | null;
+            /**
+             * @description Only these networks are accepted.
+             * @default null
+             */
+            import_prefix_list: string | null;
+            /**
+             * @description Only these networks are announced.
+             * @default null
+             */
+            export_prefix_list: string | null;
+            /**
+             * @description The session ends when the neighbor announces more than this.
+             * @default null
+             */
+            maximum_prefixes: number | null;
+            /**
+             * @description Signs all packets of the session (TCP MD5, RFC 2385).
+             * @default null
+             */
+            password: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description The session uses an address of this interface.
+             * @default null
+             */
+            update_source: string | null;
+            /**
+             * @description Hops to a neighbor in another AS that is not directly connected.
+             * @default null
+             */
+            multihop: number | null;
+            /**
+             * @description Seconds of silence after which the neighbor is considered down. Default 180.
+             * @default null
+             */
+            hold_s: number | null;
+            /**
+             * @description Seconds between keepalive messages. Default: a third of the hold time.
+             * @default null
+             */
+            keepalive_s: number | null;
+            /**
+             * @description Wait for the neighbor to open the session.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description Announce this router as the next hop.
+             * @default false
+             */
+            next_hop_self: boolean;
+            /**
+             * @description Announce a default route to the neighbor.
+             * @default false
+             */
+            default_originate: boolean;
+            /**
+             * @description Announce routes with their communities (standard, extended and large).
+             * @default true
+             */
+            send_community: boolean;
+            /**
+             * @description Pass on to it what other neighbors in the own AS announce.
+             * @default false
+             */
+            route_reflector_client: boolean;
+            /**
+             * @description Ends the session; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (n1, n2, ...) when omitted. */
+            id?: string | null;
+        };
+        BgpNeighborUpsertInput: {
+            /** @description The BGP instance, and with it the VRF, of the neighbor. */
+            bgp: string;
+            /** @description The neighbor's address. */
+            address: string;
+            /** @description Its AS number. */
+            remote_as: number;
+            /**
+             * @description A name for people; FRR shows it, too.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Which routes are exchanged. Empty: those of the address's family.
+             * @default null
+             * @enum {string|null}
+             */
+            family: "ipv4" | "ipv6" | "both" | null;
+            /**
+             * @description Decides which of the neighbor's routes are accepted, and may change them.
+             * @default null
+             */
+            import_route_map: string | null;
+            /**
+             * @description Decides which routes are announced, and may change them.
+             * @default null
+             */
+            export_route_map: string | null;
+            /**
+             * @description Only these networks are accepted.
+             * @default null
+             */
+            import_prefix_list: string | null;
+            /**
+             * @description Only these networks are announced.
+             * @default null
+             */
+            export_prefix_list: string | null;
+            /**
+             * @description The session ends when the neighbor announces more than this.
+             * @default null
+             */
+            maximum_prefixes: number | null;
+            /**
+             * @description Signs all packets of the session (TCP MD5, RFC 2385).
+             * @default null
+             */
+            password: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description The session uses an address of this interface.
+             * @default null
+             */
+            update_source: string | null;
+            /**
+             * @description Hops to a neighbor in another AS that is not directly connected.
+             * @default null
+             */
+            multihop: number | null;
+            /**
+             * @description Seconds of silence after which the neighbor is considered down. Default 180.
+             * @default null
+             */
+            hold_s: number | null;
+            /**
+             * @description Seconds between keepalive messages. Default: a third of the hold time.
+             * @default null
+             */
+            keepalive_s: number | null;
+            /**
+             * @description Wait for the neighbor to open the session.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description Announce this router as the next hop.
+             * @default false
+             */
+            next_hop_self: boolean;
+            /**
+             * @description Announce a default route to the neighbor.
+             * @default false
+             */
+            default_originate: boolean;
+            /**
+             * @description Announce routes with their communities (standard, extended and large).
+             * @default true
+             */
+            send_community: boolean;
+            /**
+             * @description Pass on to it what other neighbors in the own AS announce.
+             * @default false
+             */
+            route_reflector_client: boolean;
+            /**
+             * @description Ends the session; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (n1, n2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        BgpNeighborBulkInput: {
+            upsert?: components["schemas"]["BgpNeighborUpsertInput"][];
+            delete?: string[];
+        };
+        BgpNeighborInput: {
+            /** @description The BGP instance, and with it the VRF, of the neighbor. */
+            bgp: string;
+            /** @description The neighbor's address. */
+            address: string;
+            /** @description Its AS number. */
+            remote_as: number;
+            /**
+             * @description A name for people; FRR shows it, too.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Which routes are exchanged. Empty: those of the address's family.
+             * @default null
+             * @enum {string|null}
+             */
+            family: "ipv4" | "ipv6" | "both" | null;
+            /**
+             * @description Decides which of the neighbor's routes are accepted, and may change them.
+             * @default null
+             */
+            import_route_map: string | null;
+            /**
+             * @description Decides which routes are announced, and may change them.
+             * @default null
+             */
+            export_route_map: string | null;
+            /**
+             * @description Only these networks are accepted.
+             * @default null
+             */
+            import_prefix_list: string | null;
+            /**
+             * @description Only these networks are announced.
+             * @default null
+             */
+            export_prefix_list: string | null;
+            /**
+             * @description The session ends when the neighbor announces more than this.
+             * @default null
+             */
+            maximum_prefixes: number | null;
+            /**
+             * @description Signs all packets of the session (TCP MD5, RFC 2385).
+             * @default null
+             */
+            password: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description The session uses an address of this interface.
+             * @default null
+             */
+            update_source: string | null;
+            /**
+             * @description Hops to a neighbor in another AS that is not directly connected.
+             * @default null
+             */
+            multihop: number | null;
+            /**
+             * @description Seconds of silence after which the neighbor is considered down. Default 180.
+             * @default null
+             */
+            hold_s: number | null;
+            /**
+             * @description Seconds between keepalive messages. Default: a third of the hold time.
+             * @default null
+             */
+            keepalive_s: number | null;
+            /**
+             * @description Wait for the neighbor to open the session.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description Announce this router as the next hop.
+             * @default false
+             */
+            next_hop_self: boolean;
+            /**
+             * @description Announce a default route to the neighbor.
+             * @default false
+             */
+            default_originate: boolean;
+            /**
+             * @description Announce routes with their communities (standard, extended and large).
+             * @default true
+             */
+            send_community: boolean;
+            /**
+             * @description Pass on to it what other neighbors in the own AS announce.
+             * @default false
+             */
+            route_reflector_client: boolean;
+            /**
+             * @description Ends the session; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        BgpNeighborPatch: {
+            /** @description The BGP instance, and with it the VRF, of the neighbor. */
+            bgp?: string | null;
+            /** @description The neighbor's address. */
+            address?: string | null;
+            /** @description Its AS number. */
+            remote_as?: number | null;
+            /** @description A name for people; FRR shows it, too. */
+            description?: string | null;
+            /**
+             * @description Which routes are exchanged. Empty: those of the address's family.
+             * @enum {string|null}
+             */
+            family?: "ipv4" | "ipv6" | "both" | null;
+            /** @description Decides which of the neighbor's routes are accepted, and may change them. */
+            import_route_map?: string | null;
+            /** @description Decides which routes are announced, and may change them. */
+            export_route_map?: string | null;
+            /** @description Only these networks are accepted. */
+            import_prefix_list?: string | null;
+            /** @description Only these networks are announced. */
+            export_prefix_list?: string | null;
+            /** @description The session ends when the neighbor announces more than this. */
+            maximum_prefixes?: number | null;
+            /** @description Signs all packets of the session (TCP MD5, RFC 2385). */
+            password?: string | {
+                set: boolean;
+            } | null;
+            /** @description The session uses an address of this interface. */
+            update_source?: string | null;
+            /** @description Hops to a neighbor in another AS that is not directly connected. */
+            multihop?: number | null;
+            /** @description Seconds of silence after which the neighbor is considered down. Default 180. */
+            hold_s?: number | null;
+            /** @description Seconds between keepalive messages. Default: a third of the hold time. */
+            keepalive_s?: number | null;
+            /** @description Wait for the neighbor to open the session. */
+            passive?: boolean | null;
+            /** @description Announce this router as the next hop. */
+            next_hop_self?: boolean | null;
+            /** @description Announce a default route to the neighbor. */
+            default_originate?: boolean | null;
+            /** @description Announce routes with their communities (standard, extended and large). */
+            send_community?: boolean | null;
+            /** @description Pass on to it what other neighbors in the own AS announce. */
+            route_reflector_client?: boolean | null;
+            /** @description Ends the session; the configuration is kept. */
             disabled?: boolean | null;
         };
         Firewall: {
@@ -3197,12 +4853,6 @@ export interface components {
             /** @description The rule is kept and has no effect. */
             disabled?: boolean | null;
         };
-        PlaceInput: {
-            /** @default null */
-            before: string | null;
-            /** @default null */
-            after: string | null;
-        };
         Service: {
             id: string;
             ports: string[];
@@ -3576,11 +5226,11 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -3653,7 +5303,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -4271,6 +5921,102 @@ export interface components {
              */
             base: string | null;
         };
+        PrefixListChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "prefix-list";
+            id: string;
+            new: components["schemas"]["PrefixListInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        PrefixListEntryChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "prefix-list-entry";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["PrefixListEntryInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        RouteMapChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "route-map";
+            id: string;
+            new: components["schemas"]["RouteMapInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        RouteMapEntryChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "route-map-entry";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["RouteMapEntryInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        BgpChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bgp";
+            id: string;
+            new: components["schemas"]["BgpInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        BgpNeighborChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bgp-neighbor";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["BgpNeighborInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         FirewallChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -4409,6 +6155,91 @@ export interface components {
             comment: string;
             disabled: boolean;
         };
+        /** @description The fields of a prefix list as they are configured. */
+        PrefixListObject: {
+            id: string;
+            family: string;
+            comment: string;
+        };
+        /** @description The fields of a prefix list entry as they are configured. */
+        PrefixListEntryObject: {
+            id: string;
+            prefix_list: string;
+            prefix: string;
+            action: string;
+            min_length: number | null;
+            max_length: number | null;
+            position: number;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a route map as they are configured. */
+        RouteMapObject: {
+            id: string;
+            comment: string;
+        };
+        /** @description The fields of a route map entry as they are configured. */
+        RouteMapEntryObject: {
+            id: string;
+            route_map: string;
+            action: string;
+            match_prefix_list: string | null;
+            match_protocol: string | null;
+            match_tag: number | null;
+            set_local_preference: number | null;
+            set_metric: number | null;
+            prepend_asn: number | null;
+            prepend_times: number;
+            set_communities: string;
+            keep_communities: boolean;
+            set_next_hop: string | null;
+            set_weight: number | null;
+            set_tag: number | null;
+            position: number;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a bgp as they are configured. */
+        BgpObject: {
+            id: string;
+            asn: number;
+            vrf: string | null;
+            router_id: string | null;
+            networks: string[];
+            redistribute_connected: boolean;
+            redistribute_static: boolean;
+            redistribute_kernel: boolean;
+            redistribute_ospf: boolean;
+            redistribute_route_map: string | null;
+            multipath: number;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a bgp neighbor as they are configured. */
+        BgpNeighborObject: {
+            id: string;
+            bgp: string;
+            address: string;
+            remote_as: number;
+            description: string;
+            family: string | null;
+            import_route_map: string | null;
+            export_route_map: string | null;
+            import_prefix_list: string | null;
+            export_prefix_list: string | null;
+            maximum_prefixes: number | null;
+            password: components["schemas"]["SecretState"] | null;
+            update_source: string | null;
+            multihop: number | null;
+            hold_s: number | null;
+            keepalive_s: number | null;
+            passive: boolean;
+            next_hop_self: boolean;
+            default_originate: boolean;
+            send_community: boolean;
+            route_reflector_client: boolean;
+            disabled: boolean;
+        };
         /** @description The fields of a firewall as they are configured. */
         FirewallObject: {
             id: string;
@@ -4535,6 +6366,90 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["StaticRouteObject"] | null;
             new: components["schemas"]["StaticRouteObject"] | null;
+        };
+        PrefixListChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "prefix-list";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["PrefixListObject"] | null;
+            new: components["schemas"]["PrefixListObject"] | null;
+        };
+        PrefixListEntryChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "prefix-list-entry";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["PrefixListEntryObject"] | null;
+            new: components["schemas"]["PrefixListEntryObject"] | null;
+        };
+        RouteMapChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "route-map";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["RouteMapObject"] | null;
+            new: components["schemas"]["RouteMapObject"] | null;
+        };
+        RouteMapEntryChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "route-map-entry";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["RouteMapEntryObject"] | null;
+            new: components["schemas"]["RouteMapEntryObject"] | null;
+        };
+        BgpChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bgp";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["BgpObject"] | null;
+            new: components["schemas"]["BgpObject"] | null;
+        };
+        BgpNeighborChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bgp-neighbor";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["BgpNeighborObject"] | null;
+            new: components["schemas"]["BgpNeighborObject"] | null;
         };
         FirewallChange: {
             /**
@@ -4690,6 +6605,120 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["StaticRouteObject"] | null;
             new: components["schemas"]["StaticRouteObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        PrefixListStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "prefix-list";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["PrefixListObject"] | null;
+            new: components["schemas"]["PrefixListObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        PrefixListEntryStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "prefix-list-entry";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["PrefixListEntryObject"] | null;
+            new: components["schemas"]["PrefixListEntryObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        RouteMapStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "route-map";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["RouteMapObject"] | null;
+            new: components["schemas"]["RouteMapObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        RouteMapEntryStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "route-map-entry";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["RouteMapEntryObject"] | null;
+            new: components["schemas"]["RouteMapEntryObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        BgpStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bgp";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["BgpObject"] | null;
+            new: components["schemas"]["BgpObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        BgpNeighborStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bgp-neighbor";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["BgpNeighborObject"] | null;
+            new: components["schemas"]["BgpNeighborObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -6900,6 +8929,1623 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_prefix_lists: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixListPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_prefix_list: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PrefixListCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_prefix_lists: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PrefixListBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_prefix_list: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                prefix_list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixList"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_prefix_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                prefix_list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PrefixListInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixList"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_prefix_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                prefix_list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_prefix_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                prefix_list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["PrefixListPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_prefix_list_entries: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixListEntryPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_prefix_list_entry: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PrefixListEntryCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixListEntry"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_prefix_list_entries: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PrefixListEntryBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_prefix_list_entry: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixListEntry"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_prefix_list_entry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PrefixListEntryInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixListEntry"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixListEntry"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_prefix_list_entry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_prefix_list_entry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["PrefixListEntryPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixListEntry"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    move_prefix_list_entry: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlaceInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixListEntry"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_route_maps: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMapPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_route_map: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteMapCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMap"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_route_maps: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteMapBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_route_map: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                route_map_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMap"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_route_map: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                route_map_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteMapInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMap"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMap"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_route_map: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                route_map_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_route_map: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                route_map_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["RouteMapPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMap"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_route_map_entries: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMapEntryPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_route_map_entry: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteMapEntryCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMapEntry"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_route_map_entries: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteMapEntryBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_route_map_entry: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMapEntry"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_route_map_entry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteMapEntryInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMapEntry"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMapEntry"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_route_map_entry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_route_map_entry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["RouteMapEntryPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMapEntry"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    move_route_map_entry: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlaceInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteMapEntry"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_bgp_instances: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BgpPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_bgp: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BgpCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bgp"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_bgp_instances: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BgpBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_bgp: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                bgp_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bgp"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_bgp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                bgp_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BgpInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bgp"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bgp"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_bgp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                bgp_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_bgp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                bgp_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["BgpPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bgp"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_bgp_neighbors: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BgpNeighborPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_bgp_neighbor: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BgpNeighborCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BgpNeighbor"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_bgp_neighbors: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BgpNeighborBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_bgp_neighbor: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BgpNeighbor"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_bgp_neighbor: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BgpNeighborInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BgpNeighbor"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BgpNeighbor"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_bgp_neighbor: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_bgp_neighbor: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["BgpNeighborPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BgpNeighbor"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_bgp_neighbor_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BgpNeighborState"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };

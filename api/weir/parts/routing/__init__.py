@@ -13,7 +13,9 @@ from typing import NamedTuple
 from weir.model.document import Document
 from weir.model.objects import Kind
 from weir.parts.part import EntriesPart
+from weir.parts.routing.bgp import bgp
 from weir.parts.routing.block import Block
+from weir.parts.routing.filters import prefix_lists, route_maps
 
 
 class Renderer(NamedTuple):
@@ -24,7 +26,11 @@ class Renderer(NamedTuple):
 FILTERING = frozenset(("bgpd", "ospfd"))
 """Daemons that look at lists and maps."""
 
-RENDERERS: tuple[Renderer, ...] = ()
+RENDERERS: tuple[Renderer, ...] = (
+    Renderer(frozenset(("prefix-list", "prefix-list-entry")), prefix_lists),
+    Renderer(frozenset(("route-map", "route-map-entry", "prefix-list")), route_maps),
+    Renderer(frozenset(("bgp", "bgp-neighbor", "prefix-list")), bgp),
+)
 
 
 class RoutingPart(EntriesPart[Block]):

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entries of prefix lists, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from weir.fields import OBJECT_IDS, Choice, Flag, Position, Prefix, Ref, Text, Whole
+from weir.kinds.declaration import Declaration
+from weir.kinds.prefix_list import PrefixList
+from weir.model.document import Change
+from weir.model.limits import MAX_COMMENT_CHARS
+from weir.model.objects import ConfigObject, Kind
+from weir.model.prefix import parse_prefix
+from weir.model.problem import Finding
+from weir.model.rule import Rule, View, error, own
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixListEntry(ConfigObject):
+    """Without lengths it matches exactly that prefix; with them, networks inside it of these lengths."""
+
+    kind: ClassVar[Kind] = "prefix-list-entry"
+    id: str
+    prefix_list: Annotated[str, Ref("prefix-list", help="The prefix list that the entry belongs to.")]
+    prefix: Annotated[str, Prefix(help="The network to match.", example="10.0.0.0/8")]
+    action: Annotated[str, Choice("permit", "deny", help="What happens to a route that matches.")] = "permit"
+    min_length: Annotated[
+        int | None,
+        Whole(
+            0,
+            128,
+            label="Shortest",
+            help="Match networks inside the prefix of this length or longer.",
+            example="16",
+        ),
+    ] = None
+    max_length: Annotated[
+        int | None,
+        Whole(
+            0,
+            128,
+            label="Longest",
+            help="Match networks inside the prefix of this length or shorter.",
+            example="24",
+        ),
+    ] = None
+    position: Annotated[int, Position("prefix_list", help="The first entry that matches decides.")] = 0
+    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    disabled: Annotated[bool, Flag(help="The entry matches nothing; it is kept.")] = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.prefix} of {self.prefix_list}"
+
+    @property
+    def matches(self) -> tuple[str, int, int]:
+        """The prefix, and the shortest and longest length of a network that it matches."""
+        prefix = parse_prefix(self.prefix)
+        most = 32 if prefix.family == 4 else 128
+        if self.min_length is None and self.max_length is None:
+            return self.prefix, prefix.length, prefix.length
+        low = prefix.length if self.min_length is None else max(self.min_length, prefix.length)
+        return self.prefix, low, most if self.max_length is None else self.max_length
+
+
+def fits_list(view: View, entry: PrefixListEntry) -> Iterator[Finding]:
+    found = view.document.get("prefix-list", entry.prefix_list)
+    family = f"ipv{parse_prefix(entry.prefix).family}"
+    if isinstance(found, PrefixList) and found.family != family and not entry.disabled:
+        text = f"{entry.prefix} cannot be in the prefix list {found.id}, which is for {found.family}"
+        yield error("family-mismatch", entry, "prefix", text)
+
+
+def lengths(_view: View, entry: PrefixListEntry) -> Iterator[Finding]:
+    prefix, low, high = entry.matches
+    most = 32 if parse_prefix(prefix).family == 4 else 128
+    if entry.min_length is not None and entry.min_length > most:
+        yield error("bad-length", entry, "min_length", f"a network in {prefix} has at most {most} bits")
+    elif high > most:
+        yield error("bad-length", entry, "max_length", f"a network in {prefix} has at most {most} bits")
+    elif low > high:
+        text = f"no network in {prefix} is {low} bits or longer and {high} bits or shorter"
+        yield error("bad-length", entry, "max_length", text)
+
+
+def matches_something(view: View, entry: PrefixListEntry) -> Iterator[Finding]:
+    """FRR refuses an entry that repeats another one."""
+    if entry.disabled:
+        return
+    same = view.worked_out("same prefix-list entries", lambda: _same(view))[entry.prefix_list, entry.matches]
+    if same[0] != entry.id:
+        text = (
+            f"the entry {same[0]!r} of {entry.prefix_list} has the same prefix and lengths: only "
+            "the first one matches"
+        )
+        yield error("duplicate-entry", entry, "prefix", text)
+
+
+def _same(view: View) -> dict[object, list[str]]:
+    found: dict[object, list[str]] = {}
+    for item in sorted(view.document.every(PrefixListEntry), key=lambda item: (item.position, item.id)):
+        if not item.disabled:
+            found.setdefault((item.prefix_list, item.matches), []).append(item.id)
+    return found
+
+
+def _with_same(view: View, change: Change) -> Iterator[str]:
+    """The entry, and those that repeat its prefix."""
+    if (
+        change.kind == "prefix-list-entry"
+        and isinstance(change.new, PrefixListEntry)
+        and not change.new.disabled
+    ):
+        same = view.worked_out("same prefix-list entries", lambda: _same(view))
+        yield from same.get((change.new.prefix_list, change.new.matches), ())
+
+
+def _of_list(view: View, change: Change) -> Iterator[str]:
+    if change.kind == "prefix-list-entry":
+        yield change.id
+    elif change.kind == "prefix-list":
+        yield from (e.id for e in view.document.every(PrefixListEntry) if e.prefix_list == change.id)
+
+
+_KIND = "prefix-list-entry"
+
+KIND = Declaration(
+    PrefixListEntry,
+    singular="prefix list entry",
+    plural="prefix list entries",
+    short="prefix-list-entry",
+    about="The entries of prefix lists; the first that matches decides.",
+    columns=("prefix_list", "position", "action", "prefix", "min_length", "max_length", "comment"),
+    named_by="prefix",
+    area="Routing",
+    purpose="Each entry permits or denies the networks in a prefix. The first of a list that matches "
+    "decides.",
+    ids=replace(OBJECT_IDS, assigned="p"),
+    page="prefix-list-entries",
+    argument="entry_id",
+    rules=(
+        Rule("fits-list", _KIND, fits_list, _of_list, True),
+        Rule("lengths", _KIND, lengths, own(_KIND), True),
+        Rule("matches-something", _KIND, matches_something, _with_same, True),
+    ),
+)
