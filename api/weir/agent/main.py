@@ -176,22 +176,12 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     configuration = Configuration(executor, Sharing(share), following, lines.capacity, refusing=refusing)
     dhcp = DhcpClients(links, executor.leases, configuration.take_lease)
     reconciler = _reconciler(options, configuration, events, links, dhcp, share, routing, sending)
-    guard = _guard(
-        options,
-        datapath,
-        configuration,
-        reconciler,
-        lambda: (frr.identity(), routing_protocols.identity()),
-        stack,
-    )
+    guard = _guard(options, datapath, configuration, reconciler, routing_protocols.identity, stack)
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    updates = _updates(options)
-    appliance = _appliance(data, updates)
-    hosts = Hosts(configuration, datapath, links)
-    methods = (handlers, hosts, updates, appliance, secrets, _states(executor, frr, configuration))
-    server = _server(options, methods, handlers.closed)
+    others = (Hosts(configuration, datapath, links), secrets, _states(executor, frr, configuration))
+    server = _server(options, (handlers, *others, *_machine(options, data)), handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
@@ -208,14 +198,14 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     log.info("stopping; the kernel goes on as it is")
 
 
-def _updates(options: argparse.Namespace) -> Updates:
-    uploads = options.database.parent / "uploads"
-    return Updates(rauc.Rauc(options.rauc_config), uploads, options.update_dir, restart)
-
-
-def _appliance(data: Callable[[], dict[str, Any] | None], updates: Updates) -> Appliance:
+def _machine(
+    options: argparse.Namespace, data: Callable[[], dict[str, Any] | None]
+) -> tuple[Updates, Appliance]:
+    updates = Updates(
+        rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
+    )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    return Appliance(machine, TimeZone(), updates.busy)
+    return updates, Appliance(machine, TimeZone(), updates.busy)
 
 
 def _executor(

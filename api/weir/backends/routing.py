@@ -114,8 +114,8 @@ class RoutingBackend:
         self._silent_since: dict[str, float] = {}
 
     def identity(self) -> tuple[object, ...]:
-        """What differs after one of the daemons has died."""
-        return tuple(daemon.identity() for daemon in self._daemons.values())
+        """What differs after a daemon of FRR was started again or has died."""
+        return (self._frr.identity(), *(daemon.identity() for daemon in self._daemons.values()))
 
     # -- the four of every backend ----------------------------------------------------------------------
 
