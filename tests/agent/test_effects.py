@@ -134,11 +134,14 @@ def test_an_entry_of_a_set_that_is_refused_drops_its_sessions_and_no_other(
     rig.run("ip", "addr", "add", "10.64.0.77/24", "dev", "c0", namespace=rig.client_ns)
     ends = open_session(rig.client_ns, rig.internet, SERVER, 5001)
     entries = [SetEntry("e", "other", f"{ROUTER_LAN}/32"), SetEntry("f", "bad", "10.64.0.77/32")]
-    found = committed(rig, *entries)
+    found = foreseen(rig, *entries)
     assert {key: item["sessions"] for key, item in found.items()} == {("set-entry", "f"): 0}
+    rig.commit(*entries)
     assert goes_on(ends)
-    said = committed(rig, SetEntry("g", "bad", "10.64.0.0/24"))["set-entry", "g"]
+    said = foreseen(rig, SetEntry("g", "bad", "10.64.0.0/24"))["set-entry", "g"]
     assert (said["effect"], said["sessions"]) == ("drops-sessions", 1)
+    (done,) = rig.commit(SetEntry("g", "bad", "10.64.0.0/24"))["effects"]
+    assert (done["id"], done["effect"], done["sessions"]) == ("g", "drops-sessions", None)
     until("it is silent", lambda: ends.is_over or ends.silent_s > 3)
 
 

@@ -12,6 +12,7 @@ each set, which takes a second with 100,000 of them (1.0.6).
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -256,8 +257,30 @@ def flow_expression() -> Expression:
 
 
 def ruleset() -> list[dict[str, Any]]:
-    """All that nftables holds in this network namespace but the elements of sets. Raises as `listing`."""
+    """All that nftables holds in this network namespace but the elements of sets. Raises as `listing`.
+
+    A commit looks at it in several places: it is read again when a transaction was made since, by anybody,
+    or an interface came or went, which takes devices from flow tables. What counters say may be older.
+    """
+    global _read
+    now = _state_of_namespace()
+    if _read is None or _read[0] != now:
+        _read = now, counted_ruleset()
+    return _read[1]
+
+
+def counted_ruleset() -> list[dict[str, Any]]:
+    """As `ruleset`, with what counters say at this moment."""
     return listing("-t", "list", "ruleset")
+
+
+_State = tuple[int, int, frozenset[tuple[int, str]]]
+_read: tuple[_State, list[dict[str, Any]]] | None = None
+
+
+def _state_of_namespace() -> _State:
+    namespace = Path("/proc/thread-self/ns/net").stat().st_ino
+    return namespace, generation(), frozenset(socket.if_nameindex())
 
 
 def foreign_forwarding_chain(items: Sequence[dict[str, Any]] | None = None) -> str:

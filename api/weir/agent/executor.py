@@ -168,12 +168,14 @@ class Executor:
         verified = time.perf_counter()
         return Timing((applied - started) * 1000, (verified - applied) * 1000)
 
-    def effects(self, plan: Plan, before: Compiled, changes: Iterable[Change]) -> list[dict[str, Any]]:
+    def effects(
+        self, plan: Plan, before: Compiled, changes: Iterable[Change], *, is_question: bool
+    ) -> list[dict[str, Any]]:
         """What a plan costs those who send packets, of the first `KEPT_EFFECTS` objects whose change is not
         hitless. Nothing is done. Raises what a backend raises that cannot read."""
         execution = Execution(plan, Running(before), Moved(before, plan), None)
         touched = [stage for stage in self.stages.values() if stage.is_touched(plan)]
-        asking = Asking(changes, _counted(before))
+        asking = Asking(changes, _counted(before), is_question=is_question)
         found = by_object(effect for stage in touched for effect in stage.effects(execution, asking))
         return [effect.to_json() for effect in islice(found.values(), KEPT_EFFECTS)]
 

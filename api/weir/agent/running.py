@@ -155,15 +155,17 @@ class RunningConfiguration:
             return {
                 "steps": steps_json(plan),
                 "counts": plan.counts()._asdict(),
-                "effects": self._effects(plan, changes),
+                "effects": self._effects(plan, changes, is_question=True),
                 "findings": [finding.to_json() for finding in errors],
             }
 
-    def _effects(self, plan: Plan, changes: Sequence[Change]) -> list[dict[str, Any]] | None:
+    def _effects(
+        self, plan: Plan, changes: Sequence[Change], *, is_question: bool = False
+    ) -> list[dict[str, Any]] | None:
         """What a plan costs, object by object; None when it cannot be said."""
         others = (change for change in changes if change.kind not in SHAPED)
         try:
-            return self.executor.effects(plan, self.compiled, others)
+            return self.executor.effects(plan, self.compiled, others, is_question=is_question)
         except Problem as problem:
             log.warning("what the change costs is not known: %s", problem.message)
             return None

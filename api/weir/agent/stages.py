@@ -92,9 +92,17 @@ class Execution(NamedTuple):
 class Asking:
     """Who wants to know what something costs: what changes, and how sessions are counted."""
 
-    def __init__(self, changes: Iterable[Change], sessions: Callable[[Iterable[str]], Sessions]) -> None:
+    def __init__(
+        self,
+        changes: Iterable[Change],
+        sessions: Callable[[Iterable[str]], Sessions],
+        *,
+        is_question: bool,
+    ) -> None:
+        """`is_question`: nothing is done yet, and there is time to count."""
         self._given = changes
         self.sessions = sessions
+        self.is_question = is_question
 
     @cached_property
     def changes(self) -> Sequence[Change]:
@@ -195,9 +203,9 @@ class SetsStage(PartStage):
             yield Job(self, SetsDifference.of(delta, keeps=FIREWALL in execution.plan.parts))
 
     def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
-        """By the rules that look at them."""
+        """By the rules that look at them. An entry is done in less time than its sessions are counted in."""
         rules = execution.before.of(FIREWALL), execution.after.of(FIREWALL)
-        yield from entries_judged(asking.changes, *rules, asking.sessions)
+        yield from entries_judged(asking.changes, *rules, asking.sessions if asking.is_question else None)
 
     def job_behind_rules(self, execution: Execution) -> Job | None:
         delta = execution.plan.of(SETS)

@@ -131,7 +131,9 @@ class FirewallBackend:
 
     def counted(self, ids: Collection[str] | None) -> dict[str, dict[str, int]]:
         """Packets and bytes that matched configured rules, of these or of all. Raises as `read`."""
-        counters = (item["counter"] for item in nft.of_table(nft.TABLE, nft.ruleset()) if "counter" in item)
+        counters = (
+            item["counter"] for item in nft.of_table(nft.TABLE, nft.counted_ruleset()) if "counter" in item
+        )
         found = {
             rule_of(str(item["name"])): {"packets": int(item["packets"]), "bytes": int(item["bytes"])}
             for item in counters

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -26,6 +26,7 @@ _COUNTED = 1000
 _TOLD = 1000
 """So many entries are told of; more are not shown either."""
 
+Count = Callable[[Iterable[str]], Sessions]
 Group = tuple[PacketRule, ...]
 """All that one configured rule became."""
 
@@ -61,8 +62,11 @@ def _cost(old: Group, new: Group, exposed: bool) -> tuple[str, Sequence[str]]:
     return "", ()
 
 
-def entries_judged(changes: Iterable[Change], before: Rules, after: Rules, count: Any) -> Iterator[Effect]:
-    """An entry that a refusing rule looks at from now on, or an accepting one no longer."""
+def entries_judged(
+    changes: Iterable[Change], before: Rules, after: Rules, count: Count | None
+) -> Iterator[Effect]:
+    """An entry that a refusing rule looks at from now on, or an accepting one no longer. Without `count` the
+    number of sessions is not known."""
     refusing = {name for group in _by_rule(after).values() if _ends_sessions(group) for name in _sets(group)}
     exposed = any(_refuses(rule) for rule in after)
     accepting = {
@@ -83,11 +87,10 @@ def entries_judged(changes: Iterable[Change], before: Rules, after: Rules, count
             yield from for_each(objects, "drops-sessions", text, sessions=_counted(ends, count))
 
 
-def _counted(prefixes: Sequence[str], count: Any) -> Sessions | None:
-    if len(prefixes) > _COUNTED:
+def _counted(prefixes: Sequence[str], count: Count | None) -> Sessions | None:
+    if count is None or len(prefixes) > _COUNTED:
         return None
-    found: Sessions = count(EVERYBODY if "" in prefixes else prefixes)
-    return found
+    return count(EVERYBODY if "" in prefixes else prefixes)
 
 
 def _named(entry: object) -> dict[tuple[str, bytes], str]:
