@@ -80,6 +80,8 @@ def entries_judged(
                 prefixes = [value for key, value in ours.items() if key not in theirs and key[0] in sets]
                 if prefixes:
                     found[text][change.id] = prefixes
+            if any(len(by_entry) > max(_TOLD, _COUNTED) for by_entry in found.values()):
+                break  # there are more than are told or counted
     for text, by_entry in found.items():
         if by_entry:
             objects = [("set-entry", name) for name in islice(by_entry, _TOLD)]
