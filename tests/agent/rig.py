@@ -263,8 +263,8 @@ class Rig:
             if item.get("scope") == "global"
         }
 
-    def explain(self, queue_id: str) -> dict[str, Any]:
-        return self.agent.call("explain", {"queue_id": queue_id})
+    def explain(self, object_id: str, kind: Kind = "queue") -> dict[str, Any]:
+        return self.agent.call("explain", {"kind": kind, "id": object_id})
 
     def close(self) -> None:
         self.agent.close()

@@ -19,11 +19,13 @@ from tests.agent.test_parts import MirrorBackend, configured
 from tests.compiler.test_parts_of_a_plan import WIDER
 from tests.polling import until
 from weir.adapters.daemon import Daemon, Program
+from weir.backends.backend import Comparison
 from weir.backends.daemons import SETTLED_S, DaemonBackend
 from weir.model.document import Change, Document
 from weir.model.objects import Interface
 from weir.model.problem import ApplyFailed, Problem, Unavailable
 from weir.parts import Parts
+from weir.parts.explained import Line
 from weir.parts.part import EntriesPart
 
 SCRIPT = str(Path(__file__).with_name("toy_daemon.py"))
@@ -148,6 +150,25 @@ def test_one_that_was_killed_is_started_again(toy: ToyBackend) -> None:
     assert [step.text for step in difference.steps()] == ["toy starts"]
     toy.bring("one")
     assert toy.ask()["pid"] != pid
+
+
+def explained(toy: ToyBackend, word: str) -> dict[str, Line]:
+    found = toy.explain(Comparison(toy, word), Interface("lan0", "lan"), [f"the word {word}"])
+    return {line.field: line for line in found}
+
+
+def test_it_is_explained_by_its_process_its_files_and_what_it_says(toy: ToyBackend) -> None:
+    toy.bring("one")
+    assert [line.agrees for line in explained(toy, "one").values()] == [True, True, True]
+    assert explained(toy, "one")["loaded"].compiled == "the word one"
+    other = explained(toy, "two")
+    assert (other["files"].system, other["loaded"].agrees) == ("toy.conf differs", False)
+    pid = toy.ask()["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    assert explained(toy, "one")["loaded"].system.startswith("it does not answer")
+    os.kill(pid, signal.SIGKILL)
+    until("it is gone", lambda: toy.daemon.identity() is None)
+    assert explained(toy, "one")["toy"] == Line("toy", "it runs", "it does not run", False)
 
 
 def test_one_that_hangs_is_started_again(toy: ToyBackend) -> None:

@@ -13,7 +13,7 @@ from tests.agent.rig import Rig, client_queue, lan, queue, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
-from weir.model.objects import Pair
+from weir.model.objects import Kind, Pair
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,11 +26,14 @@ def configured(rig: Rig) -> None:
     )
 
 
-def repaired(rig: Rig, what: str, is_back: Callable[[], bool]) -> None:
-    """The state is as configured again, and the drift log names it."""
+def repaired(rig: Rig, what: str, is_back: Callable[[], bool], kind: Kind = "", name: str = "lan0") -> None:
+    """The state is as configured again, the drift log names it, and so does what is said of the object."""
     until(f"{what} is repaired", is_back)
     until(f"{what} is listed", lambda: any(what in item["text"] for item in rig.status()["drift"]))
     until("the state is well", lambda: rig.status()["state"] == "ok")
+    kind = kind or "interface"
+    until(f"{kind} {name} agrees", lambda: rig.explain(name, kind)["agrees"])
+    assert any(what in item["text"] and item["repaired"] for item in rig.explain(name, kind)["drift"])
 
 
 def test_a_deleted_address_comes_back(rig: Rig) -> None:
@@ -67,7 +70,7 @@ def test_another_mtu_is_set_back(rig: Rig) -> None:
 def test_changed_rules_are_replaced(rig: Rig, command: tuple[str, ...]) -> None:
     before = rig.run("nft", "list", "table", "inet", "weir")
     rig.run(*command)
-    repaired(rig, "inet weir", lambda: _table(rig) == before)
+    repaired(rig, "inet weir", lambda: _table(rig) == before, "firewall", "firewall")
 
 
 def _table(rig: Rig) -> str:
@@ -83,7 +86,25 @@ def test_a_route_taken_from_frr_is_given_back(rig: Rig) -> None:
         *("vtysh", "--vty_socket", str(rig.folder / "frr"), "-c", "configure terminal"),
         *("-c", "no ip route 10.77.0.0/16 10.64.0.2"),
     )
-    repaired(rig, "10.77.0.0/16", lambda: "10.77.0.0/16" in rig.run("ip", "route"))
+    repaired(rig, "10.77.0.0/16", lambda: "10.77.0.0/16" in rig.run("ip", "route"), "static-route", "far")
+
+
+@pytest.mark.parametrize("setting", ["net.ipv4.ip_forward", "net.ipv4.conf.all.promote_secondaries"])
+def test_a_setting_of_the_kernel_is_set_back(rig: Rig, setting: str) -> None:
+    rig.run("sysctl", "-w", f"{setting}=0")
+    path = setting.replace(".", "/")
+    rig.agent.call("resync")
+    repaired(rig, path, lambda: rig.run("sysctl", "-n", setting).strip() == "1")
+
+
+def test_while_frr_is_away_a_route_is_not_said_to_agree(rig: Rig) -> None:
+    rig.stop_frr()
+    found = rig.explain("far", "static-route")
+    assert found["agrees"] is False and "FRR is not running" in found["lines"][0]["system"]
+    until("the state says so", lambda: rig.status()["state"] == "failed")
+    assert any(item["part"] == "routes" and not item["repaired"] for item in rig.status()["drift"])
+    rig.start_frr()
+    until("the route agrees", lambda: rig.explain("far", "static-route")["agrees"])
 
 
 def test_detached_programs_are_attached_again(rig: Rig) -> None:
@@ -100,6 +121,9 @@ def test_an_interface_that_disappears_is_listed_and_served_when_it_comes_back(ri
     rig.run("ip", "link", "del", "lan0")
     until("the state says so", lambda: rig.status()["state"] == "drift")
     assert any("lan0 is absent" in item["text"] for item in rig.status()["drift"])
+    explained = rig.explain("lan0", "interface")
+    (line,) = [line for line in explained["lines"] if line["part"] == "network"]
+    assert (explained["agrees"], line["system"]) == (False, "there is no such interface")
     rig.commit(queue(2, upload_bps=4_000_000))
     rig.cable("lan0", rig.client_ns, "c0")
     until("its addresses are back", lambda: "10.64.0.1/24" in rig.addresses("lan0"))

@@ -15,16 +15,18 @@ import pytest
 from tests.compiler.test_parts_of_a_plan import WIDER
 from weir.agent.configuration import Configuration
 from weir.agent.executor import Executor
+from weir.agent.explain import explain_object
 from weir.agent.following import Following
 from weir.agent.stages import SHAPING_STAGES
-from weir.backends.backend import Look, refuse, step
+from weir.backends.backend import Comparison, Look, by_difference, refuse, step
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
-from weir.model.objects import Interface
-from weir.model.problem import ApplyFailed
+from weir.model.objects import ConfigObject, Interface
+from weir.model.problem import ApplyFailed, NotFound, Unavailable
 from weir.parts import PARTS, Parts
 from weir.parts.delta import Step
 from weir.parts.effect import Effect, for_each
+from weir.parts.explained import Line
 from weir.store import ConfigStore
 
 
@@ -50,6 +52,14 @@ class Nothing:
 
     def effects(self, _look: Look[Any, Any, Any]) -> Iterator[Effect]:
         return iter(())
+
+    def explain(
+        self, found: Comparison[Any, Any, Any], item: ConfigObject, told: Sequence[str]
+    ) -> Iterator[Line]:
+        return iter(())
+
+    def reports(self, _wanted: object) -> tuple[()]:
+        return ()
 
 
 class Switched:
@@ -81,6 +91,11 @@ class MirrorBackend(Nothing):
 
     def apply(self, difference: Switched) -> None:
         self.held = difference.wanted if self.takes else "broken"
+
+    def explain(
+        self, found: Comparison[Any, Any, Any], item: ConfigObject, told: Sequence[str]
+    ) -> Iterator[Line]:
+        yield from by_difference("mirrors", found, told)
 
     def effects(self, look: Look[Any, Any, Any]) -> Iterator[Effect]:
         if look.difference.held:
@@ -171,6 +186,44 @@ def test_it_is_scanned_for_drift_and_looks_at_its_events(
     (found,) = configuration.drift.to_json()
     assert (found["part"], found["repaired"]) == ("mirrors", True)
     assert found["text"] == "change mirror lan0 (was somebody else's)"
+
+
+def test_an_object_is_explained_by_what_the_system_has(
+    configuration: Configuration, mirror: MirrorBackend
+) -> None:
+    configuration.apply(0, 1, added("lan0"))
+    found = explain_object(configuration, "interface", "lan0")
+    (line,) = found["lines"]
+    assert (found["agrees"], found["asked"]["role"], line["part"]) == (True, "lan", "mirrors")
+    assert (line["compiled"], line["system"]) == ("mirror lan0", "it is so")
+    mirror.held = "somebody else's"
+    (line,) = explain_object(configuration, "interface", "lan0")["lines"]
+    assert line["agrees"] is False and "change mirror lan0 (was somebody else's)" in line["system"]
+    configuration.reconcile()
+    found = explain_object(configuration, "interface", "lan0")
+    assert found["agrees"] and [entry["repaired"] for entry in found["drift"]] == [True]
+    with pytest.raises(NotFound, match="does not run interface 'lan9'"):
+        explain_object(configuration, "interface", "lan9")
+
+
+def test_what_cannot_be_read_is_not_said_to_agree(
+    configuration: Configuration, mirror: MirrorBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration.apply(0, 1, added("lan0"))
+
+    def away() -> str:
+        raise Unavailable("the mirror does not answer")
+
+    monkeypatch.setattr(mirror, "read", away)
+    found = explain_object(configuration, "interface", "lan0")
+    (line,) = found["lines"]
+    assert found["agrees"] is None and line["agrees"] is None
+    assert line["system"] == "cannot be read: the mirror does not answer"
+
+
+def test_what_no_part_is_made_of_is_neither_so_nor_not_so(configuration: Configuration) -> None:
+    found = explain_object(configuration, "queue-type", "default-small")
+    assert (found["lines"], found["agrees"]) == ([], None)
 
 
 def test_what_it_is_not_made_of_leaves_it_alone(configuration: Configuration, mirror: MirrorBackend) -> None:

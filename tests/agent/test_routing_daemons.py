@@ -58,6 +58,9 @@ class Daemons:
     def identity(self) -> tuple[object, ...]:
         return (self.started,)
 
+    def down_reason(self) -> str:
+        return ""
+
     def read_lines(self) -> frozenset[str]:
         return frozenset()
 

@@ -147,6 +147,15 @@ def test_queue_types_are_the_qdiscs_below_the_classes(rig: Rig) -> None:
     assert leaf(rig, "lan0", slot)[0] == ("sfq" if has_sfq else "pfifo")
     assert has_sfq or "this kernel has no sfq" in line["kernel"]
     assert line["agrees"]
+    fair = rig.explain("fair", "queue-type")
+    assert [line["field"] for line in fair["lines"]] == ["upload of queue client", "download of queue client"]
+    assert fair["agrees"] and fair["lines"][1]["system"] == line["kernel"]
+    rig.commit(
+        *(queue(100 + i, target=(f"10.73.{i}.0/24",), queue_type=Pair("fair", "fair")) for i in range(20))
+    )
+    many = rig.explain("fair", "queue-type")
+    assert many["agrees"] is None, "the last of 21 was not read"
+    assert many["lines"][-1]["system"] == "only the first 20 queues of this type were read"
 
 
 def test_a_queue_keeps_its_leaf_when_a_child_comes_and_goes(rig: Rig) -> None:

@@ -12,6 +12,7 @@ from tests.agent.rig import Rig, lan
 from tests.polling import until
 from weir.adapters.netlink import Link
 from weir.adapters.tunables import Tunables, mask_of
+from weir.backends.backend import Comparison
 from weir.backends.tuning import Setting, TuningBackend, load
 from weir.kinds.tuning import Tuning
 from weir.model.problem import ApplyFailed, Problem, Unavailable
@@ -122,6 +123,23 @@ def test_a_sysctl_is_set_once_and_an_override_wins(machine: Machine) -> None:
     assert apply(tuning, it="") == []
     assert state(tuning, it="") == [("", "left")]
     assert apply(tuning) == ["net.core.netdev_budget_usecs = 2000 (was 4000)"]
+
+
+def test_a_setting_that_was_changed_is_named_with_what_it_should_be(machine: Machine) -> None:
+    tuning = backend(machine, setting("net.core.netdev_budget_usecs", "2000"))
+    apply(tuning)
+
+    def told(**overrides: str) -> list[tuple[str, str, bool | None]]:
+        found = tuning.explain(Comparison(tuning, overrides), Tuning(), [])
+        return [(line.compiled, line.system, line.agrees) for line in found]
+
+    assert told() == [("2000", "2000", True)]
+    assert told(it="") == []
+    machine.file("proc/sys/net/core/netdev_budget_usecs", "9\n")
+    assert told() == [("2000", "9", False)]
+    (machine.root / "proc/sys/net/core/netdev_budget_usecs").unlink()
+    assert told() == []
+    assert told(it="5") == [("5", "this machine has no such setting", False)]
 
 
 def test_what_the_machine_does_not_have_is_told_and_left_out(machine: Machine) -> None:
@@ -315,6 +333,13 @@ def test_a_router_is_tuned_in_its_own_namespace_only(tuned: Rig) -> None:
     tuned.commit(Tuning(overrides=(("multipath-hash", "2"),)))
     assert held(tuned) == "2"
     assert Path("/proc/sys/net/ipv4/fib_multipath_hash_policy").read_text().strip() == outside
+    tuned.run("sysctl", "-w", f"{KEY}=0")
+    tuned.agent.call("resync")
+    assert held(tuned) == "2"
+    drift = [item for item in tuned.status()["drift"] if item["part"] == "tuning"]
+    assert drift[0]["text"] == f"change setting {KEY} = 2 (was 0)" and drift[0]["repaired"]
+    found = tuned.explain("tuning", "tuning")["lines"]
+    assert [(line["system"], line["agrees"]) for line in found if line["field"] == KEY] == [("2", True)]
     shown = {item["id"]: item for item in tuned.agent.call("tuning")["value"]}
     assert shown["multipath-hash"]["places"][0] == {
         "place": "", "wanted": "2", "held": "2", "state": "applied", "why": None

@@ -59,7 +59,7 @@ def document(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, object]]:
 
 def test_it_has_all_operations(document: dict[str, dict[str, object]]) -> None:
     one, all_ = "/api/v1/church-bells/{bell_id}", "/api/v1/church-bells"
-    assert document["paths"].keys() == {one, all_, f"{all_}/bulk"}
+    assert document["paths"].keys() == {one, all_, f"{all_}/bulk", f"{one}/explain"}
     names = {
         (path, method): operation["operationId"]
         for path, found in document["paths"].items()
@@ -74,6 +74,7 @@ def test_it_has_all_operations(document: dict[str, dict[str, object]]) -> None:
         (one, "put"): "put_bell",
         (one, "patch"): "patch_bell",
         (one, "delete"): "delete_bell",
+        (f"{one}/explain", "get"): "explain_bell",
     }
 
 
@@ -89,7 +90,7 @@ def test_its_schemas_say_what_is_accepted(document: dict[str, dict[str, object]]
 
 def test_it_has_a_command_line() -> None:
     group = group_of(BELL)
-    assert sorted(group.commands) == ["add", "list", "rm", "set", "show"]
+    assert sorted(group.commands) == ["add", "explain", "list", "rm", "set", "show"]
     options = {name for item in group.commands["set"].params for name in item.opts}
     assert options >= {"--tone", "--strokes", "--silent", "--tower", "--hears", "--marks", "--unset"}
     tone = next(item for item in group.commands["add"].params if item.name == "tone")

@@ -138,6 +138,28 @@ def test_it_has_a_command_line(harbour: Toy) -> None:
     assert harbour.weir_json("buoy", "list")["items"] == []
 
 
+def test_it_says_what_the_system_has_of_an_object(harbour: Toy) -> None:
+    api = harbour.api
+    assert api("GET", "/buoys/b1/explain").status_code == 404
+    api("POST", "/buoys", {"colour": "red"})
+    found = api("GET", "/buoys/b1/explain").json
+    assert (found["id"], found["agrees"], found["revision"]) == ("b1", True, 1)
+    assert found["lines"][0] == {
+        "part": "toys", "field": "id", "asked": "b1", "compiled": "b1", "system": "it is so", "agrees": True
+    }  # fmt: skip
+    assert found["drift"][0]["what"] == "add toy"
+    said = harbour.weir("buoy", "explain", "b1")
+    assert "it is so" in said and "The system agrees." in said and "Repaired in toys: add toy" in said
+    harbour.world.agent.lost = "nobody answers"
+    assert api("GET", "/buoys/b1/explain").json["agrees"] is None
+    said = harbour.weir("buoy", "explain", "b1")
+    assert "cannot be read: nobody answers" in said and "is not known" in said
+    harbour.world.agent.__exit__(None, None, None)
+    away = api("GET", "/buoys/b1/explain")
+    harbour.world.agent.__enter__()
+    assert away.status_code == 503 and away.json["code"]
+
+
 def test_it_is_in_every_document(harbour: Toy) -> None:
     document = harbour.api("GET", "/openapi.json").json
     assert {"/api/v1/buoys", "/api/v1/buoys/{buoy_id}", "/api/v1/buoys/bulk"} <= document["paths"].keys()

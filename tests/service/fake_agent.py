@@ -76,6 +76,8 @@ class FakeAgent:
             on_close=self._closed,
         )
 
+    lost: str | None = None
+    """Why the system cannot be read when somebody asks what became of an object."""
     effects: list[dict[str, Any]] | None = None
     """What it says that changes cost; None: nothing."""
 
@@ -162,7 +164,24 @@ class FakeAgent:
         }
 
     def _explain(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
-        return {"asked": {}, "compiled": {}, "kernel": {}, "lines": [], "agrees": True}
+        kind, name = params["kind"], params["id"]
+        if kind == "queue":
+            return {"asked": {}, "compiled": {}, "kernel": {}, "lines": [], "agrees": True}
+        if self.lost is not None:
+            words, agrees = f"cannot be read: {self.lost}", None
+        else:
+            agrees = (kind, name) in self.kernel
+            words = "it is so" if agrees else "it is not there"
+        line = {"part": "toys", "field": "id", "asked": name, "compiled": name, "system": words}
+        drift = [{"at_ms": 1, "part": "toys", "text": "add toy", "repaired": True}]
+        return {
+            "at_ms": 1,
+            "revision": self.revision,
+            "asked": {"id": name},
+            "lines": [{**line, "agrees": agrees}],
+            "agrees": agrees,
+            "drift": drift,
+        }
 
     def _details(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         busiest = [{"address": "10.64.0.7/32", "rate_bps": 480_000}, {"address": None, "rate_bps": 9_000}]

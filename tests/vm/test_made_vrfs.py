@@ -23,6 +23,7 @@ from tests.polling import until
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import PrefixEntry, Role
 from weir.adapters.netlink import Links
+from weir.adapters.standing_routes import vrf_tables
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.forwarding import ForwardingBackend
 from weir.backends.network import NetworkBackend
@@ -225,6 +226,7 @@ def test_nothing_of_the_router_outside_is_to_be_seen_from_within(
 def test_a_change_of_one_touches_nobody_else(router: Router, peers: dict[str, Peer]) -> None:
     """The other customer's ping goes on without a loss, while this one's VRF comes, changes and goes."""
     router.bring(*interfaces("none"))
+    assert vrf_tables()["blue"] == "1001" and vrf_tables().keys() == set(VRFS.values())
     everything = {item.id: item for item in interfaces("none")}
     other = [item for item in everything.values() if "green" in (item.id, item.vrf)]
     words = ["ping", "-q", "-i", "0.02", "-c", "200", SERVER]

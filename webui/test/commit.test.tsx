@@ -44,6 +44,7 @@ describe("the bar of pending changes", () => {
     const { queue, press } = await pending();
     const dialog = await press("Diff");
     expect(await dialog.findByText("upload 7M, download 8M")).toBeTruthy();
+    expect(dialog.getByText("hitless, no packet is lost for it")).toBeTruthy();
     expect(dialog.queryByRole("textbox")).toBeNull();
     expect(dialog.queryByRole("combobox")).toBeNull();
     expect(
@@ -58,6 +59,34 @@ describe("the bar of pending changes", () => {
     const dialog = await press("Diff");
     await userEvent.click(await dialog.findByRole("button", { name: "Commit with timer" }));
     expect(timer()).toBe("within 1 minute");
+  });
+
+  it("says of each change what it costs, and of a commit", async () => {
+    const { queue, press } = await pending();
+    router.state.effects.set(`queue/${queue.id}`, {
+      ...{
+        kind: "queue",
+        id: queue.id,
+        effect: "drops-sessions",
+        text: "wan0 loses the address 192.0.2.7/24",
+      },
+      ...{ lasts_ms: null, sessions: 3, sessions_complete: false },
+    });
+    const dialog = await press("Commit");
+    const words = "drops sessions (at least 3): wan0 loses the address 192.0.2.7/24";
+    expect(await dialog.findByText(words)).toBeTruthy();
+    await userEvent.click(dialog.getByRole("button", { name: "Commit" }));
+    expect(
+      await screen.findByText(new RegExp(`Revision 2 is running.*${queue.id} drops sessions`)),
+    ).toBeTruthy();
+  });
+
+  it("says when nobody knows what a change costs", async () => {
+    const { queue, press } = await pending();
+    router.state.effects.set(`queue/${queue.id}`, null);
+    const dialog = await press("Diff");
+    expect(await dialog.findByText("not known")).toBeTruthy();
+    expect(dialog.getByText("Whether packets or sessions are lost for it is not known.")).toBeTruthy();
   });
 
   it("commits without a timer where none is asked for", async () => {

@@ -361,7 +361,28 @@ describe("routes", () => {
 describe("the firewall", () => {
   it("is staged from the form of its declaration", async () => {
     const user = userEvent.setup();
+    router.state.explained = {
+      ...router.state.explained,
+      agrees: false,
+      drift: [{ at: null, part: "firewall", what: "change firewall the table inet weir", repaired: true }],
+      lines: [
+        {
+          part: "firewall",
+          field: "masquerade",
+          asked: "yes",
+          compiled: "one rule",
+          system: "not there",
+          agrees: false,
+        },
+        { part: "ports", field: "", asked: "", compiled: "", system: "cannot be read: gone", agrees: null },
+      ],
+    };
     renderAt("/firewall");
+    const system = await screen.findByText("it differs from what is configured");
+    const fold = within(system.closest("details")!);
+    expect(fold.getByText("not there")).toBeTruthy();
+    expect(fold.getByText("cannot be read: gone")).toBeTruthy();
+    expect(fold.getByText(/Repaired in firewall: change firewall the table/)).toBeTruthy();
     await user.click(await screen.findByRole("switch", { name: /^Answer ping from the WAN/ }));
     await user.click(screen.getByRole("button", { name: "Add to Open TCP ports" }));
     await user.type(screen.getByRole("textbox", { name: /^Open TCP ports 1/ }), "443");

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 FRR_STATIC_PROTO = 196
 """RTPROT_ZSTATIC: what zebra marks staticd's routes with."""
 METRIC = 0xFF00_0000 | OUR_PROTO
-_MAIN = "254"
+MAIN_TABLE = "254"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,25 @@ def read() -> tuple[frozenset[KernelRoute], frozenset[KernelRoute]]:
 
 
 def _listed(version: int, protocol: int) -> list[dict[str, Any]]:
-    argv = f"ip -j -N -d -{version} route show table all proto {protocol}".split()
-    printed = run(argv)
+    return _asked(f"ip -j -N -d -{version} route show table all proto {protocol}")
+
+
+def _asked(command: str) -> list[dict[str, Any]]:
+    printed = run(command.split())
     try:
         found: list[dict[str, Any]] = json.loads(printed or "[]")
     except ValueError as error:
-        raise Unavailable(f"{' '.join(argv)} printed no JSON: {error}", code="bad-answer") from error
+        raise Unavailable(f"{command} printed no JSON: {error}", code="bad-answer") from error
     return found
+
+
+def vrf_tables() -> dict[str, str]:
+    """The routing table of each VRF that there is, by its name. Raises `Unavailable`."""
+    return {
+        str(item["ifname"]): str(item["linkinfo"]["info_data"]["table"])
+        for item in _asked("ip -j -N -d link show type vrf")
+        if item  # ip fills the list with empty entries for interfaces of other types
+    }
 
 
 def change(put: Iterable[KernelRoute], remove: Iterable[KernelRoute]) -> None:
@@ -115,7 +127,7 @@ def _route(item: dict[str, Any], version: int) -> KernelRoute:
     kind = _KINDS.get(str(item.get("type", "1")), "unicast")
     parts = item.get("nexthops") or [item]
     hops = tuple(sorted(map(_hop, parts), key=str)) if kind == "unicast" else ()
-    return KernelRoute(str(ip_network(text)), str(item.get("table", _MAIN)), kind, hops)
+    return KernelRoute(str(ip_network(text)), str(item.get("table", MAIN_TABLE)), kind, hops)
 
 
 def _hop(item: dict[str, Any]) -> Hop:

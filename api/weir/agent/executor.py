@@ -44,10 +44,12 @@ from weir.backends.tables import PackedTables, TablesBackend, record_of
 from weir.backends.tuning import TuningBackend
 from weir.compiler import ClassSpec, Compiled, Plan
 from weir.model.document import Change
+from weir.model.objects import ConfigObject
 from weir.model.problem import NotFound, Problem
 from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, SETS, Parts
 from weir.parts.delta import Step
 from weir.parts.effect import Sessions, by_object
+from weir.parts.explained import Line, unread
 
 log = logging.getLogger(__name__)
 
@@ -214,6 +216,16 @@ class Executor:
             backend.apply(difference)
             backend.verify(difference)
             found.repaired.extend((stage.name, step) for step in steps)
+
+    def explain(self, wanted: Compiled, item: ConfigObject) -> Iterator[tuple[str, Line]]:
+        """What an object became in each part, and what the system has of it now. A part that cannot be read
+        says why, and the others are asked all the same."""
+        running = Running(wanted)
+        for name, stage in self.stages.items():
+            try:
+                yield from [(name, line) for line in stage.explain(running, item)]
+            except Problem as problem:
+                yield name, unread("", problem.message)
 
     def refuse_missing(self, plan: Plan) -> None:
         """Raise `NotFound` for a newly configured interface that does not exist; one that is made

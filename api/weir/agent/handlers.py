@@ -22,7 +22,8 @@ from weir.agent import views
 from weir.agent.capabilities import Capabilities
 from weir.agent.configuration import Configuration
 from weir.agent.details import details_of
-from weir.agent.explain import explain_queue
+from weir.agent.explain import explain_object
+from weir.agent.explain_queue import explain_queue
 from weir.agent.reconciler import Reconciler
 from weir.agent.running import MANY_CHANGES
 from weir.model.codec import from_json, parse_kind
@@ -190,7 +191,12 @@ class Handlers:
         return self._configuration.preview(changes_of(params))
 
     def _explain(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        return explain_queue(self._configuration, self._datapath, _queue_id(params))
+        kind, object_id = params.get("kind"), params.get("id")
+        if not isinstance(kind, str) or not isinstance(object_id, str):
+            raise Invalid("a kind and an id are needed", code="bad-request")
+        if kind == "queue":
+            return explain_queue(self._configuration, self._datapath, object_id)
+        return explain_object(self._configuration, kind, object_id)
 
     def _details(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         return details_of(self._configuration, self._datapath, _queue_id(params))

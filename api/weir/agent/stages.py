@@ -9,10 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from weir.agent.leases import Leases
-from weir.backends.backend import Backend, Look, PartBackend
+from weir.backends.backend import TOLD, Backend, Comparison, Look, PartBackend
 from weir.backends.fast import Sight
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.htb import HtbBackend, HtbWanted
@@ -23,9 +24,10 @@ from weir.backends.sets import SetsBackend, SetsDifference
 from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
 from weir.model.document import Change
-from weir.model.objects import Kind
+from weir.model.objects import ConfigObject, Kind
 from weir.parts import FIREWALL, NETWORK, ROUTES, SETS, Part
 from weir.parts.effect import Effect, Sessions
+from weir.parts.explained import Line
 from weir.parts.part import moved_over
 
 W = TypeVar("W")
@@ -142,6 +144,11 @@ class Stage(ABC):
     def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
         """What it costs to do that, without doing it."""
 
+    def explain(self, running: Running, item: ConfigObject) -> Iterator[Line]:
+        """What an object became here, and what the system has of it. A stage of shaping says nothing of its
+        own: queues have `weir.agent.explain`."""
+        return iter(())
+
 
 class PartStage(Stage):
     """A registered part; its backend is asked what the part wants."""
@@ -161,6 +168,11 @@ class PartStage(Stage):
         delta = execution.plan.of(self.part)
         if delta is not None:
             yield from self._does.effects(asking.look(self._does, self.wanted(execution.after), delta))
+
+    def explain(self, running: Running, item: ConfigObject) -> Iterator[Line]:
+        if item.kind in self.part.made_of:
+            told = list(islice(self.part.told(running.of(self.part), item), TOLD))
+            yield from self._does.explain(Comparison(self._does, self.wanted(running)), item, told)
 
 
 class NetworkStage(PartStage):
@@ -255,6 +267,14 @@ class PortsStage(Stage):
         if self.is_touched(execution.plan):
             asked = self._ports.asked(execution.after)
             yield from self._ports.backend.effects(asking.look(self.backend, asked, None))
+
+    def explain(self, running: Running, item: ConfigObject) -> Iterator[Line]:
+        """Of an interface that packets are shaped at, or judged."""
+        if item.kind == "interface":
+            for report in self._ports.backend.reports(self._ports.asked(running)):
+                if report.ifname == item.id:
+                    held = "; ".join(report.wrong) or "programs, record and qdiscs are so"
+                    yield Line("port", report.meant, held, not report.wrong)
 
     def tightened(self, wanted: PortsWanted) -> Job | None:
         """If the rules have to see packets, and so ports may have to leave the fast path."""

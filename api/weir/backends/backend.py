@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from weir.adapters.events import KernelTopic
-from weir.model.objects import Kind
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import ApplyFailed
 from weir.parts.delta import Action, Step
 from weir.parts.effect import Effect, Sessions
+from weir.parts.explained import Line
 
 Held = TypeVar("Held")
 Wanted = TypeVar("Wanted", contravariant=True)
@@ -25,6 +27,9 @@ Wanted = TypeVar("Wanted", contravariant=True)
 Topic = KernelTopic | Literal["leases", "routing", "hooks", "daemons"]
 """What happens that makes a part look: something in the kernel; a DHCP lease came or went; routes changed
 what XDP may send; a program or a pin was taken away; a routing daemon is another than before."""
+
+TOLD = 20
+"""So many steps or entries are told to a person who asks about one object."""
 
 
 class Difference(Protocol):
@@ -68,9 +73,24 @@ W = TypeVar("W")
 G = TypeVar("G", bound=Difference)
 
 
-class Look(Generic[H, W, G]):
-    """What is going to be done to one part, for somebody who wants to know first. Nothing is read that is
-    not asked for.
+class Comparison(Generic[H, W, G]):
+    """What is wanted of one part beside what it holds. Nothing is read that is not asked for."""
+
+    def __init__(self, backend: Backend[H, W, G], wanted: W) -> None:
+        self._backend = backend
+        self.wanted = wanted
+
+    @cached_property
+    def held(self) -> H:
+        return self._backend.read()
+
+    @cached_property
+    def difference(self) -> G:
+        return self._backend.diff(self.held, self.wanted)
+
+
+class Look(Comparison[H, W, G]):
+    """What is going to be done to one part, for somebody who wants to know first.
 
     `delta` is the plan's for this part; `changed` are the objects that the plan is made of; `sessions` counts
     TCP connections with an end in one of some networks.
@@ -84,19 +104,10 @@ class Look(Generic[H, W, G]):
         changed: Collection[tuple[Kind, str]],
         sessions: Callable[[Iterable[str]], Sessions],
     ) -> None:
-        self._backend = backend
-        self.wanted = wanted
+        super().__init__(backend, wanted)
         self.delta = delta
         self.changed = changed
         self.sessions = sessions
-
-    @cached_property
-    def held(self) -> H:
-        return self._backend.read()
-
-    @cached_property
-    def difference(self) -> G:
-        return self._backend.diff(self.held, self.wanted)
 
     def changed_of(self, *kinds: Kind) -> list[tuple[Kind, str]]:
         """The changed objects of the first of these kinds that has any."""
@@ -113,6 +124,20 @@ class PartBackend(Backend[Held, Wanted, D], Protocol[Held, Wanted, D]):
     def effects(self, look: Any) -> Iterator[Effect]:
         """What it costs to do that (`Look`); of what is hitless nothing need be said."""
         ...
+
+    def explain(self, found: Any, item: ConfigObject, told: Sequence[str]) -> Iterator[Line]:
+        """What one object became, which `told` has in the words of the part, beside what the system has
+        (`Comparison`). `by_difference` does for a part that has nothing more precise to say."""
+        ...
+
+
+def by_difference(part: str, found: Comparison[Any, Any, Any], told: Sequence[str]) -> Iterator[Line]:
+    """By what the part would do now: when that is nothing, the system has what is wanted. It is said of the
+    part as a whole."""
+    texts = [f"{item.action} {item.what} {item.text}" for item in islice(found.difference.steps(), TOLD)]
+    system = f"it differs; to be done: {'; '.join(texts)}" if found.difference else "it is so"
+    for compiled in told or ("nothing",):
+        yield Line(part, compiled, system, not found.difference)
 
 
 def step(backend: str, action: Action, what: str, text: str) -> Step:

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from weir.adapters.daemon import Daemon
-from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.model.objects import ConfigObject
 from weir.model.problem import Problem
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
+from weir.parts.explained import Line
 
 W = TypeVar("W")
 
@@ -64,12 +66,14 @@ class DaemonDifference:
             return [step(self.name, "add", "daemon", f"{self.name} starts")]
         if self.held.loaded is None:
             return [step(self.name, "change", "daemon", f"{self.name} does not answer and starts again")]
-        changed = sorted(
-            name
-            for name in self.held.files.keys() | self.wanted.keys()
-            if self.held.files.get(name) != self.wanted.get(name)
-        )
-        return [step(self.name, "change", "daemon", f"{self.name} reads {', '.join(changed) or 'its files'}")]
+        changed = ", ".join(self.changed_files) or "its files"
+        return [step(self.name, "change", "daemon", f"{self.name} reads {changed}")]
+
+    @property
+    def changed_files(self) -> list[str]:
+        """The names of those that are not as they are wanted."""
+        names = self.held.files.keys() | self.wanted.keys()
+        return sorted(name for name in names if self.held.files.get(name) != self.wanted.get(name))
 
 
 class DaemonBackend(ABC, Generic[W]):
@@ -127,6 +131,28 @@ class DaemonBackend(ABC, Generic[W]):
     def effects(self, look: Look[DaemonState, W, DaemonDifference]) -> Iterator[Effect]:
         """The process that runs reads its files again; one whose sessions end for that says so itself."""
         return iter(())
+
+    def explain(
+        self, found: Comparison[DaemonState, W, DaemonDifference], item: ConfigObject, told: Sequence[str]
+    ) -> Iterator[Line]:
+        """The process, its files, and what it says it has. None of them is printed: they may hold secrets."""
+        held, difference = found.held, found.difference
+        runs = held.process is not None
+        meant = "it runs" if difference.wanted else "it does not run"
+        words = f"it runs as process {held.process[0]}" if held.process else "it does not run"
+        yield Line(self.name, meant, words, runs == bool(difference.wanted))
+        if not difference.wanted:
+            return
+        wrong = ", ".join(difference.changed_files)
+        files = ", ".join(sorted(difference.wanted))
+        yield Line("files", files, f"{wrong} differs" if wrong else "as they were written", not wrong)
+        if held.loaded is None:
+            said = self.daemon.said() or "it said nothing"
+            yield Line("loaded", "what the files say", f"it does not answer: {said}", False)
+            return
+        for compiled in told or ("what the files say",):
+            words = "something else" if difference.is_behind else "this, as far as it can be asked"
+            yield Line("loaded", compiled, f"it has {words}", not difference.is_behind)
 
     def verify(self, difference: DaemonDifference) -> None:
         found = self.read()

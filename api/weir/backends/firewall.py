@@ -13,12 +13,15 @@ from typing import ClassVar
 from weir.adapters import connection_limits, nft
 from weir.adapters.connection_limits import Limits
 from weir.adapters.nft import Chain, Table
-from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.nft_rules import match, texts
 from weir.backends.rule_effects import EVERYBODY, judged_otherwise
+from weir.backends.rules_explained import explain_bound, explain_rules
+from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
 from weir.parts.delta import Replaced, Step
 from weir.parts.effect import Effect, for_each
+from weir.parts.explained import Line
 from weir.parts.filter import OUTGOING, rule_of
 from weir.parts.firewall import Rules
 from weir.parts.rule import PacketRule
@@ -158,6 +161,27 @@ class FirewallBackend:
             yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(EVERYBODY))
         if delta is not None:
             yield from judged_otherwise(delta, look)
+
+    def explain(
+        self,
+        found: Comparison[FirewallHeld, FirewallWanted, FirewallDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        """The rules that the object is in, and the table as a whole, whose order counts. What is in sets is
+        said by them."""
+        if item.kind in ("set", "set-entry"):
+            return
+        rules, difference, table = found.wanted.rules, found.difference, found.held.table
+        yield from explain_rules(rules, table, item)
+        if difference.limits is not None and item.kind in ("firewall", "interface"):
+            asked = limits_of(rules)
+            same = not difference.changes_limits
+            yield explain_bound(asked.connections if asked else 0, same, self.uncounted_reason)
+        wanted, changes = difference.wanted, difference.changes_rules
+        count = 0 if wanted is None else sum(len(chain.rules) for chain in wanted.chains.values())
+        words = _first_difference(table, wanted) if changes else "it is so"
+        yield Line("the table inet weir", f"{count} rules" if count else "none", words, not changes)
 
     def _possible(self, limits: Limits | None) -> Limits | None:
         """Without the bound where the kernel cannot count: that is told, and no commit fails for it."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from weir.adapters.proc import read_sysctl, write_sysctl
-from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.model.objects import ConfigObject
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
+from weir.parts.explained import Line
 
 SETTINGS = ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding")
 
@@ -48,6 +50,16 @@ class ForwardingBackend:
 
     def effects(self, look: Look[Mapping[str, str | None], bool, ForwardingDifference]) -> Iterator[Effect]:
         return iter(())  # it is switched on, and never off
+
+    def explain(
+        self,
+        found: Comparison[Mapping[str, str | None], bool, ForwardingDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        for name, held in found.held.items():
+            if held is not None:  # a kernel without IPv6
+                yield Line(name, "1", held, name not in found.difference.off)
 
     def verify(self, difference: ForwardingDifference) -> None:
         held = self.read()

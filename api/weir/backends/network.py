@@ -17,14 +17,16 @@ from typing import ClassVar
 from weir.adapters import files
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
-from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.network_effects import NetworkEffects
+from weir.backends.network_explained import explain_interface
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
 from weir.backends.vrfs import VrfChanges, gone_vrfs, vrf_changes, vrf_text
-from weir.model.objects import Vlan
+from weir.model.objects import ConfigObject, Interface, Vlan
 from weir.model.problem import ApplyFailed
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
+from weir.parts.explained import Line
 from weir.parts.network import NetworkSpec
 
 ROUTER_SETTINGS = {
@@ -195,6 +197,15 @@ class NetworkBackend:
         self, look: Look[NetworkState, Mapping[str, NetworkSpec], NetworkDifference]
     ) -> Iterator[Effect]:
         return NetworkEffects(look).all()
+
+    def explain(
+        self,
+        found: Comparison[NetworkState, Mapping[str, NetworkSpec], NetworkDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        assert isinstance(item, Interface), "the part is made of nothing else"
+        return explain_interface(found, item)
 
     def verify(self, difference: NetworkDifference) -> None:
         held = self.read()

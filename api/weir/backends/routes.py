@@ -9,16 +9,19 @@ routes again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 from weir.adapters import standing_routes
 from weir.adapters.frr import Route
-from weir.adapters.standing_routes import KernelRoute
-from weir.backends.backend import Look, Topic, refuse, step
+from weir.adapters.standing_routes import MAIN_TABLE, KernelRoute
+from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.kinds.static_route import StaticRoute
+from weir.model.objects import ConfigObject
 from weir.parts.delta import Delta, Step
 from weir.parts.effect import Effect, Sessions
+from weir.parts.explained import Line
 from weir.parts.routes import RouteSpec
 
 SETTLED_S = 30.0
@@ -33,6 +36,7 @@ MOVED_MS = 1000
 class Daemons(Protocol):
     """The part of `Frr` that this backend uses."""
 
+    def down_reason(self) -> str: ...
     def identity(self) -> tuple[object, ...]: ...
     def read_lines(self) -> frozenset[str]: ...
     def check(self, lines: Sequence[str]) -> None: ...
@@ -74,9 +78,15 @@ class RoutesBackend:
     topics: ClassVar[frozenset[Topic]] = frozenset(("routes", "leases", "daemons"))
     is_scanned_apart: ClassVar[bool] = False
 
-    def __init__(self, frr: Daemons, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        frr: Daemons,
+        now_s: Callable[[], float] = time.monotonic,
+        vrf_tables: Callable[[], Mapping[str, str]] = standing_routes.vrf_tables,
+    ) -> None:
         self._frr = frr
         self._now_s = now_s
+        self._vrf_tables = vrf_tables
         self._identity: tuple[object, ...] = ()
         self._since_s = now_s()
 
@@ -128,6 +138,37 @@ class RoutesBackend:
                 text = f"{new.destination} is reached by {new.gateway or new.interface}"
                 yield Effect("static-route", new.id, "resets", text, MOVED_MS)
 
+    def explain(
+        self,
+        found: Comparison[RoutesState, Mapping[str, RouteSpec], RoutesDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        """Whether FRR has the route, and whether it is in use: FRR holds those back that lead nowhere now."""
+        spec, held = found.wanted.get(item.id), found.held
+        if spec is None:
+            assert isinstance(item, StaticRoute), "the part is made of nothing else"
+            yield self._without(item, found)
+            return
+        reason = "" if _line(spec) in held.lines else self._frr.down_reason()
+        yield Line("destination", _line(spec), reason, False) if reason else _in_frr(spec, held.lines)
+        table = self._vrf_tables().get(spec.vrf) if spec.vrf else MAIN_TABLE
+        if table is None:
+            yield Line("vrf", f"in VRF {spec.vrf}", "there is no such VRF", False)
+        else:
+            yield _in_kernel(spec, table, held, found.wanted.values())
+
+    def _without(
+        self, item: StaticRoute, found: Comparison[RoutesState, Mapping[str, RouteSpec], RoutesDifference]
+    ) -> Line:
+        """Of a disabled route: whether FRR has one that nobody wants."""
+        place = item.destination, item.vrf
+        left = [line for line in found.difference.remove if _place_of(line) == place]
+        if left:
+            return Line("disabled", "no route", f"FRR still has {' and '.join(left)}", False)
+        reason = self._frr.down_reason()
+        return Line("disabled", "no route", reason or "FRR has none", None if reason else True)
+
     def verify(self, difference: RoutesDifference) -> None:
         """Not the copies: FRR may change its routes meanwhile, which is an event, and another look."""
         if not (difference.add or difference.remove):
@@ -138,6 +179,72 @@ class RoutesBackend:
             [f"FRR has not taken {line!r}" for line in difference.add if line not in held]
             + [f"FRR still has {line!r}" for line in difference.remove if line in held],
         )
+
+
+def _in_frr(spec: RouteSpec, lines: frozenset[str]) -> Line:
+    line = _line(spec)
+    if line in lines:
+        return Line("destination", line, "FRR has it", True)
+    start = " ".join(line.split()[:3]) + " "
+    near = sorted(other for other in lines if other.startswith(start))
+    if not near:
+        return Line("destination", line, "FRR has no route of Weir to this destination", False)
+    by_distance = [other for other in near if _without_distance(other) == _without_distance(line)]
+    words = f"FRR has {' and '.join(by_distance or near)}"
+    return Line("distance" if by_distance else "gateway", line, words, False)
+
+
+def _without_distance(line: str) -> str:
+    before, tag, after = line.partition(" tag ")
+    number, _, vrf = after.partition(" vrf ")
+    return f"{before}{tag}{number.split()[0]} {vrf}"
+
+
+def _place_of(line: str) -> tuple[str, str | None]:
+    """Destination and VRF of a route as FRR writes it."""
+    _, _, vrf = line.partition(" vrf ")
+    return line.split()[2], vrf or None
+
+
+def _in_kernel(spec: RouteSpec, table: str, held: RoutesState, wanted: Collection[RouteSpec]) -> Line:
+    """FRR's own, or else our copy of it, in one routing table."""
+    place = spec.destination, table
+    found, kept = (
+        [route for route in routes if (route.destination, route.table) == place]
+        for routes in (held.installed, held.copies)
+    )
+    meant = "in use while its next hop can be reached"
+    better = [
+        other.id
+        for other in wanted
+        if (other.destination, other.vrf) == (spec.destination, spec.vrf) and other.distance < spec.distance
+    ]
+    if not found and not kept:
+        return Line(
+            "in use", meant, "not in the kernel: FRR installs it when its next hop can be reached", False
+        )
+    ways = "; ".join(sorted(map(_words_of, found or kept)))
+    words = ways if found else f"{ways}, kept by Weir in place of FRR's"
+    if any(_leads(route, spec) for route in found or kept):
+        return Line("in use", meant, words, True)
+    if better:
+        return Line("in use", f"waits behind {', '.join(sorted(better))}", words, True)
+    return Line("in use", meant, f"by {words}: whether that leads to the gateway is not known", None)
+
+
+def _leads(route: KernelRoute, spec: RouteSpec) -> bool:
+    """Whether the kernel's route has the way that is asked for."""
+    if spec.blackhole:
+        return route.kind == "blackhole"
+    return any(
+        (spec.gateway is None or hop.gateway.split()[-1:] == [spec.gateway])
+        and (spec.interface is None or hop.device == spec.interface)
+        for hop in route.hops
+    )
+
+
+def _words_of(route: KernelRoute) -> str:
+    return route.kind if not route.hops else ", ".join(" ".join(hop.words) for hop in route.hops)
 
 
 def _way(spec: RouteSpec) -> tuple[object, ...]:

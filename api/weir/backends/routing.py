@@ -16,13 +16,15 @@ from typing import ClassVar, Protocol
 
 from weir.adapters.daemon import Daemon
 from weir.adapters.frr import Frr
-from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.backend import TOLD, Comparison, Look, Topic, by_difference, refuse, step
 from weir.backends.daemons import SETTLED_S
 from weir.backends.frr_lines import commands, list_of, masked, parsed, paths_of
 from weir.fields.secret import LOST
+from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, Problem, Unavailable
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
+from weir.parts.explained import Line
 from weir.parts.routing.block import Block, Path
 
 READ_S = 1.0
@@ -226,6 +228,41 @@ class RoutingBackend:
 
     def effects(self, look: Look[RoutingState, Wanted, RoutingDifference]) -> Iterator[Effect]:
         return self._effects(look)
+
+    def explain(
+        self,
+        found: Comparison[RoutingState, Wanted, RoutingDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        """The blocks of an object, or the lines of its session; what has neither is told by all of FRR's."""
+        key, blocks = (item.kind, item.id), found.wanted.values()
+        own = [(block, "") for block in blocks if block.owner == key]
+        own += [(block, peer.address) for block in blocks for peer in block.peers if peer.object == key]
+        for block, neighbour in own:
+            yield _explained(found.difference, block, neighbour)
+        if not own:
+            yield from by_difference("routing", found, told)
+
+
+def _explained(difference: RoutingDifference, block: Block, neighbour: str) -> Line:
+    """Whole lines, without their secrets; with `neighbour` those of that session alone."""
+
+    def own(paths: Sequence[Path]) -> list[str]:
+        return [
+            masked(" / ".join(path))
+            for path in paths
+            if (path[0] == block.header or (block.is_numbered and path[0].startswith(f"{block.header} ")))
+            and (not neighbour or f"{path[-1]} ".startswith(f"neighbor {neighbour} "))
+        ]
+
+    missing, odd = own(difference.new), own(difference.gone)
+    lines = own(difference.wanted)
+    words = [f"FRR lacks {'; '.join(missing[:TOLD])}"] if missing else []
+    words += [f"FRR has {'; '.join(odd[:TOLD])} as well"] if odd else []
+    name = f"neighbor {neighbour}" if neighbour else block.header
+    system = ". ".join(words) or "FRR has them and no others"
+    return Line(name, f"{len(lines)} lines of {block.header}", system, not words)
 
 
 def _concerns(daemon: str, path: Path) -> bool:

@@ -4,17 +4,20 @@ changed nftables since we did (docs/adr/0130)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from weir.adapters import nft, nft_elements
 from weir.adapters.nft_elements import Changed
-from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.kinds.sets import SetEntry
+from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
-from weir.parts.sets import Contents, Head, SetsDelta
+from weir.parts.explained import Line
+from weir.parts.sets import Contents, Head, SetsDelta, Values, keys_of, text_of
 
 _FEW = 5000
 """So many elements are asked for one by one, at 40 us each; for more the set is read."""
@@ -123,6 +126,47 @@ class SetsBackend:
 
     def effects(self, look: Look[Held, Contents, SetsDifference]) -> Iterator[Effect]:
         return iter(())  # what rules make of it is said by them
+
+    def explain(
+        self, found: Comparison[Held, Contents, SetsDifference], item: ConfigObject, told: Sequence[str]
+    ) -> Iterator[Line]:
+        """A set with all that is in it, or one entry. Nobody changed nftables since it was read."""
+        if isinstance(item, SetEntry):
+            yield from _explain_entry(found, item)
+            return
+        own = [head for head in found.wanted if head.set_id == item.id]
+        for head in own:
+            yield _explain_set(head, found.wanted[head], found.held.get(head.name))
+        left = [name for name in found.held.keys() - {head.name for head in own} if _set_of(name) == item.id]
+        if left or not own:
+            compiled = "no other" if own else "none, as it is disabled or has no entries"
+            yield Line("id", compiled, ", ".join(sorted(left)) or "there is none", not left)
+
+
+def _set_of(name: str) -> str:
+    """The set that one of the kernel's is of, by the name that `Head` gives."""
+    return name.split("_", {"d": 3, "a": 2}.get(name[:1], 1))[-1]
+
+
+def _explain_set(head: Head, values: Values, held: Collection[bytes] | None) -> Line:
+    if head.timeout_s:
+        words = "it is there" if held is not None else "there is no such set"
+        return Line("id", f"{head.name}, to which rules add", words, held is not None)
+    compiled = f"{len(values)} in {head.name}"
+    if held is None:
+        return Line("id", compiled, "there is no such set", False)
+    missing, odd = len(values.keys() - set(held)), len(set(held) - values.keys())
+    words = f"{missing} are missing and {odd} are too many" if missing or odd else f"{len(held)}, the same"
+    return Line("id", compiled, words, not (missing or odd))
+
+
+def _explain_entry(found: Comparison[Held, Contents, SetsDifference], item: SetEntry) -> Iterator[Line]:
+    for head, key in keys_of(item.set, item.value):
+        wanted = key in found.wanted.get(head, {})
+        is_there = key in found.held.get(head.name, ())
+        text = text_of(head, key)
+        compiled = f"{text} in {head.name}" if wanted else "not in the set"
+        yield Line("value", compiled, "it is there" if is_there else "it is not there", is_there == wanted)
 
 
 def _declared(head: Head) -> str:

@@ -18,10 +18,12 @@ from typing import Any, ClassVar, Literal
 
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tunables import Tunables, mask_of
-from weir.backends.backend import Look, Topic, refuse, step
+from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, Problem, Unavailable
 from weir.parts.delta import Step
 from weir.parts.effect import Effect, for_each
+from weir.parts.explained import Line
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +140,21 @@ class TuningBackend:
         for item in rings:
             text = f"{item.what} becomes {item.wanted}, for which many network cards start again"
             yield from for_each(look.changed_of("tuning"), "resets", text)
+
+    def explain(
+        self,
+        found: Comparison[dict[str, Link], Mapping[str, str], TuningDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        """Every setting that something is wanted of, and every override."""
+        for target in self.targets(found.held, found.wanted):
+            state, why = self._state(target)
+            if state == "left" or (state == "absent" and not target.overridden):
+                continue
+            held = target.held or "this machine has no such setting"
+            words = f"{held}: {why}" if why and target.held else held
+            yield Line(target.what, target.wanted or target.setting.value, words, state == "applied")
 
     def targets(self, links: Mapping[str, Link], overrides: Mapping[str, str]) -> Iterator[Target]:
         """Every setting at every place where it fits, with what is wanted and what is held."""

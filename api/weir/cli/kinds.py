@@ -22,6 +22,12 @@ from weir.kinds.words import value_text
 
 Json = dict[str, Any]
 PLACES = ("before", "after")
+MARKS = {True: "ok", False: "!!", None: "??"}
+AGREEMENT = {
+    True: "The system agrees.",
+    False: "The system does NOT agree.",
+    None: "Whether the system agrees is not known: not all of it was read.",
+}
 
 
 def candidate_option() -> click.Option:
@@ -58,6 +64,8 @@ def group_of(declaration: Declaration, verbs: Verbs | None = None) -> click.Grou
     if declaration.state:
         said = f"What the router learnt about {what}."
         group.add_command(Command("state", callback=verbs.state, params=[*chosen], help=said))
+    said = f"What became of {what} in the system, and whether it agrees."
+    group.add_command(Command("explain", callback=verbs.explain, params=[*chosen], help=said))
     group.add_command(Command("show", callback=verbs.show, params=[*chosen], help=f"Show {what}."))
     change = [*chosen, *verbs.options(), _unset(declaration), candidate_option()]
     group.add_command(Command("set", callback=verbs.set, params=change, help=f"Change fields of {what}."))
@@ -147,6 +155,25 @@ class Verbs:
         if found["stale_reason"] is not None:
             since = f"This is from {found['at']}" if found["at"] else "Nothing is known"
             click.echo(f"{since}: {output.clean(found['stale_reason'])}", err=True)
+
+    def explain(self, object_id: str = "") -> None:
+        session = session_now()
+        found = session.client.get(f"{self._at(object_id)}/explain")
+        if session.json:
+            output.show_json(found)
+            return
+        if not found["lines"]:
+            click.echo("Nothing in the system is made of it now.")
+            return
+        columns = ("field", "asked", "compiled", "system")
+        output.table(
+            ("", *map(_heading, columns)),
+            [(MARKS[line["agrees"]], *(_cell(line[name]) for name in columns)) for line in found["lines"]],
+        )
+        click.echo(AGREEMENT[found["agrees"]])
+        for item in found["drift"]:
+            was = "Repaired" if item["repaired"] else "Still different"
+            click.echo(f"{was} in {item['part']}: {output.clean(item['what'])}")
 
     def add(self, candidate: bool, new_id: str | None, **given: Any) -> None:
         body = {"id": new_id, **given_body(given)} if new_id else given_body(given)

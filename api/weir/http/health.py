@@ -8,7 +8,7 @@ from typing import Any
 
 import weir
 from weir.http.context import Context
-from weir.http.rendering import moment
+from weir.http.rendering import drift_json
 from weir.model.problem import Unavailable
 from weir.service import Listing, Principal
 from weir.wire.agent_states import meaning
@@ -55,7 +55,7 @@ def system_json(context: Context, by: Principal) -> Json:
             }
             for name, item in sorted(status.get("shapers", {}).items())[:MAX_LISTED]
         ],
-        "drift": [_drift(item) for item in status.get("drift", ())[:MAX_LISTED]],
+        "drift": [drift_json(item) for item in status.get("drift", ())[:MAX_LISTED]],
     }
 
 
@@ -97,15 +97,6 @@ def _agent(context: Context, status: Json) -> Json:
         "version": status.get("version"),
         "revision": status.get("revision"),
         "since": status["started_at"] / 1000 if status.get("started_at") else None,
-    }
-
-
-def _drift(item: Json) -> Json:
-    return {
-        "at": moment(item.get("at_ms")),
-        "part": str(item.get("part", "")),
-        "what": str(item.get("text", "")),
-        "repaired": bool(item.get("repaired")),
     }
 
 

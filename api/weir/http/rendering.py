@@ -228,6 +228,23 @@ def state_json(state: State) -> dict[str, Any]:
     }
 
 
+def explanation_json(object_id: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What the agent says of one object in the system."""
+    told = {name: found[name] for name in ("revision", "agrees", "asked", "lines")}
+    drift = [drift_json(item) for item in found["drift"]]
+    return {"id": object_id, "at": moment(found["at_ms"]), **told, "drift": drift}
+
+
+def drift_json(item: Mapping[str, Any]) -> dict[str, Any]:
+    """One thing that was, or still is, different from the configuration."""
+    return {
+        "at": moment(item.get("at_ms")),
+        "part": str(item.get("part", "")),
+        "what": str(item.get("text", "")),
+        "repaired": bool(item.get("repaired")),
+    }
+
+
 def page_of(
     items: Sequence[Item], render: Callable[[Item], dict[str, Any]], query: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -68,14 +68,14 @@ class FirewallPart(ReplacedPart[Rules]):
         """A rule set in another order is a change, too."""
         for rule in delta.after:
             if rule not in delta.entries_before:
-                yield Step(self.name, "add", "rule", _rule_text(rule))
+                yield Step(self.name, "add", "rule", rule_text(rule))
         if delta.entries_before.keys() == delta.entries_after.keys():
             yield Step(self.name, "change", "rules", "their order")
 
     def removed(self, delta: Replaced[Rules]) -> Iterator[Step]:
         for rule in delta.before:
             if rule not in delta.entries_after:
-                yield Step(self.name, "remove", "rule", _rule_text(rule))
+                yield Step(self.name, "remove", "rule", rule_text(rule))
 
 
 def _wanted(document: Document, lengths: Lengths) -> Rules:
@@ -171,7 +171,8 @@ def _firewall(policy: Firewall, wan: tuple[str, ...]) -> Iterator[PacketRule]:
         )
 
 
-def _rule_text(rule: PacketRule) -> str:
+def rule_text(rule: PacketRule) -> str:
+    """A rule in words."""
     interfaces = [
         *(f"from {name}" for name in rule.in_interfaces),
         *(f"from {name} in a VRF" for name in rule.in_members),

@@ -59,6 +59,11 @@ class Part(ABC, Generic[W, D]):
     def removed(self, delta: D) -> Iterator[Step]:
         """The steps that remove, which come after those of all parts that add."""
 
+    def told(self, wanted: W, item: ConfigObject) -> Iterator[str]:
+        """What one object became, for a person; of a part whose entries are made of many objects it is all of
+        them."""
+        return (f"{step.what} {step.text}" for step in self.made(self.delta(self.nothing, wanted)))
+
     def moved(self, before: W, document: Document, changes: Sequence[Change]) -> tuple[W, D]:
         """What is asked for after changes (already applied to the document), and the difference."""
         if all(change.kind not in self.made_of for change in changes):
@@ -109,6 +114,10 @@ class ObjectsPart(EntriesPart[T]):
     def wanted(self, document: Document) -> Mapping[str, T]:
         found = ((item.id, self.entry(item)) for item in sorted(document.every(self.of), key=_id))
         return {name: entry for name, entry in found if entry is not None}
+
+    def told(self, wanted: Mapping[str, T], item: ConfigObject) -> Iterator[str]:
+        if item.id in wanted:
+            yield self.text(None, wanted[item.id])
 
     def moved(
         self, before: Mapping[str, T], document: Document, changes: Sequence[Change]

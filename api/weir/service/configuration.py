@@ -239,10 +239,9 @@ class ConfigService:
         return ask_preview(self._agent, changes)
 
     @requires("config.read")
-    def explain(self, _by: Principal, queue_id: str) -> dict[str, Any]:
-        """What was asked, compiled, and what the kernel holds. Raises `NotFound`, `Unavailable`."""
-        self._store.get("queue", queue_id)
-        return self._agent.call("explain", {"queue_id": queue_id})
+    def explain(self, _by: Principal, kind: Kind, object_id: str) -> dict[str, Any]:
+        """What was asked, compiled, and what the system has. Raises `NotFound`, `Unavailable`."""
+        return self._agent.call("explain", {"kind": kind, "id": object_id})
 
     @requires("config.read")
     def details(self, _by: Principal, queue_id: str) -> dict[str, Any]:

@@ -175,6 +175,14 @@ export const explainQuery = (id: string) =>
     refetchInterval: 15_000,
   });
 
+/** What became of one object of a declared kind; `path` is that of the object. */
+export const explanationQuery = (path: string) =>
+  queryOptions({
+    queryKey: [...CONFIG, "explanation", path],
+    queryFn: () => need(api.GET(`/api/v1/${path}/explain` as "/api/v1/firewall/explain")),
+    refetchInterval: 30_000,
+  });
+
 export const objectHistoryQuery = (id: string) =>
   queryOptions({
     queryKey: [...CONFIG, "history", id],

@@ -430,6 +430,25 @@ export interface paths {
         patch: operations["patch_queue_type"];
         trace?: never;
     };
+    "/api/v1/queue-types/{type_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a queue type: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_queue_type"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/interfaces": {
         parameters: {
             query?: never;
@@ -489,6 +508,25 @@ export interface paths {
         patch: operations["patch_interface"];
         trace?: never;
     };
+    "/api/v1/interfaces/{name}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** Explain an interface: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_interface"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/static-routes": {
         parameters: {
             query?: never;
@@ -544,6 +582,25 @@ export interface paths {
         head?: never;
         /** Change fields of a static route (merge patch) */
         patch: operations["patch_static_route"];
+        trace?: never;
+    };
+    "/api/v1/static-routes/{route_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                route_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a static route: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_static_route"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/prefix-lists": {
@@ -603,6 +660,25 @@ export interface paths {
         patch: operations["patch_prefix_list"];
         trace?: never;
     };
+    "/api/v1/prefix-lists/{prefix_list_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prefix_list_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a prefix list: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_prefix_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/prefix-list-entries": {
         parameters: {
             query?: never;
@@ -658,6 +734,25 @@ export interface paths {
         head?: never;
         /** Change fields of a prefix list entry (merge patch) */
         patch: operations["patch_prefix_list_entry"];
+        trace?: never;
+    };
+    "/api/v1/prefix-list-entries/{entry_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a prefix list entry: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_prefix_list_entry"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/prefix-list-entries/{entry_id}/move": {
@@ -736,6 +831,25 @@ export interface paths {
         patch: operations["patch_route_map"];
         trace?: never;
     };
+    "/api/v1/route-maps/{route_map_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                route_map_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a route map: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_route_map"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/route-map-entries": {
         parameters: {
             query?: never;
@@ -791,6 +905,25 @@ export interface paths {
         head?: never;
         /** Change fields of a route map entry (merge patch) */
         patch: operations["patch_route_map_entry"];
+        trace?: never;
+    };
+    "/api/v1/route-map-entries/{entry_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a route map entry: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_route_map_entry"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/route-map-entries/{entry_id}/move": {
@@ -869,6 +1002,25 @@ export interface paths {
         patch: operations["patch_bgp"];
         trace?: never;
     };
+    "/api/v1/bgp-instances/{bgp_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                bgp_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a BGP instance: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_bgp"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bgp-neighbors": {
         parameters: {
             query?: never;
@@ -926,6 +1078,25 @@ export interface paths {
         patch: operations["patch_bgp_neighbor"];
         trace?: never;
     };
+    "/api/v1/bgp-neighbors/{neighbor_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a BGP neighbor: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_bgp_neighbor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bgp-neighbors/{neighbor_id}/state": {
         parameters: {
             query?: never;
@@ -962,6 +1133,23 @@ export interface paths {
         head?: never;
         /** Change fields of the firewall policy (merge patch) */
         patch: operations["patch_firewall"];
+        trace?: never;
+    };
+    "/api/v1/firewall/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain a firewall policy: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_firewall"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/firewall-rules": {
@@ -1019,6 +1207,25 @@ export interface paths {
         head?: never;
         /** Change fields of a firewall rule (merge patch) */
         patch: operations["patch_firewall_rule"];
+        trace?: never;
+    };
+    "/api/v1/firewall-rules/{rule_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a firewall rule: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_firewall_rule"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/firewall-rules/{rule_id}/move": {
@@ -1116,6 +1323,25 @@ export interface paths {
         patch: operations["patch_service"];
         trace?: never;
     };
+    "/api/v1/services/{service_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                service_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a service: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_service"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sets": {
         parameters: {
             query?: never;
@@ -1171,6 +1397,25 @@ export interface paths {
         head?: never;
         /** Change fields of a set (merge patch) */
         patch: operations["patch_set"];
+        trace?: never;
+    };
+    "/api/v1/sets/{set_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                set_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a set: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_set"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/set-entries": {
@@ -1230,6 +1475,25 @@ export interface paths {
         patch: operations["patch_set_entry"];
         trace?: never;
     };
+    "/api/v1/set-entries/{entry_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a set entry: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_set_entry"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tuning": {
         parameters: {
             query?: never;
@@ -1247,6 +1511,23 @@ export interface paths {
         head?: never;
         /** Change overrides (merge patch; null goes back to the product's value) */
         patch: operations["patch_tuning"];
+        trace?: never;
+    };
+    "/api/v1/tuning/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain a tuning: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_tuning"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/candidate": {
@@ -2799,6 +3080,39 @@ export interface components {
             } | null;
             /** @description For people. */
             comment?: string | null;
+        };
+        ExplanationLine: {
+            /** @description Where in the system: `network`, `routes`, ... */
+            part: string;
+            /** @description The field of the object, or what the aspect is called. */
+            field: string;
+            asked: string;
+            compiled: string;
+            /** @description Read just now; or why it could not be. */
+            system: string;
+            /** @description Null: it was not read. */
+            agrees: boolean | null;
+        };
+        Drift: {
+            at: string | null;
+            part: string;
+            what: string;
+            repaired: boolean;
+        };
+        Explanation: {
+            id: string;
+            /** @description When the system was read. */
+            at: string;
+            /** @description The one that runs. */
+            revision: number;
+            /** @description Null: not all of it was read, or there is nothing. */
+            agrees: boolean | null;
+            asked: {
+                [key: string]: unknown;
+            };
+            lines: components["schemas"]["ExplanationLine"][];
+            /** @description What was lately found different in these parts, of any object. */
+            drift: components["schemas"]["Drift"][];
         };
         Vlan: {
             parent: string;
@@ -5666,12 +5980,6 @@ export interface components {
             fast_path: boolean;
             fast_path_reason: string | null;
         };
-        Drift: {
-            at: string | null;
-            part: string;
-            what: string;
-            repaired: boolean;
-        };
         System: {
             version: string;
             hostname: string | null;
@@ -8466,6 +8774,29 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    explain_queue_type: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_interfaces: {
         parameters: {
             query?: {
@@ -8677,6 +9008,29 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_interface: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -8932,6 +9286,29 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    explain_static_route: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                route_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_prefix_lists: {
         parameters: {
             query?: {
@@ -9184,6 +9561,29 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    explain_prefix_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prefix_list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_prefix_list_entries: {
         parameters: {
             query?: {
@@ -9433,6 +9833,29 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_prefix_list_entry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -9728,6 +10151,29 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    explain_route_map: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                route_map_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_route_map_entries: {
         parameters: {
             query?: {
@@ -9977,6 +10423,29 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_route_map_entry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -10272,6 +10741,29 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    explain_bgp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                bgp_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_bgp_neighbors: {
         parameters: {
             query?: {
@@ -10526,6 +11018,29 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    explain_bgp_neighbor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                neighbor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_bgp_neighbor_state: {
         parameters: {
             query?: never;
@@ -10656,6 +11171,27 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_firewall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -10910,6 +11446,29 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_firewall_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -11228,6 +11787,29 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    explain_service: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                service_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_sets: {
         parameters: {
             query?: {
@@ -11477,6 +12059,29 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                set_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -11732,6 +12337,29 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    explain_set_entry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_tuning: {
         parameters: {
             query?: {
@@ -11839,6 +12467,27 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_tuning: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };

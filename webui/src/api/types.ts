@@ -27,7 +27,7 @@ type Fields = Record<string, unknown>;
 type OfAnyKind<T> = Omit<T, "old" | "new"> & { old: Fields | null; new: Fields | null };
 /** Of a staged change also its version and when it was staged. */
 export type Change = OfAnyKind<Schemas["Change"]> &
-  Partial<Pick<Schemas["StagedChange"], "etag" | "staged_at">>;
+  Partial<Pick<Schemas["StagedChange"], "etag" | "staged_at" | "effect">>;
 export type CandidateDiff = Omit<Schemas["CandidateDiff"], "changes"> & {
   changes: OfAnyKind<Schemas["StagedChange"]>[];
 };
@@ -40,11 +40,13 @@ export type ChangeInput = Omit<Schemas["ChangeInput"], "id" | "new" | "base"> & 
 export type Counts = Schemas["Counts"];
 export type FieldChange = Schemas["FieldChange"];
 export type KernelEffect = Schemas["KernelEffect"];
+export type ObjectEffect = Schemas["ObjectEffect"];
 export type Pending = Schemas["Pending"];
 export type CommitAnswer = Schemas["CommitAnswer"];
 export type Revision = Schemas["Revision"];
 export type ObjectVersion = Schemas["ObjectVersion"];
 export type Explain = Schemas["Explain"];
+export type Explanation = Schemas["Explanation"];
 export type QueueStats = Schemas["QueueStats"];
 export type QueueStatsAnswer = Schemas["QueueStatsAnswer"];
 export type QueueDetails = Schemas["QueueDetails"];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { costText } from "@/ui/effect";
 import { plural } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
@@ -123,7 +124,8 @@ async function committed(answer: CommitAnswer): Promise<CommitAnswer> {
 
 export const committedText = (answer: CommitAnswer): string => {
   const ms = answer.kernel.apply_ms;
-  return `Revision ${answer.revision} is running${ms === null ? "" : `, applied in ${ms.toFixed(1)} ms`}.`;
+  const cost = answer.kernel.effect === "hitless" ? "" : ` ${costText(answer.kernel)}`;
+  return `Revision ${answer.revision} is running${ms === null ? "" : `, applied in ${ms.toFixed(1)} ms`}.${cost}`;
 };
 
 export const useCommit = () =>
@@ -131,7 +133,10 @@ export const useCommit = () =>
     mutationFn: async (options: CommitOptions) =>
       committed(await need(api.POST("/api/v1/candidate/commit", { body: options }))),
     onSuccess: (answer) => {
-      if (!answer.pending) say("ok", committedText(answer));
+      // While the timer runs, its bar says what was committed: only what it cost is left to be said.
+      const isFree = answer.kernel.effect === "hitless";
+      if (!answer.pending) say(isFree ? "ok" : "warning", committedText(answer));
+      else if (!isFree) say("warning", costText(answer.kernel));
     },
     meta: { inline: true },
   });

@@ -5,6 +5,7 @@ import { ONLY_READS, useMay } from "@/api/may";
 import { Note } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
 import classes from "./forms.module.css";
+import { InSystem } from "./InSystem";
 import { useObjectForm, type ObjectFormOptions } from "./objectForm";
 import type { Messages } from "./queueValues";
 
@@ -52,6 +53,7 @@ export function ObjectDrawer<Values extends object>({
       <FormBody may={may} messages={messages}>
         {children(values, set, messages)}
       </FormBody>
+      {options.id !== null && options.etag !== null ? <InSystem kind={options.kind} id={options.id} /> : null}
     </Panel>
   );
 }

@@ -5,6 +5,7 @@ import type { Change, Counts, FieldChange, Finding, KernelEffect } from "@/api/t
 import { kindWords } from "@/kinds/kinds";
 import { Note } from "./blocks";
 import classes from "./DiffView.module.css";
+import { costText, effectText, effectTone } from "./effect";
 import { fieldWords, tellingFields, valueText } from "./fieldText";
 import { countText, plural, sentence } from "./format";
 
@@ -60,17 +61,20 @@ export function KernelText({ kernel }: { kernel: KernelEffect }) {
       </Note>
     );
   return (
-    <details className={classes.kernel}>
-      <summary>In the kernel: {countsText(kernel.counts)}. No other queue is touched.</summary>
-      <ol>
-        {kernel.steps.map((step, index) => (
-          <li key={index}>
-            <span className="dim">{step.backend}</span> {step.action}{" "}
-            <span className="mono">{step.what}</span>
-          </li>
-        ))}
-      </ol>
-    </details>
+    <>
+      {kernel.effect === null ? <Note severity="warning">{costText(kernel)}</Note> : null}
+      <details className={classes.kernel}>
+        <summary>In the kernel: {countsText(kernel.counts)}. No other queue is touched.</summary>
+        <ol>
+          {kernel.steps.map((step, index) => (
+            <li key={index}>
+              <span className="dim">{step.backend}</span> {step.action}{" "}
+              <span className="mono">{step.what}</span>
+            </li>
+          ))}
+        </ol>
+      </details>
+    </>
   );
 }
 
@@ -121,6 +125,11 @@ export function DiffView({ changes, total, kernel, findings = [], complete = tru
                 </span>
                 {action?.(change)}
               </div>
+              {kernel && complete ? (
+                <p className={classes.effect}>
+                  Effect: <span className={effectTone(change.effect)}>{effectText(change.effect)}</span>
+                </p>
+              ) : null}
               <FieldChanges
                 kind={change.kind}
                 fields={change.fields}

@@ -116,6 +116,12 @@ function queues(state: MockState): HttpHandler[] {
         ? HttpResponse.json(queue)
         : problem(404, "not-found", `There is no queue ${String(params["id"])}.`);
     }),
+    http.get(`${API}/firewall/explain`, () => HttpResponse.json(state.explained)),
+    http.get(`${API}/:kind/:id/explain`, ({ params }) =>
+      params["kind"] === "queues"
+        ? undefined
+        : HttpResponse.json({ ...state.explained, id: String(params["id"]) }),
+    ),
     http.get(`${API}/queues/:id/explain`, ({ params }) =>
       HttpResponse.json({
         queue_id: params["id"],
@@ -153,6 +159,10 @@ const kernel = (changes: readonly Change[]) => ({
   available: true,
   reason: null,
   counts: counts(changes),
+  effect: changes.every((change) => change.effect !== null)
+    ? (changes.find((change) => change.effect?.effect !== "hitless")?.effect?.effect ?? "hitless")
+    : null,
+  effects: changes.flatMap(({ effect }) => (effect && effect.effect !== "hitless" ? [effect] : [])),
   steps: changes.map((change) => ({ backend: "shaping", action: "set", what: `class of ${change.name}` })),
   apply_ms: 1.2,
   verify_ms: 0.4,

@@ -2,8 +2,10 @@
 import type {
   Change,
   ChangeInput,
+  Explanation,
   Finding,
   Host,
+  ObjectEffect,
   Pending,
   Queue,
   Revision,
@@ -21,6 +23,10 @@ export interface MockState {
   password?: string;
   queues: Map<string, Queue>;
   staged: Map<string, ChangeInput & { id: string; etag?: string }>;
+  /** What became of every object of the declared kinds. */
+  explained: Explanation;
+  /** What changes cost, by object; null: the router does not know. What is not there is hitless. */
+  effects: Map<string, ObjectEffect | null>;
   revisions: Revision[];
   pending: (Pending & { undo: Map<string, Queue> }) | null;
   /** Since when there are no measurements any more. */
@@ -167,6 +173,25 @@ export function newState(count = 24): MockState {
     pending: null,
     staleSince: null,
     refuse: [],
+    effects: new Map(),
+    explained: {
+      id: "firewall",
+      at: new Date().toISOString(),
+      revision: 1,
+      agrees: true,
+      asked: {},
+      drift: [],
+      lines: [
+        {
+          part: "firewall",
+          field: "masquerade",
+          asked: "yes",
+          compiled: "one rule",
+          system: "in chain postrouting",
+          agrees: true,
+        },
+      ],
+    },
     unwritable: null,
     restored: null,
     timeZone: "UTC",
@@ -190,6 +215,12 @@ export function newState(count = 24): MockState {
 export const head = (state: MockState): number => state.revisions[0]?.revision ?? 0;
 
 /** What is staged against what runs, as `candidate/diff` answers it. */
+export function effectOf(state: MockState, kind: Change["kind"], id: string): ObjectEffect | null {
+  const known = state.effects.get(`${kind}/${id}`);
+  if (known !== undefined) return known;
+  return { kind, id, effect: "hitless", text: "", lasts_ms: null, sessions: null, sessions_complete: null };
+}
+
 export function stagedChanges(state: MockState): Change[] {
   return [...state.staged.values()].map((change) => {
     const old = state.queues.get(change.id);
@@ -206,6 +237,7 @@ export function stagedChanges(state: MockState): Change[] {
       staged_at: new Date(Date.now() - 20_000).toISOString(),
       action: change.new === null ? "remove" : old ? "change" : "add",
       fields,
+      effect: effectOf(state, change.kind, change.id),
       old: old ? { ...old } : null,
       new: change.new,
     } satisfies Change;

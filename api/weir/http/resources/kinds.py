@@ -13,8 +13,8 @@ from weir.http import bulk, editing
 from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, answer
-from weir.http.rendering import findings_json, object_json, state_json
-from weir.http.schemas import changes, paging
+from weir.http.rendering import explanation_json, findings_json, object_json, state_json
+from weir.http.schemas import changes, explanation, paging
 from weir.http.schemas.kinds import Schemas, schemas_of
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
@@ -150,6 +150,7 @@ class _Operations:
         self._add("PUT", path, f"Create or replace {what}")
         self._add("PATCH", path, f"Change fields of {what} (merge patch)")
         self._add("DELETE", path, f"Delete {what}")
+        self._on_explain(f"{path}/explain")
         if self.declaration.order is not None:
             self._on_order(f"{path}/move")
         if self.declaration.state:
@@ -169,8 +170,20 @@ class _Operations:
         self._add("GET", self.path, f"Show {what}")
         self._add("PUT", self.path, f"Replace {what}")
         self._add("PATCH", self.path, f"Change fields of {what} (merge patch)")
+        self._on_explain(f"{self.path}/explain")
         if self.declaration.state:
             self._on_state(f"{self.path}/state")
+
+    def _on_explain(self, path: str) -> None:
+        def explain(**ids: str) -> Response:
+            object_id = editing.find(self.kind, self._id(ids), staged=False).id
+            return answer(explanation_json(object_id, service().config.explain(me(), self.kind, object_id)))
+
+        said = (
+            f"Explain {_a(self.declaration.singular)}: asked, compiled, in the system, and whether they agree"
+        )
+        asking = self.area.operation("GET", path, scope=READ, answers=explanation.Explanation)
+        asking(_told(explain, f"explain_{self.one}", said))
 
     def _on_state(self, path: str) -> None:
         def state(**ids: str) -> Response:

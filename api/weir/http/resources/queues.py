@@ -187,7 +187,8 @@ def explain_queue(queue_id: str) -> Response:
 
     What was asked, what it was compiled into, what the kernel holds, and whether they agree.
     """
-    found = service().config.explain(me(), queue_id)
+    editing.find("queue", queue_id, staged=False)
+    found = service().config.explain(me(), "queue", queue_id)
     return answer({"queue_id": queue_id, **found})
 
 

@@ -7,6 +7,7 @@ import { asProblem } from "@/api/problem";
 import type { Kind } from "@/api/types";
 import { useStagedChanges } from "@/api/writes";
 import { FormBody } from "@/forms/ObjectDrawer";
+import { InSystem } from "@/forms/InSystem";
 import { useObjectForm } from "@/forms/objectForm";
 import { Note, Page, Skeleton, Tag } from "@/ui/blocks";
 import type { Declared } from "../kinds";
@@ -87,6 +88,7 @@ function Form({ kind, declared, object, etag }: FormProps) {
           {form.touched ? <Button onClick={form.forget}>Undo typing</Button> : null}
         </div>
       ) : null}
+      <InSystem kind={kind} id={kind} />
     </form>
   );
 }

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of one object in the firewall's table, one by one beside what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from weir.adapters.nft import Table
+from weir.backends.nft_rules import texts
+from weir.kinds.firewall import Firewall
+from weir.kinds.firewall_rule import FirewallRule
+from weir.model.objects import ConfigObject, Interface
+from weir.parts.explained import Line
+from weir.parts.filter import counter_of
+from weir.parts.firewall import rule_text
+from weir.parts.rule import PacketRule
+
+_NOT_IN_CHAINS = "bound"
+"""The verdict that the table of connections does."""
+
+
+def explain_rules(rules: Sequence[PacketRule], table: Table | None, item: ConfigObject) -> Iterator[Line]:
+    """Those that an interface is named in, that the policy is made of, or that a configured rule became."""
+    found = [rule for rule in rules if rule.verdict != _NOT_IN_CHAINS and _is_of(rule, item)]
+    for rule in found:
+        chain = None if table is None else table.chains.get(rule.chain)
+        is_there = chain is not None and (rule.comment, texts(rule)) in chain.rules
+        held = f"in chain {rule.chain}" if is_there else f"not in chain {rule.chain}"
+        yield Line(_field_of(rule, item), rule_text(rule), held, is_there)
+    if isinstance(item, FirewallRule) and not found:
+        is_left = table is not None and counter_of(item.id) in table.counters
+        words = "its counter is still there" if is_left else "there is none"
+        yield Line("disabled" if item.disabled else "id", "no rule", words, not is_left)
+
+
+def explain_bound(connections: int, is_same: bool, uncounted_reason: str) -> Line:
+    """The bound that was asked for does not agree where the kernel cannot keep it."""
+    compiled = f"{connections} connections of each source" if connections else "connections are not bounded"
+    reason = uncounted_reason if connections else ""
+    words = reason or f"the table is {'so' if is_same else 'another'}"
+    return Line("connections_per_source", compiled, words, is_same and not reason)
+
+
+def _is_of(rule: PacketRule, item: ConfigObject) -> bool:
+    if isinstance(item, FirewallRule):
+        return rule.is_configured and rule.comment == item.id
+    if isinstance(item, Interface):
+        return item.id in (*rule.in_interfaces, *rule.in_members, *rule.out_interfaces)
+    return isinstance(item, Firewall) and not rule.is_configured
+
+
+def _field_of(rule: PacketRule, item: ConfigObject) -> str:
+    """The field of the object that a rule follows from."""
+    if rule.is_configured:
+        return "action" if isinstance(item, FirewallRule) else f"firewall rule {rule.comment}"
+    if isinstance(item, Interface):
+        return "vrf" if rule.verdict == "zone" else "role"
+    if rule.verdict in ("masquerade", "zone"):
+        return {"masquerade": "masquerade", "zone": "VRFs"}[rule.verdict]
+    if rule.tcp_ports:
+        return "allowed_wan_tcp_ports"
+    return "allow_ping_from_wan" if rule.icmp_types == ("echo-request",) else "drop_new_from_wan"
