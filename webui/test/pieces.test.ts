@@ -14,7 +14,20 @@ import { nextSort } from "@/pages/queues/TableHead";
 import { levelOf } from "@/table/RateBar";
 import { agoText, bytesText, delayText, sentence, spanText } from "@/ui/format";
 import { fieldWords, tellingFields, valueText } from "@/ui/fieldText";
+import { DECLARED } from "@/kinds/kinds";
+import { pageTitle } from "@/kinds/title";
 import { mockQueue, NO_TOTAL } from "./mock/state";
+
+describe("the name of a page", () => {
+  it.each([
+    ["static-route", "Routes"],
+    ["bgp", "BGP"],
+    ["bgp-neighbor", "BGP neighbors"],
+    ["set-entry", "Set entries"],
+  ])("of %s is %s, as its kind is written", (kind, title) =>
+    expect(pageTitle(DECLARED.get(kind)!)).toBe(title),
+  );
+});
 
 describe("the past of a queue", () => {
   const way = {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Declared } from "./kinds";
 
-/** A kind's page by its name: "Routes". */
-export function pageTitle(declared: Pick<Declared, "page">): string {
-  const words = declared.page.replaceAll("-", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+/** A kind's page by its name, written as the kind is: "Routes", "BGP neighbors". */
+export function pageTitle({ page, plural }: Pick<Declared, "page" | "plural">): string {
+  const written = new Map(plural.split(" ").map((word) => [word.toLowerCase(), word]));
+  const words = page.split("-").map((word) => written.get(word) ?? word);
+  const title = words.join(" ");
+  return title.charAt(0).toUpperCase() + title.slice(1);
 }
