@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 
-const LIMIT_BYTES = 300_000;
+const LIMIT_BYTES = 230_000;
 const dist = path.resolve(import.meta.dirname, "../../build/webui");
 const manifest = JSON.parse(readFileSync(path.join(dist, ".vite/manifest.json"), "utf8"));
 const seen = new Set();
