@@ -135,17 +135,6 @@ def test_a_form_shows_a_field_where_its_case_is_chosen() -> None:
     assert "default" not in inner["parent"], "it is required"
 
 
-def test_a_group_with_a_secret_is_refused() -> None:
-    """Only the fields of a kind itself are sealed."""
-
-    @dataclass(frozen=True, slots=True)
-    class Peer:
-        key: Annotated[str | None, Secret(1, 64)] = None
-
-    with pytest.raises(TypeError, match="Peer is a group and cannot hold a secret"):
-        Group(Peer)
-
-
 @pytest.mark.parametrize("cases", [(), (Case("a", "", "a"),), (Case("a", ""), Case("b", ""))])
 def test_a_declaration_that_does_not_tell_its_cases_apart_is_refused(cases: tuple[Case, ...]) -> None:
     with pytest.raises(TypeError, match="the first case has no member"):

@@ -15,8 +15,9 @@ import pytest
 
 from tests.kinds.toys import Toy, toy
 from weir.agent.secrets import Secrets
-from weir.fields import OBJECT_IDS, Secret, Text
+from weir.fields import OBJECT_IDS, Group, Rows, Secret, Text
 from weir.fields.secret import LOST
+from weir.http.forms import fields_of
 from weir.kinds.declaration import Declaration
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Conflict, Invalid, Unavailable
@@ -28,6 +29,23 @@ PASSPHRASE = "a passphrase ünder which"
 
 
 @dataclass(frozen=True, slots=True)
+class Lock:
+    """What keeps a door shut."""
+
+    pin: Annotated[str, Secret(4, 64)]
+    maker: Annotated[str, Text(50)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A group with a secret and a group that has one."""
+
+    word: Annotated[str | None, Secret(4, 64)] = None
+    lock: Annotated[Lock | None, Group(Lock)] = None
+    colour: Annotated[str, Text(50)] = "grey"
+
+
+@dataclass(frozen=True, slots=True)
 class Safe(ConfigObject):
     """Something with a lock."""
 
@@ -35,6 +53,7 @@ class Safe(ConfigObject):
     id: str
     code: Annotated[str, Secret(8, 64, help="Opens it.")]
     spare: Annotated[str | None, Secret(1, 10)] = None
+    door: Annotated[Door | None, Group(Door)] = None
     comment: Annotated[str, Text(50)] = ""
 
 
@@ -264,3 +283,91 @@ def test_the_key_is_in_a_file_of_roots_own(tmp_path: Path) -> None:
     file.write_bytes(b"cut")
     with pytest.raises(Unavailable, match="is damaged"):
         _ = Secrets(folder).key
+
+
+DOOR = {"word": "open sesame", "lock": {"pin": "20-07-1969", "maker": "Yale"}, "colour": "red"}
+INSIDE = {"door.word": "open sesame", "door.lock.pin": "20-07-1969"}
+
+
+def test_one_in_a_group_is_sealed_and_kept_as_any(bank: Toy) -> None:
+    made = bank.api("POST", "/safes", {"code": PLAIN, "door": DOOR})
+    assert made.status_code == 201, made.json
+    known = {"set": True}
+    assert made.json["door"] == {
+        "word": known,
+        "lock": {"pin": known, "maker": "Yale"},
+        "colour": "red",
+    }
+    assert texts(bank) == {"code": PLAIN, **INSIDE}
+    shown = bank.api("PATCH", "/safes/s1", {"door": {"colour": "blue"}}, etag=made.json["etag"]).json
+    assert texts(bank) == {"code": PLAIN, **INSIDE}
+    patch = {"door": {"word": None, "lock": {"pin": "another"}}}
+    shown = bank.api("PATCH", "/safes/s1", patch, etag=shown["etag"]).json
+    assert texts(bank) == {"code": PLAIN, "door.lock.pin": "another"}
+    refused = bank.api("PATCH", "/safes/s1", {"door": {"word": {"set": True}}}, etag=shown["etag"])
+    assert [(item["code"], item["field"]) for item in refused.json["findings"]] == [
+        ("secret-not-set", "door.word")
+    ]
+    refused = bank.api("PATCH", "/safes/s1", {"door": {"lock": {"pin": "xyz"}}}, etag=shown["etag"])
+    assert [(item["code"], item["field"]) for item in refused.json["findings"]] == [
+        ("bad-secret", "door.lock.pin")
+    ]
+    assert bank.api("PATCH", "/safes/s1", {"door": None}, etag=shown["etag"]).json["door"] is None
+    assert texts(bank) == {"code": PLAIN}
+
+
+def test_one_in_a_group_is_in_no_answer_or_file(bank: Toy) -> None:
+    api = bank.api
+    api("POST", "/safes", {"code": PLAIN, "door": DOOR})
+    api("PATCH", "/safes/s1?candidate=1", {"door": {"lock": {"pin": "22-11-1963"}}}, etag="r1")
+    (change,) = api("GET", "/candidate/diff").json["changes"]
+    assert change["fields"] == [{"field": "door.lock.pin", "old": "set", "new": "changed"}]
+    assert "set" in bank.weir("safe", "show", "s1")
+    everything = b"".join(
+        api("GET", path).data for path in ("/safes", "/candidate", "/revisions/0/diff/1", "/backup")
+    )
+    everything += b"".join(path.read_bytes() for path in bank.folder.rglob("*") if path.is_file())
+    for text in (*INSIDE.values(), "22-11-1963"):
+        assert text.encode() not in everything
+
+
+def test_one_in_a_group_is_an_option_and_a_field(bank: Toy) -> None:
+    bank.weir("safe", "add", "-", "--door-lock-pin", str(_file(bank, "20-07-1969")), stdin=f"{PLAIN}\n")
+    assert texts(bank) == {"code": PLAIN, "door.lock.pin": "20-07-1969"}
+    bank.weir("safe", "set", "s1", "--door-word", "-", stdin="open sesame\n")
+    assert texts(bank) == {"code": PLAIN, **INSIDE}
+    (door,) = (field for field in fields_of(SAFE) if field["name"] == "door")
+    (word, lock, _) = door["fields"]
+    assert (word["type"], lock["fields"][0]["type"]) == ("secret", "secret")
+
+
+def _file(bank: Toy, text: str) -> Path:
+    path = bank.folder / "typed"
+    path.write_text(text)
+    return path
+
+
+def test_a_backup_takes_those_in_groups_under_a_passphrase_only(bank: Toy, tmp_path: Path) -> None:
+    bank.api("POST", "/safes", {"code": PLAIN, "door": DOOR})
+    data = bank.api("GET", "/backup").data
+    assert head_of(data)["secrets_left_out"] == [
+        "safe/s1/code",
+        "safe/s1/door.lock.pin",
+        "safe/s1/door.word",
+    ]
+    bank.api("PUT", "/backup/passphrase", {"passphrase": PASSPHRASE})
+    with_secrets = bank.api("GET", "/backup?secrets=1").data
+    (tmp_path / "other").mkdir()
+    with toy(tmp_path / "other", SAFE) as other:
+        assert send(other.api, "/backup/restore", data).status_code == 200
+        shown = other.api("GET", "/safes/s1").json
+        assert shown["door"]["lock"]["pin"] == {"set": False}
+        assert "door.lock.pin" in {item["field"] for item in shown["warnings"]}
+        assert texts(other) == {}
+        assert send(other.api, "/backup/restore", with_secrets, PASSPHRASE).status_code == 200
+        assert texts(other) == {"code": PLAIN, **INSIDE}
+
+
+def test_a_list_of_groups_has_no_secrets() -> None:
+    with pytest.raises(TypeError, match="Door is in a list, so it cannot hold a secret"):
+        Rows(Door, 8, by="colour")

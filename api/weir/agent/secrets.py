@@ -56,12 +56,12 @@ class Secrets:
             return self._key
 
     def texts(self, item: ConfigObject) -> dict[str, str]:
-        """The plain texts of an object's secrets by field, for what configures the system, without those that
+        """The plain texts of an object's secrets by path, for what configures the system, without those that
         are lost. Raises as `Key.open`."""
         found = secrets_of(DECLARED.get(item.kind), item)
         return {
-            field: self.key.open(place_of(item.kind, item.id, field), value)
-            for field, value in found
+            path: self.key.open(place_of(item.kind, item.id, path), value)
+            for path, value in found
             if value != LOST
         }
 

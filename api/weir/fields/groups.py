@@ -20,8 +20,6 @@ class Group(Field):
         super().__init__(**said)
         self.of = of
         self.members = members_of(of)
-        if any(isinstance(member.field, Secret) for member in self.members):
-            raise TypeError(f"{of.__name__} is a group and cannot hold a secret: declare that beside it")
         self._names = frozenset(member.name for member in self.members)
         self._readers = tuple(member.reader() for member in self.members)
 
@@ -37,8 +35,19 @@ class Group(Field):
             return None
         return {item.name: item.field.to_json(getattr(value, item.name)) for item in self.members}
 
+    def to_stored(self, value: Any) -> Any:
+        if value is None:
+            return None
+        return {item.name: item.field.to_stored(getattr(value, item.name)) for item in self.members}
+
     def bounds(self) -> str:
         return "; ".join(f"`{item.name}`: {item.field.bounds()}" for item in self.members)
+
+
+def holds_secret(field: Field) -> bool:
+    """Whether it is a secret, or a group that has one at any depth."""
+    inner = field.members if isinstance(field, Group) else ()
+    return isinstance(field, Secret) or any(holds_secret(member.field) for member in inner)
 
 
 class Rows(Field):
@@ -49,6 +58,8 @@ class Rows(Field):
     def __init__(self, of: type, most: int, *, by: str, **said: Any) -> None:
         super().__init__(**said)
         self.group = Group(of)
+        if holds_secret(self.group):
+            raise TypeError(f"{of.__name__} is in a list, so it cannot hold a secret")
         self.most = most
         self.by = by
 

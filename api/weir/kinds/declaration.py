@@ -11,12 +11,12 @@ means the same as leaving it out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Literal, get_args
 
-from weir.fields import OBJECT_IDS, Field, IdForm, OneOf, Position, Ref, Secret
-from weir.fields.members import members_of
+from weir.fields import OBJECT_IDS, Field, Group, IdForm, OneOf, Position, Ref, Secret
+from weir.fields.members import Member, members_of
 from weir.model.objects import ConfigObject
 from weir.model.reader import Json, Reader
 from weir.model.rule import Rule
@@ -93,7 +93,13 @@ class Declaration:
         """Where objects have their places; the field is `position`."""
         if self.order is not None and "position" not in {item.name for item in self.members}:
             raise TypeError(f"{of.__name__}: the field of type Position is to be called position")
-        self.secrets = {item.name: item.field for item in self.members if isinstance(item.field, Secret)}
+        self.secrets = dict(_secrets_among(self.members))
+        """By path: `password`, or `wireguard.private_key` of one in a group."""
+        self._stored = {
+            item.name: item.field
+            for item in self.members
+            if any(path.partition(".")[0] == item.name for path in self.secrets)
+        }
         cases = () if one_of is None else (one_of.discriminator,)
         self._names = frozenset({"id", *cases, *(member.name for member in self.members)})
         self._learnt = frozenset({"state", *self.state} - self._names if self.state else ())
@@ -147,10 +153,19 @@ class Declaration:
         full = self.to_json(item)
         if self.one_of is not None:
             del full[self.one_of.discriminator]
-        for name, secret in self.secrets.items():
-            full[name] = secret.to_stored(getattr(item, name))
+        for name, field in self._stored.items():
+            full[name] = field.to_stored(getattr(item, name))
         return {name: value for name, value in full.items() if defaults.get(name, full) != value}
 
     def called(self, item: ConfigObject) -> str:
         """An object in a message: "route 0.0.0.0/0"."""
         return f"{self.short} {item.name}"
+
+
+def _secrets_among(members: Iterable[Member], within: str = "") -> Iterator[tuple[str, Secret]]:
+    """Each with its path; those in groups, too."""
+    for member in members:
+        if isinstance(member.field, Secret):
+            yield within + member.name, member.field
+        elif isinstance(member.field, Group):
+            yield from _secrets_among(member.field.members, f"{within}{member.name}.")

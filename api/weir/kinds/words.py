@@ -53,6 +53,8 @@ def value_text(path: str, value: object) -> str:
             return "yes" if value else "no"
         case int():
             return _number(path, value)
+        case {"set": bool(is_set), **others} if not others:
+            return "set" if is_set else "has to be entered again"
         case Mapping():
             inner = (f"{_said(name)} {value_text(f'{path}.{name}', item)}" for name, item in value.items())
             return ", ".join(inner) or "none"

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from weir.fields.secret import LOST
 from weir.kinds import DECLARED
-from weir.kinds.secrets import place_of, secrets_of
+from weir.kinds.secrets import place_of, secrets_of, with_secrets
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
 from weir.wire.client import AgentClient
@@ -20,9 +19,9 @@ Json = dict[str, Any]
 def places_of(items: Iterable[ConfigObject]) -> dict[str, str]:
     """Every secret of the objects by its place; those that are lost already are none."""
     return {
-        place_of(item.kind, item.id, field): value
+        place_of(item.kind, item.id, path): value
         for item in items
-        for field, value in secrets_of(DECLARED.get(item.kind), item)
+        for path, value in secrets_of(DECLARED.get(item.kind), item)
         if value != LOST
     }
 
@@ -30,10 +29,10 @@ def places_of(items: Iterable[ConfigObject]) -> dict[str, str]:
 def holding(item: ConfigObject, sealed: Mapping[str, str]) -> ConfigObject:
     """The object with these secrets by place in the place of its own; others are lost."""
     found = {
-        field: sealed.get(place_of(item.kind, item.id, field), LOST)
-        for field, _ in secrets_of(DECLARED.get(item.kind), item)
+        path: sealed.get(place_of(item.kind, item.id, path), LOST)
+        for path, _ in secrets_of(DECLARED.get(item.kind), item)
     }
-    return replace(item, **found) if found else item  # type: ignore[type-var]
+    return with_secrets(item, found)
 
 
 class BackupSecrets:
