@@ -2,16 +2,15 @@
 """An interface is made as one of several things: in JSON, patches, schemas and on the command line."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 import pytest
 
 from tests.http.world import Client, World
 from weir.cli.main import main
-from weir.fields import Case, Group, OneOf, Secret
+from weir.fields import Case, OneOf
 from weir.http.app import describe
 from weir.http.forms import described
 from weir.kinds import DECLARED

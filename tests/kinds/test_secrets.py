@@ -33,6 +33,7 @@ class Lock:
     """What keeps a door shut."""
 
     pin: Annotated[str, Secret(4, 64)]
+    key: Annotated[str | None, Secret(44, 44, made="x25519")] = None
     maker: Annotated[str, Text(50)] = ""
 
 
@@ -295,15 +296,15 @@ def test_one_in_a_group_is_sealed_and_kept_as_any(bank: Toy) -> None:
     known = {"set": True}
     assert made.json["door"] == {
         "word": known,
-        "lock": {"pin": known, "maker": "Yale"},
+        "lock": {"pin": known, "key": known, "maker": "Yale"},
         "colour": "red",
     }
-    assert texts(bank) == {"code": PLAIN, **INSIDE}
+    assert typed(bank) == {"code": PLAIN, **INSIDE}
     shown = bank.api("PATCH", "/safes/s1", {"door": {"colour": "blue"}}, etag=made.json["etag"]).json
-    assert texts(bank) == {"code": PLAIN, **INSIDE}
+    assert typed(bank) == {"code": PLAIN, **INSIDE}
     patch = {"door": {"word": None, "lock": {"pin": "another"}}}
     shown = bank.api("PATCH", "/safes/s1", patch, etag=shown["etag"]).json
-    assert texts(bank) == {"code": PLAIN, "door.lock.pin": "another"}
+    assert typed(bank) == {"code": PLAIN, "door.lock.pin": "another"}
     refused = bank.api("PATCH", "/safes/s1", {"door": {"word": {"set": True}}}, etag=shown["etag"])
     assert [(item["code"], item["field"]) for item in refused.json["findings"]] == [
         ("secret-not-set", "door.word")
@@ -333,12 +334,39 @@ def test_one_in_a_group_is_in_no_answer_or_file(bank: Toy) -> None:
 
 def test_one_in_a_group_is_an_option_and_a_field(bank: Toy) -> None:
     bank.weir("safe", "add", "-", "--door-lock-pin", str(_file(bank, "20-07-1969")), stdin=f"{PLAIN}\n")
-    assert texts(bank) == {"code": PLAIN, "door.lock.pin": "20-07-1969"}
+    key = texts(bank)["door.lock.key"]
+    assert texts(bank) == {"code": PLAIN, "door.lock.pin": "20-07-1969", "door.lock.key": key}
     bank.weir("safe", "set", "s1", "--door-word", "-", stdin="open sesame\n")
-    assert texts(bank) == {"code": PLAIN, **INSIDE}
+    assert texts(bank) == {"code": PLAIN, **INSIDE, "door.lock.key": key}
     (door,) = (field for field in fields_of(SAFE) if field["name"] == "door")
+    assert texts(bank)["door.lock.key"] == key
     (word, lock, _) = door["fields"]
-    assert (word["type"], lock["fields"][0]["type"]) == ("secret", "secret")
+    assert [field["type"] for field in (word, *lock["fields"])] == ["secret", "secret", "secret", "text"]
+
+
+def typed(bank: Toy) -> dict[str, str]:
+    """What people gave, without what the router made."""
+    return {path: text for path, text in texts(bank).items() if path != "door.lock.key"}
+
+
+def test_the_router_makes_one_that_nobody_gives(bank: Toy) -> None:
+    key = "door.lock.key"
+    made = bank.api("POST", "/safes", {"code": PLAIN, "door": DOOR}).json
+    first = texts(bank)[key]
+    assert len(first) == 44 and first.encode() not in bank.world.database.read_bytes()
+    kept = {"code": PLAIN, "door": DOOR}
+    made = bank.api("PUT", "/safes/s1", kept, etag=made["etag"]).json
+    assert texts(bank)[key] == first, "what is replaced without one keeps its own"
+    patch = {"door": {"lock": {"key": {"new": True}}}}
+    made = bank.api("PATCH", "/safes/s1", patch, etag=made["etag"]).json
+    assert texts(bank)[key] not in (first, None)
+    patch = {"door": {"lock": {"key": first}}}
+    assert bank.api("PATCH", "/safes/s1", patch, etag=made["etag"]).json["door"]["lock"]["key"] == {
+        "set": True
+    }
+    assert texts(bank)[key] == first
+    refused = bank.api("PATCH", "/safes/s1", {"code": {"new": True}}, etag="r4")
+    assert refused.json["findings"][0]["code"] == "bad-secret", "nobody makes a code"
 
 
 def _file(bank: Toy, text: str) -> Path:
@@ -352,6 +380,7 @@ def test_a_backup_takes_those_in_groups_under_a_passphrase_only(bank: Toy, tmp_p
     data = bank.api("GET", "/backup").data
     assert head_of(data)["secrets_left_out"] == [
         "safe/s1/code",
+        "safe/s1/door.lock.key",
         "safe/s1/door.lock.pin",
         "safe/s1/door.word",
     ]
@@ -365,7 +394,7 @@ def test_a_backup_takes_those_in_groups_under_a_passphrase_only(bank: Toy, tmp_p
         assert "door.lock.pin" in {item["field"] for item in shown["warnings"]}
         assert texts(other) == {}
         assert send(other.api, "/backup/restore", with_secrets, PASSPHRASE).status_code == 200
-        assert texts(other) == {"code": PLAIN, **INSIDE}
+        assert texts(other) == texts(bank) and typed(other) == {"code": PLAIN, **INSIDE}
 
 
 def test_a_list_of_groups_has_no_secrets() -> None:

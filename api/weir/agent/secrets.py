@@ -14,10 +14,11 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from weir import x25519
 from weir.fields.secret import LOST
 from weir.kinds import DECLARED
 from weir.kinds.secrets import place_of, secrets_of
@@ -28,6 +29,10 @@ from weir.wire.server import Handler, Peer
 
 MIN_PASSPHRASE_CHARS = 12
 MAX_PASSPHRASE_CHARS = 1000
+
+
+MAKERS: Mapping[str, Callable[[], str]] = {"x25519": x25519.new_private}
+"""What a `Secret` may be `made` as."""
 
 
 class Secrets:
@@ -42,6 +47,7 @@ class Secrets:
     def table(self) -> Mapping[str, Handler]:
         return {
             "secrets_key": lambda _params, _peer: {"key": _text(self.key.public)},
+            "secrets_make": self._make,
             "secrets_passphrase": self._passphrase,
             "secrets_pack": self._pack,
             "secrets_unpack": self._unpack,
@@ -77,6 +83,15 @@ class Secrets:
             text = f"{self._key_file} is damaged; without it the secrets have to be entered again: remove it"
             raise Unavailable(text, code="secrets-key")
         return Key(private)
+
+    def _make(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """A secret that a declaration has made here; sealed, so that only this process ever knows it."""
+        kind, object_id, path = (_words(params, name) for name in ("kind", "id", "path"))
+        declaration = DECLARED.get(kind)
+        secret = declaration.secrets.get(path) if declaration else None
+        if secret is None or secret.made not in MAKERS:
+            raise Invalid(f"no {path} of a {kind} is made by the router", code="bad-request", path="path")
+        return {"sealed": seal(self.key.public, place_of(kind, object_id, path), MAKERS[secret.made]())}
 
     def _passphrase(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         """Choose the passphrase of backups; one that was chosen is changed by who knows it."""

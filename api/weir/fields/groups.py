@@ -40,6 +40,11 @@ class Group(Field):
             return None
         return {item.name: item.field.to_stored(getattr(value, item.name)) for item in self.members}
 
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether `{}` is one: every field may be left out."""
+        return not any(member.required for member in self.members)
+
     def bounds(self) -> str:
         return "; ".join(f"`{item.name}`: {item.field.bounds()}" for item in self.members)
 

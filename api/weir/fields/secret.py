@@ -34,6 +34,8 @@ class Secret(Field):
     """A text of `min_chars` to `max_chars` characters that `check`, if given, accepts.
 
     `check` raises `Invalid` with a message that continues the field's name and does not repeat the text.
+    With `made` the agent makes it where nobody gives one (`weir.agent.secrets`), and again for
+    `{"new": true}`. The field is one that may be `None` then, for what was never sealed.
     """
 
     def __init__(
@@ -42,11 +44,13 @@ class Secret(Field):
         max_chars: int,
         *,
         check: Callable[[str], object] | None = None,
+        made: str = "",
         **said: Any,
     ) -> None:
         super().__init__(**said)
         self.min_chars = min_chars
         self.max_chars = max_chars
+        self.made = made
         self._check = check
 
     def why_unfit(self, text: str) -> Unfit | None:

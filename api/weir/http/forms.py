@@ -205,7 +205,7 @@ def shape(field: Field) -> Json:
             offered = {} if field.offered is None else {"offered": when_json(field.offered)}
             return {"type": "ref", "kind": field.kind, "role": field.role, **offered}
         case Secret():
-            return {"type": "secret"}
+            return {"type": "secret", "made": bool(field.made)}
         case Many():
             return {"type": "many", "item": shape(field.item), "most": field.most}
         case Table():

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from weir.fields import OBJECT_IDS, Field, Group, IdForm, OneOf, Position, Ref, Secret
 from weir.fields.members import Member, members_of
@@ -137,6 +137,19 @@ class Declaration:
         if self.one_of is not None and not reader.is_stored:
             self.one_of.check(reader)
         return self.of(reader.id, *[read(reader) for read in self._readers])  # type: ignore[call-arg]
+
+    def completed(self, body: Any) -> Any:
+        """A body of people with the group of the case that it names, where every field of that may be left
+        out: `{"type": "loopback"}` says all there is to say."""
+        if self.one_of is None or not isinstance(body, dict):
+            return body
+        said = body.get(self.one_of.discriminator)
+        for member in self.members:
+            case = self.one_of.members.get(member.name)
+            if case is not None and case.name == said and body.get(member.name) is None:
+                may = isinstance(member.field, Group) and member.field.may_be_empty
+                return {**body, member.name: {}} if may else body
+        return body
 
     def to_json(self, item: ConfigObject) -> Json:
         """All fields, defaults included, and which case of `one_of` it is."""

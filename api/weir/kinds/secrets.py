@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from weir.fields.secret import LOST, Secret, Unfit
 from weir.kinds.declaration import Declaration
@@ -13,8 +13,14 @@ from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, own, warning
 
-Seal = Callable[[str, str], str]
-"""From the place of a secret and its plain text to what the store may hold."""
+
+class Sealer(Protocol):
+    """What turns secrets into what the store may hold."""
+
+    def seal(self, place: str, text: str) -> str: ...
+
+    def make(self, kind: str, object_id: str, path: str) -> str:
+        """A secret that the agent makes, so that nobody else ever knows it."""
 
 
 def place_of(kind: str, object_id: str, path: str) -> str:
@@ -35,7 +41,7 @@ def _held(item: object, path: str) -> str | None:
     found: Any = item
     for name in path.split("."):
         found = None if found is None else getattr(found, name)
-    return found
+    return None if found is None else str(found)
 
 
 def with_secrets(item: ConfigObject, sealed: Mapping[str, str]) -> ConfigObject:
@@ -55,41 +61,65 @@ def sealed(
     object_id: str,
     body: Any,
     present: Callable[[], ConfigObject | None],
-    seal: Seal,
+    sealer: Sealer,
 ) -> Any:
     """A body of people as the model reads it: plain text is sealed, and `{"set": true}`, as answers have it,
-    keeps what is there. What cannot be taken becomes a finding when the body is read."""
+    keeps what is there; so does leaving out what the agent makes, which it does if there is none. What
+    cannot be taken becomes a finding when the body is read."""
+    if declaration is None:
+        return body
     found = body
-    for path, secret in declaration.secrets.items() if declaration else ():
-        place = place_of(declaration.kind, object_id, path)
-
-        def take(value: Any, path: str = path, secret: Secret = secret, place: str = place) -> object:
-            return _taken(path, secret, value, place, present, seal)
-
-        found = _replaced(found, path, take)
+    for path, secret in declaration.secrets.items():
+        found = _replaced(found, path, secret, _Taking(declaration, object_id, path, present, sealer).taken)
     return found
 
 
-def _replaced(body: Any, path: str, take: Callable[[Any], object]) -> Any:
-    """A copy of the body with what `take` makes of the value there; what is not there is not made."""
+def _replaced(body: Any, path: str, secret: Secret, take: Callable[[Secret, Any], object]) -> Any:
+    """A copy of the body with what `take` makes of the value there. What is not there is not made, but for
+    what the agent makes in a group that is there."""
     name, _, inner = path.partition(".")
-    if not isinstance(body, dict) or body.get(name) is None:
+    if not isinstance(body, dict) or (body.get(name) is None and (inner or not secret.made)):
         return body
-    return {**body, name: _replaced(body[name], inner, take) if inner else take(body[name])}
+    value = body.get(name)
+    return {**body, name: _replaced(value, inner, secret, take) if inner else take(secret, value)}
 
 
-def _taken(
-    path: str, secret: Secret, value: Any, place: str, present: Callable[[], ConfigObject | None], seal: Seal
-) -> object:
-    if isinstance(value, str):
-        return secret.why_unfit(value) or {"sealed": seal(place, value)}
-    if not isinstance(value, dict) or value.keys() != {"set"} or type(value["set"]) is not bool:
-        return Unfit("bad-secret", 'must be text, or {"set": true} to keep what is there')
-    item = present()
-    kept = None if item is None else _held(item, path)
-    if kept is None:
-        return Unfit("secret-not-set", "is to be kept, and there is none: give its text")
-    return {"sealed": kept}
+@dataclass(frozen=True, slots=True)
+class _Taking:
+    """One secret of one object that somebody writes."""
+
+    declaration: Declaration
+    object_id: str
+    path: str
+    present: Callable[[], ConfigObject | None]
+    sealer: Sealer
+
+    def taken(self, secret: Secret, value: Any) -> object:
+        kind, kept = self.declaration.kind, self._kept()
+        if isinstance(value, str):
+            place = place_of(kind, self.object_id, self.path)
+            return secret.why_unfit(value) or {"sealed": self.sealer.seal(place, value)}
+        if secret.made and (_asks_for_one(value) or (value is None and kept is None)):
+            return {"sealed": self.sealer.make(kind, self.object_id, self.path)}
+        if value is not None and not _keeps(value):
+            new = ', {"new": true} to have one made' if secret.made else ""
+            return Unfit("bad-secret", f'must be text{new}, or {{"set": true}} to keep what is there')
+        if kept is None:
+            return Unfit("secret-not-set", "is to be kept, and there is none: give its text")
+        return {"sealed": kept}
+
+    def _kept(self) -> str | None:
+        item = self.present()
+        return None if item is None else _held(item, self.path)
+
+
+def _asks_for_one(value: Any) -> bool:
+    """Also as a merge patch leaves it, which adds to the `{"set": true}` that is there."""
+    return isinstance(value, dict) and value.get("new") is True and value.keys() <= {"new", "set"}
+
+
+def _keeps(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"set"} and type(value["set"]) is bool
 
 
 def lost_secrets(declaration: Declaration) -> Rule:

@@ -29,10 +29,16 @@ class SealingService:
         Raises `Invalid` with a finding for each wrong field, and `Unavailable` when there is a secret to seal
         and the agent does not answer.
         """
-        return from_json(kind, sealed(DECLARED.get(kind), object_id, body, present, self._seal), object_id)
+        declaration = DECLARED.get(kind)
+        whole = body if declaration is None else declaration.completed(body)
+        return from_json(kind, sealed(declaration, object_id, whole, present, self), object_id)
 
-    def _seal(self, place: str, text: str) -> str:
+    def seal(self, place: str, text: str) -> str:
         return seal(self.public(), place, text)
+
+    def make(self, kind: str, object_id: str, path: str) -> str:
+        params = {"kind": kind, "id": object_id, "path": path}
+        return str(self._agent.call("secrets_make", params)["sealed"])
 
     def public(self) -> bytes:
         return base64.b64decode(self._agent.call("secrets_key")["key"])

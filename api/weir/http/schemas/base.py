@@ -58,19 +58,24 @@ class Flag(fields.Boolean):
 
 
 class Secret(fields.Raw):
-    """What is sent of a secret: its text, or the `{"set": true}` of an answer, which keeps it."""
+    """What is sent of a secret: its text, or the `{"set": true}` of an answer, which keeps it.
 
-    def __init__(self, minimum: int, maximum: int, **kwargs: Any):
+    With `made` also `{"new": true}`, for which the router makes one, as it does where there is none.
+    """
+
+    def __init__(self, minimum: int, maximum: int, *, made: bool = False, **kwargs: Any):
         metadata = kwargs.pop("metadata", {})
         text = {"type": "string", "minLength": minimum, "maxLength": maximum}
-        kept = {
-            "type": "object",
-            "properties": {"set": {"type": "boolean"}},
-            "required": ["set"],
-            "additionalProperties": False,
-        }
+        kept = _flagged("set", {"type": "boolean"})
+        new = [_flagged("new", {"type": "boolean", "enum": [True]})] if made else []
         absent = [{"type": "null"}] if kwargs.get("allow_none") else []
-        super().__init__(metadata={**metadata, "oneOf": [text, kept, *absent], "writeOnly": True}, **kwargs)
+        super().__init__(
+            metadata={**metadata, "oneOf": [text, kept, *new, *absent], "writeOnly": True}, **kwargs
+        )
+
+
+def _flagged(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
 
 
 class QueryInteger(fields.Integer):

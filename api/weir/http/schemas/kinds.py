@@ -108,7 +108,7 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
         case Flag():
             return base.Flag(**said)
         case Secret():
-            return base.Secret(field.min_chars, field.max_chars, **said)
+            return base.Secret(field.min_chars, field.max_chars, made=bool(field.made), **said)
         case Whole():
             return base.Whole(field.low, field.high, **said)
         case Choice() | Word():
