@@ -135,6 +135,11 @@ class Rule:
     reach: Callable[[View, Change], Iterable[str]]
     gives_errors: bool
 
+    @property
+    def key(self) -> tuple[Kind, str]:
+        """What tells it from all others: rules of two kinds may have one name."""
+        return self.kind, self.name
+
 
 def own(kind: Kind) -> Callable[[View, Change], Iterable[str]]:
     """A rule that looks at nothing but the object itself."""

@@ -65,10 +65,10 @@ def validate_many(
 
 def validate_all(document: Document, *, errors_only: bool = False) -> list[Finding]:
     """What the rules say about the whole document."""
-    findings: dict[str, list[Finding]] = {rule.name: [] for rule in all_rules()}
+    findings: dict[tuple[Kind, str], list[Finding]] = {rule.key: [] for rule in all_rules()}
     for rule, _, said in _checks(document, errors_only=errors_only):
-        findings[rule.name].extend(said)
-    found = [item for rule in all_rules() for item in findings[rule.name]]
+        findings[rule.key].extend(said)
+    found = [item for rule in all_rules() for item in findings[rule.key]]
     return [item for item in found if item.severity == "error"] if errors_only else found
 
 
@@ -144,16 +144,16 @@ class FlaggedObjects:
     def __init__(self, document: Document, findings: list[Finding] | None = None) -> None:
         """Looks at every object; what it finds is also added to `findings`."""
         self._document = document
-        self._ids: dict[str, set[str]] = {rule.name: set() for rule in all_rules()}
-        collected: dict[str, list[Finding]] = {rule.name: [] for rule in all_rules()}
+        self._ids: dict[tuple[Kind, str], set[str]] = {rule.key: set() for rule in all_rules()}
+        collected: dict[tuple[Kind, str], list[Finding]] = {rule.key: [] for rule in all_rules()}
         for rule, object_id, said in _checks(document):
             found = list(said)
             if found:
-                self._ids[rule.name].add(object_id)
+                self._ids[rule.key].add(object_id)
                 if findings is not None:
-                    collected[rule.name] += found
+                    collected[rule.key] += found
         if findings is not None:
-            findings += (item for rule in all_rules() for item in collected[rule.name])
+            findings += (item for rule in all_rules() for item in collected[rule.key])
 
     def update(self, changes: Sequence[Change]) -> None:
         """After the changes were applied to the document."""
@@ -162,7 +162,7 @@ class FlaggedObjects:
             if change.new is None:
                 for rule in all_rules():
                     if rule.kind == change.kind:
-                        self._ids[rule.name].discard(change.id)
+                        self._ids[rule.key].discard(change.id)
         for rule, ids in affected(self._document, changes):
             self._look(view, rule, ids)
 
@@ -172,15 +172,15 @@ class FlaggedObjects:
 
     def ids(self, kind: Kind) -> set[str]:
         """The objects of a kind that at least one rule has something to say about."""
-        return set().union(*(self._ids[rule.name] for rule in all_rules() if rule.kind == kind))
+        return set().union(*(self._ids[rule.key] for rule in all_rules() if rule.kind == kind))
 
     def among(self, kind: Kind, ids: Iterable[str]) -> list[str]:
         """Those of the ids that `ids` holds."""
-        flagged = [found for rule in all_rules() if rule.kind == kind and (found := self._ids[rule.name])]
+        flagged = [found for rule in all_rules() if rule.kind == kind and (found := self._ids[rule.key])]
         return [object_id for object_id in ids if any(object_id in found for found in flagged)]
 
     def _look(self, view: View, rule: Rule, ids: Iterable[str]) -> None:
-        flagged = self._ids[rule.name]
+        flagged = self._ids[rule.key]
         objects = view.document.of_kind(rule.kind)
         for object_id in ids:
             item = objects.get(object_id)
