@@ -15,30 +15,16 @@ ROUTER, ROUTER_AS = "203.0.113.2", 65000
 """Of the rig's WAN."""
 
 
-class Bird:
-    """A neighbour with an address and AS number of its own; `routes` are what it announces."""
+class _Process:
+    """One BIRD with a configuration of its own in a namespace."""
 
-    def __init__(self, rig: Rig, address: str, asn: int, *routes: str, more: str = "") -> None:
-        """Returns when it listens; the session comes when the router is configured. `more` is of the
-        session."""
-        self.address, self.asn = address, asn
-        self._socket = rig.folder / f"bird-{address}.ctl"
-        file = rig.folder / f"bird-{address}.conf"
-        listed = " ".join(f"route {prefix} blackhole;" for prefix in routes)
-        file.write_text(
-            f"""router id {address};
-protocol device {{}}
-protocol static {{ ipv4; {listed} }}
-protocol bgp peer {{
- local {address} as {asn}; neighbor {ROUTER} as {ROUTER_AS}; strict bind yes;
- connect retry time 1; connect delay time 1; error wait time 1, 1; {more}
- ipv4 {{ import all; export where source = RTS_STATIC; }};
-}}
-"""
-        )
-        netns.ip(rig.internet, [f"addr replace {address}/24 dev i0"])
+    def __init__(self, rig: Rig, name: str, namespace: str, configuration: str) -> None:
+        """Returns when it listens; sessions come when the router is configured."""
+        self._socket = rig.folder / f"bird-{name}.ctl"
+        file = rig.folder / f"bird-{name}.conf"
+        file.write_text(configuration)
         command = [BIRD, "-f", "-c", str(file), "-s", str(self._socket), "-P", f"{file}.pid"]
-        self.process = rig.spawn(f"bird-{address}", command, netns.entering(rig.internet))
+        self.process = rig.spawn(f"bird-{name}", command, netns.entering(namespace))
         until("BIRD listens", self._socket.exists)
 
     def ask(self, words: str) -> str:
@@ -49,6 +35,50 @@ protocol bgp peer {{
         """The prefixes that the router has told it."""
         lines = self.ask("show route protocol peer").splitlines()
         return {line.split()[0] for line in lines if "/" in line.split(" ")[0]}
+
+
+class OspfBird(_Process):
+    """An OSPF neighbour on the other end of a cable, with BFD; hellos every second, dead after four."""
+
+    def __init__(self, rig: Rig, namespace: str, device: str, router_id: str, route: str) -> None:
+        super().__init__(
+            rig,
+            f"ospf-{device}",
+            namespace,
+            f"""router id {router_id};
+protocol device {{}}
+protocol bfd {{ interface "{device}" {{ interval 200 ms; }}; }}
+protocol static {{ ipv4; route {route} blackhole; }}
+protocol ospf v2 peer {{
+ ipv4 {{ import all; export where source = RTS_STATIC; }};
+ area 0 {{ interface "{device}" {{ hello 1; dead 4; wait 2; bfd yes; }}; }};
+}}
+""",
+        )
+
+
+class Bird(_Process):
+    """A neighbour with an address and AS number of its own; `routes` are what it announces."""
+
+    def __init__(self, rig: Rig, address: str, asn: int, *routes: str, more: str = "") -> None:
+        """`more` is of the session."""
+        self.address, self.asn = address, asn
+        listed = " ".join(f"route {prefix} blackhole;" for prefix in routes)
+        netns.ip(rig.internet, [f"addr replace {address}/24 dev i0"])
+        super().__init__(
+            rig,
+            address,
+            rig.internet,
+            f"""router id {address};
+protocol device {{}}
+protocol static {{ ipv4; {listed} }}
+protocol bgp peer {{
+ local {address} as {asn}; neighbor {ROUTER} as {ROUTER_AS}; strict bind yes;
+ connect retry time 1; connect delay time 1; error wait time 1, 1; {more}
+ ipv4 {{ import all; export where source = RTS_STATIC; }};
+}}
+""",
+        )
 
     def route(self, prefix: str) -> str:
         """All attributes of a route that it was told, "" = none."""

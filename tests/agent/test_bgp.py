@@ -18,6 +18,7 @@ from tests.agent.bird import ROUTER_AS, Bird
 from tests.agent.rig import Rig, lan, running, wan
 from tests.agent.test_effects import committed
 from tests.polling import until
+from weir.kinds.bfd_profile import BfdProfile
 from weir.kinds.bgp import Bgp
 from weir.kinds.bgp_neighbor import BgpNeighbor
 from weir.kinds.prefix_list import PrefixList
@@ -32,6 +33,7 @@ from weir.sealing import seal
 OURS, HIDDEN = "198.51.100.0/24", "198.51.101.0/24"
 CORE = Bgp("core", ROUTER_AS, router_id="203.0.113.2", redistribute_static=True)
 POLICY = (
+    BfdProfile("fast", transmit_ms=100),
     PrefixList("ours"),
     PrefixListEntry("ours-1", "ours", OURS),
     PrefixList("theirs"),
@@ -105,6 +107,7 @@ def test_policies_hold_both_ways_and_the_sessions_are_told(rig: Rig, birds: list
         pytest.param({"default_originate": True}, None, id="default route"),
         pytest.param({"export_route_map": None, "export_prefix_list": "ours"}, None, id="export policy"),
         pytest.param({"import_route_map": None}, None, id="import policy"),
+        pytest.param({"bfd": "fast"}, None, id="BFD"),
         pytest.param({"multihop": 3}, "resets", id="multihop"),
         pytest.param({"passive": True}, "resets", id="passive"),
         pytest.param({"update_source": "wan0"}, "resets", id="update source"),

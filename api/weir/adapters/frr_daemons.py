@@ -15,7 +15,7 @@ from weir.adapters.daemon import Daemon, Program
 FOLDER = Path("/usr/lib/frr")
 _MODULES = ("/usr/lib/frr/modules", "/usr/lib/*-linux-gnu/frr/modules")
 _OPTIONS: dict[str, tuple[str, ...]] = {}
-PROTOCOLS = ("bgpd",)
+PROTOCOLS = ("bfdd", "bgpd", "ospfd")
 
 
 def daemons(run_dir: Path, state_dir: Path, programs: Path = FOLDER) -> dict[str, Daemon]:

@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from weir.adapters import frr_daemons
 from weir.adapters.frr import Frr
 from weir.agent.configuration import Configuration
 from weir.agent.secrets import Secrets
 from weir.agent.states import Learn
-from weir.backends import bgp_sessions
+from weir.backends import bgp_sessions, ospf_sessions
+from weir.backends.backend import Look
 from weir.backends.routing import RoutingBackend
 from weir.model.objects import Kind
 from weir.parts import ROUTING
-from weir.parts.routing.block import Peer
+from weir.parts.effect import Effect
+from weir.parts.routing.block import Block, Peer
 
 
 def backend(run_dir: Path, state_dir: Path, frr: Frr, secrets: Secrets) -> RoutingBackend:
@@ -25,15 +29,24 @@ def backend(run_dir: Path, state_dir: Path, frr: Frr, secrets: Secrets) -> Routi
         frr,
         frr_daemons.daemons(run_dir, state_dir),
         lambda place, value: secrets.key.open(place, value),
-        partial(bgp_sessions.effects, frr),
+        partial(_effects, frr),
     )
+
+
+def _effects(frr: Frr, look: Look[Any, Mapping[str, Block], Any]) -> Iterator[Effect]:
+    return chain(bgp_sessions.effects(frr, look), ospf_sessions.effects(frr, look))
 
 
 def sources(frr: Frr, configuration: Configuration) -> dict[Kind, Learn]:
     """The state of what protocols learn, by kind."""
 
-    def peers() -> Iterable[Peer]:
-        blocks = configuration.compiled.of(ROUTING).values() if configuration.loaded else ()
-        return (peer for block in blocks for peer in block.peers)
+    def blocks() -> Mapping[str, Block]:
+        return configuration.compiled.of(ROUTING) if configuration.loaded else {}
 
-    return {"bgp-neighbor": bgp_sessions.learn(frr, peers)}
+    def peers() -> Iterable[Peer]:
+        return (peer for block in blocks().values() for peer in block.peers)
+
+    return {
+        "bgp-neighbor": bgp_sessions.learn(frr, peers),
+        "ospf-interface": ospf_sessions.learn(frr, lambda: ospf_sessions.devices(blocks())),
+    }

@@ -20,9 +20,10 @@ _ONE_VALUE = re.compile(
     r"|bgp router-id|ospf router-id|maximum-paths ibgp|maximum-paths|redistribute \S+"
     r"|match (?:ip|ipv6) address prefix-list|match (?:source-protocol|tag)"
     r"|set (?:local-preference|metric|weight|tag|community|as-path prepend|ip next-hop|ipv6 next-hop global)"
-    r"|ip ospf (?:area|cost|network|hello-interval|dead-interval|message-digest-key \d+ md5|bfd profile)"
+    r"|ip ospf (?:cost|priority|network|hello-interval|dead-interval|message-digest-key \d+ md5|bfd profile)"
     r"|(?:transmit|receive|echo)-interval|detect-multiplier|minimum-ttl)(?: |$)"
 )
+"""Lines of which FRR replaces the last words by new ones. Not `ip ospf area`: that has to go first."""
 _POLICY = re.compile(r"(neighbor \S+ (?:route-map|prefix-list)) \S+ (in|out)$")
 _NUMBERED = re.compile(r"((?:ip|ipv6) prefix-list \S+ seq|route-map \S+) ?(permit|deny)? (\d+) ?(.*)$")
 _SECRET = re.compile(r"( (?:password|md5|authentication-key)) \S+")
@@ -234,7 +235,7 @@ def _without_neighbours(gone: Sequence[Path], new: Sequence[Path]) -> list[tuple
         if re.match(r"neighbor \S+ remote-as ", path[-1]) and (path[0], path[-1].split()[1]) not in stay
     }
     found: list[tuple[Path, str]] = []
-    for path in gone:
+    for path in (path for path in gone if not _goes_along(path, gone)):
         words = path[-1].split()
         if words[0] == "neighbor" and (path[0], words[1]) in ends:
             if words[2] == "remote-as":
@@ -244,6 +245,12 @@ def _without_neighbours(gone: Sequence[Path], new: Sequence[Path]) -> list[tuple
         else:
             found.append((path, f"no {path[-1]}"))
     return found
+
+
+def _goes_along(path: Path, gone: Collection[Path]) -> bool:
+    """A BFD profile goes with `bfd`; taken away after it, bgpd would begin BFD again."""
+    line, profile, _ = path[-1].partition(" bfd profile ")
+    return bool(profile) and (*path[:-1], f"{line} bfd") in gone
 
 
 def _slot(line: str) -> str:

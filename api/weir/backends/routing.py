@@ -10,7 +10,7 @@ write lock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -35,6 +35,7 @@ _BASE = "zebra"
 """It holds lists and maps as well, as vtysh gives them to every daemon."""
 _POLL_S = 0.01
 _ONLY_BGP = (
+    "match source-protocol",
     "set local-preference",
     "set community",
     "set as-path",
@@ -70,7 +71,8 @@ class RoutingDifference:
     needed: Mapping[str, frozenset[Path]] = field(repr=False)
     new: tuple[Path, ...] = field(repr=False)
     gone: tuple[Path, ...] = field(repr=False)
-    refreshed: tuple[str, ...] = ()
+    refreshed: tuple[tuple[str, str], ...] = ()
+    """Daemons, and commands for them once the lines are there."""
 
     @property
     def start(self) -> list[str]:
@@ -158,7 +160,7 @@ class RoutingBackend:
         allowed = frozenset(whole)
         extra = dict.fromkeys(p for name, lines in held.lines.items() for p in lines if p not in allowed)
         new = tuple(dict.fromkeys(path for path in whole if path in missing))
-        refreshed = _refreshed(wanted, (*new, *extra)) if "bgpd" in alive else ()
+        refreshed = _refreshed(wanted, (*new, *extra), alive)
         return RoutingDifference(held, tuple(whole), needed, new, tuple(extra), refreshed)
 
     def _opened(self, block: Block) -> dict[str, str]:
@@ -173,8 +175,8 @@ class RoutingBackend:
                 self._write(difference, deadline_s)
             for name in difference.stop:
                 self._daemons[name].stop()
-            if difference.refreshed:
-                self._frr.execute(difference.refreshed, "bgpd", max(deadline_s - time.monotonic(), 0.1))
+            for name, command in difference.refreshed:
+                self._frr.execute((command,), name, max(deadline_s - time.monotonic(), 0.1))
         except Problem as problem:
             raise type(problem)(masked(problem.message), code=problem.code) from None
 
@@ -270,7 +272,15 @@ def _concerns(daemon: str, path: Path) -> bool:
     return daemon == "bgpd" or not path[-1].startswith(_ONLY_BGP)
 
 
-def _refreshed(wanted: Wanted, changed: Sequence[Path]) -> tuple[str, ...]:
-    lists = {list_of(path[0]) for path in changed}
-    pairs = (pair for block in wanted.values() for pair in block.refreshed)
-    return tuple(dict.fromkeys(command for name, command in pairs if name in lists))
+def _refreshed(
+    wanted: Wanted, changed: Sequence[Path], alive: Collection[str]
+) -> tuple[tuple[str, str], ...]:
+    names = {name for path in changed for name in (list_of(path[0]), path[-1].rpartition(" ")[0])}
+    found = (
+        (daemon, command)
+        for block in wanted.values()
+        for name, command in block.refreshed
+        for daemon in sorted(block.daemons)
+        if name in names and daemon in alive
+    )
+    return tuple(dict.fromkeys(found))

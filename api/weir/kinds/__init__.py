@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from weir.kinds import (
+    bfd_profile,
     bgp,
     bgp_neighbor,
     firewall,
     firewall_rule,
     interface,
+    ospf,
+    ospf_interface,
     prefix_list,
     prefix_list_entry,
     queue_type,
@@ -36,8 +39,11 @@ DECLARED: dict[str, Declaration] = {
         prefix_list_entry.KIND,
         route_map.KIND,
         route_map_entry.KIND,
+        bfd_profile.KIND,
         bgp.KIND,
         bgp_neighbor.KIND,
+        ospf.KIND,
+        ospf_interface.KIND,
         firewall.KIND,
         firewall_rule.KIND,
         service.KIND,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from weir.fields import INTERFACE_NAMES, Flag, Host, Many, Prefix, Ref, Text, When, Whole
 from weir.kinds.declaration import Declaration
@@ -110,9 +110,12 @@ class Bgp(ConfigObject):
         return f"AS {self.asn}" + (f" in {self.vrf}" if self.vrf else "")
 
 
-def router_id_is_ipv4(_view: View, bgp: Bgp) -> Iterator[Finding]:
-    if bgp.router_id is not None and (":" in bgp.router_id or bgp.router_id == "0.0.0.0"):
-        yield error("bad-router-id", bgp, "router_id", f"a router id is an IPv4 address, not {bgp.router_id}")
+def router_id_is_ipv4(_view: View, item: Any) -> Iterator[Finding]:
+    """Of a routing protocol."""
+    if item.router_id is not None and (":" in item.router_id or item.router_id == "0.0.0.0"):
+        yield error(
+            "bad-router-id", item, "router_id", f"a router id is an IPv4 address, not {item.router_id}"
+        )
 
 
 def one_per_vrf(view: View, bgp: Bgp) -> Iterator[Finding]:

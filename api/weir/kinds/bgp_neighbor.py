@@ -19,7 +19,8 @@ from weir.model.rule import LINK_LOCAL, Rule, View, all_after, error, own
 LISTS = ("import_prefix_list", "export_prefix_list")
 
 
-def _one_word(text: str) -> None:
+def one_word(text: str) -> None:
+    """Of a password that FRR takes as one word of a line."""
     if not text.isascii() or any(letter.isspace() for letter in text):
         raise Invalid("must be ASCII without spaces", code="bad-secret")
 
@@ -80,7 +81,11 @@ class BgpNeighbor(ConfigObject):
     ] = None
     password: Annotated[
         str | None,
-        Secret(1, 80, check=_one_word, help="Signs all packets of the session (TCP MD5, RFC 2385)."),
+        Secret(1, 80, check=one_word, help="Signs all packets of the session (TCP MD5, RFC 2385)."),
+    ] = None
+    bfd: Annotated[
+        str | None,
+        Ref("bfd-profile", label="BFD profile", help="Notice by BFD that the neighbor went away."),
     ] = None
     update_source: Annotated[
         str | None,

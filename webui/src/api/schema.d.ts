@@ -945,6 +945,82 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/bfd-profiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List BFD profiles */
+        get: operations["list_bfd_profiles"];
+        put?: never;
+        /** Create a BFD profile */
+        post: operations["create_bfd_profile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bfd-profiles/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many BFD profiles */
+        post: operations["bulk_bfd_profiles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bfd-profiles/{profile_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                profile_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a BFD profile */
+        get: operations["get_bfd_profile"];
+        /** Create or replace a BFD profile */
+        put: operations["put_bfd_profile"];
+        post?: never;
+        /** Delete a BFD profile */
+        delete: operations["delete_bfd_profile"];
+        options?: never;
+        head?: never;
+        /** Change fields of a BFD profile (merge patch) */
+        patch: operations["patch_bfd_profile"];
+        trace?: never;
+    };
+    "/api/v1/bfd-profiles/{profile_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                profile_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a BFD profile: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_bfd_profile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bgp-instances": {
         parameters: {
             query?: never;
@@ -1108,6 +1184,177 @@ export interface paths {
         };
         /** What the router learnt about a BGP neighbor */
         get: operations["get_bgp_neighbor_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ospf-instances": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List OSPF instances */
+        get: operations["list_ospf_instances"];
+        put?: never;
+        /** Create a OSPF instance */
+        post: operations["create_ospf"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ospf-instances/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many OSPF instances */
+        post: operations["bulk_ospf_instances"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ospf-instances/{ospf_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ospf_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a OSPF instance */
+        get: operations["get_ospf"];
+        /** Create or replace a OSPF instance */
+        put: operations["put_ospf"];
+        post?: never;
+        /** Delete a OSPF instance */
+        delete: operations["delete_ospf"];
+        options?: never;
+        head?: never;
+        /** Change fields of a OSPF instance (merge patch) */
+        patch: operations["patch_ospf"];
+        trace?: never;
+    };
+    "/api/v1/ospf-instances/{ospf_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ospf_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a OSPF instance: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_ospf"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ospf-interfaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List OSPF interfaces */
+        get: operations["list_ospf_interfaces"];
+        put?: never;
+        /** Create a OSPF interface */
+        post: operations["create_ospf_interface"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ospf-interfaces/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many OSPF interfaces */
+        post: operations["bulk_ospf_interfaces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ospf-interfaces/{ospf_interface_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a OSPF interface */
+        get: operations["get_ospf_interface"];
+        /** Create or replace a OSPF interface */
+        put: operations["put_ospf_interface"];
+        post?: never;
+        /** Delete a OSPF interface */
+        delete: operations["delete_ospf_interface"];
+        options?: never;
+        head?: never;
+        /** Change fields of a OSPF interface (merge patch) */
+        patch: operations["patch_ospf_interface"];
+        trace?: never;
+    };
+    "/api/v1/ospf-interfaces/{ospf_interface_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a OSPF interface: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_ospf_interface"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ospf-interfaces/{ospf_interface_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a OSPF interface */
+        get: operations["get_ospf_interface_state"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2752,7 +2999,7 @@ export interface components {
         };
         ObjectReference: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bgp" | "bgp-neighbor" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
             id: string;
         };
         Candidate: {
@@ -2886,7 +3133,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bgp" | "bgp-neighbor" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -4024,6 +4271,122 @@ export interface components {
             /** @description The entry matches nothing; it is kept. */
             disabled?: boolean | null;
         };
+        BfdProfile: {
+            id: string;
+            transmit_ms: number;
+            receive_ms: number;
+            multiplier: number;
+            passive: boolean;
+            comment: string;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        BfdProfilePage: {
+            items: components["schemas"]["BfdProfile"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        BfdProfileCreateInput: {
+            /**
+             * @description Milliseconds between packets that are sent.
+             * @default 300
+             */
+            transmit_ms: number;
+            /**
+             * @description Milliseconds between packets that are accepted.
+             * @default 300
+             */
+            receive_ms: number;
+            /**
+             * @description Missed packets after which the neighbor is considered down.
+             * @default 3
+             */
+            multiplier: number;
+            /**
+             * @description Wait for the neighbor to begin the session.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+        };
+        BfdProfileUpsertInput: {
+            /**
+             * @description Milliseconds between packets that are sent.
+             * @default 300
+             */
+            transmit_ms: number;
+            /**
+             * @description Milliseconds between packets that are accepted.
+             * @default 300
+             */
+            receive_ms: number;
+            /**
+             * @description Missed packets after which the neighbor is considered down.
+             * @default 3
+             */
+            multiplier: number;
+            /**
+             * @description Wait for the neighbor to begin the session.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        BfdProfileBulkInput: {
+            upsert?: components["schemas"]["BfdProfileUpsertInput"][];
+            delete?: string[];
+        };
+        BfdProfileInput: {
+            /**
+             * @description Milliseconds between packets that are sent.
+             * @default 300
+             */
+            transmit_ms: number;
+            /**
+             * @description Milliseconds between packets that are accepted.
+             * @default 300
+             */
+            receive_ms: number;
+            /**
+             * @description Missed packets after which the neighbor is considered down.
+             * @default 3
+             */
+            multiplier: number;
+            /**
+             * @description Wait for the neighbor to begin the session.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+        };
+        BfdProfilePatch: {
+            /** @description Milliseconds between packets that are sent. */
+            transmit_ms?: number | null;
+            /** @description Milliseconds between packets that are accepted. */
+            receive_ms?: number | null;
+            /** @description Missed packets after which the neighbor is considered down. */
+            multiplier?: number | null;
+            /** @description Wait for the neighbor to begin the session. */
+            passive?: boolean | null;
+            /** @description A note for people. */
+            comment?: string | null;
+        };
         Bgp: {
             id: string;
             asn: number;
@@ -4285,6 +4648,7 @@ export interface components {
             export_prefix_list: string | null;
             maximum_prefixes: number | null;
             password: components["schemas"]["SecretState"] | null;
+            bfd: string | null;
             update_source: string | null;
             multihop: number | null;
             hold_s: number | null;
@@ -4354,6 +4718,11 @@ export interface components {
             password: string | {
                 set: boolean;
             } | null;
+            /**
+             * @description Notice by BFD that the neighbor went away.
+             * @default null
+             */
+            bfd: string | null;
             /**
              * @description The session uses an address of this interface.
              * @default null
@@ -4457,6 +4826,11 @@ export interface components {
             password: string | {
                 set: boolean;
             } | null;
+            /**
+             * @description Notice by BFD that the neighbor went away.
+             * @default null
+             */
+            bfd: string | null;
             /**
              * @description The session uses an address of this interface.
              * @default null
@@ -4567,6 +4941,11 @@ export interface components {
                 set: boolean;
             } | null;
             /**
+             * @description Notice by BFD that the neighbor went away.
+             * @default null
+             */
+            bfd: string | null;
+            /**
              * @description The session uses an address of this interface.
              * @default null
              */
@@ -4645,6 +5024,8 @@ export interface components {
             password?: string | {
                 set: boolean;
             } | null;
+            /** @description Notice by BFD that the neighbor went away. */
+            bfd?: string | null;
             /** @description The session uses an address of this interface. */
             update_source?: string | null;
             /** @description Hops to a neighbor in another AS that is not directly connected. */
@@ -4664,6 +5045,482 @@ export interface components {
             /** @description Pass on to it what other neighbors in the own AS announce. */
             route_reflector_client?: boolean | null;
             /** @description Ends the session; the configuration is kept. */
+            disabled?: boolean | null;
+        };
+        Ospf: {
+            id: string;
+            router_id: string | null;
+            redistribute_connected: boolean;
+            redistribute_static: boolean;
+            redistribute_kernel: boolean;
+            redistribute_bgp: boolean;
+            redistribute_route_map: string | null;
+            default_originate: boolean;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        OspfPage: {
+            items: components["schemas"]["Ospf"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        OspfCreateInput: {
+            /**
+             * @description An IPv4 address that identifies this router to the others. Without one, FRR uses the highest of the router's addresses.
+             * @default null
+             */
+            router_id: string | null;
+            /**
+             * @description Announce the networks of interfaces that do not take part.
+             * @default false
+             */
+            redistribute_connected: boolean;
+            /**
+             * @description Announce the static routes of this configuration.
+             * @default false
+             */
+            redistribute_static: boolean;
+            /**
+             * @description Announce routes that other programs added to the kernel.
+             * @default false
+             */
+            redistribute_kernel: boolean;
+            /**
+             * @description Announce routes learned by BGP.
+             * @default false
+             */
+            redistribute_bgp: boolean;
+            /**
+             * @description Decides which of these routes are announced, by network or tag.
+             * @default null
+             */
+            redistribute_route_map: string | null;
+            /**
+             * @description Announced while this router has a default route.
+             * @default false
+             */
+            default_originate: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends all adjacencies; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        OspfUpsertInput: {
+            /**
+             * @description An IPv4 address that identifies this router to the others. Without one, FRR uses the highest of the router's addresses.
+             * @default null
+             */
+            router_id: string | null;
+            /**
+             * @description Announce the networks of interfaces that do not take part.
+             * @default false
+             */
+            redistribute_connected: boolean;
+            /**
+             * @description Announce the static routes of this configuration.
+             * @default false
+             */
+            redistribute_static: boolean;
+            /**
+             * @description Announce routes that other programs added to the kernel.
+             * @default false
+             */
+            redistribute_kernel: boolean;
+            /**
+             * @description Announce routes learned by BGP.
+             * @default false
+             */
+            redistribute_bgp: boolean;
+            /**
+             * @description Decides which of these routes are announced, by network or tag.
+             * @default null
+             */
+            redistribute_route_map: string | null;
+            /**
+             * @description Announced while this router has a default route.
+             * @default false
+             */
+            default_originate: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends all adjacencies; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        OspfBulkInput: {
+            upsert?: components["schemas"]["OspfUpsertInput"][];
+            delete?: string[];
+        };
+        OspfInput: {
+            /**
+             * @description An IPv4 address that identifies this router to the others. Without one, FRR uses the highest of the router's addresses.
+             * @default null
+             */
+            router_id: string | null;
+            /**
+             * @description Announce the networks of interfaces that do not take part.
+             * @default false
+             */
+            redistribute_connected: boolean;
+            /**
+             * @description Announce the static routes of this configuration.
+             * @default false
+             */
+            redistribute_static: boolean;
+            /**
+             * @description Announce routes that other programs added to the kernel.
+             * @default false
+             */
+            redistribute_kernel: boolean;
+            /**
+             * @description Announce routes learned by BGP.
+             * @default false
+             */
+            redistribute_bgp: boolean;
+            /**
+             * @description Decides which of these routes are announced, by network or tag.
+             * @default null
+             */
+            redistribute_route_map: string | null;
+            /**
+             * @description Announced while this router has a default route.
+             * @default false
+             */
+            default_originate: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends all adjacencies; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        OspfPatch: {
+            /** @description An IPv4 address that identifies this router to the others. Without one, FRR uses the highest of the router's addresses. */
+            router_id?: string | null;
+            /** @description Announce the networks of interfaces that do not take part. */
+            redistribute_connected?: boolean | null;
+            /** @description Announce the static routes of this configuration. */
+            redistribute_static?: boolean | null;
+            /** @description Announce routes that other programs added to the kernel. */
+            redistribute_kernel?: boolean | null;
+            /** @description Announce routes learned by BGP. */
+            redistribute_bgp?: boolean | null;
+            /** @description Decides which of these routes are announced, by network or tag. */
+            redistribute_route_map?: string | null;
+            /** @description Announced while this router has a default route. */
+            default_originate?: boolean | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description Ends all adjacencies; the configuration is kept. */
+            disabled?: boolean | null;
+        };
+        OspfInterfaceStateFields: {
+            /** @description What this router is on the network: DR, Backup, DROther, Point-To-Point. */
+            role: string | null;
+            /** @description Routers that were heard. */
+            neighbors: number | null;
+            /** @description Neighbors with which routes are exchanged (Full). */
+            adjacencies: number | null;
+        };
+        OspfInterfaceState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["OspfInterfaceStateFields"];
+        };
+        OspfInterface: {
+            id: string;
+            ospf: string;
+            interface: string;
+            area: number;
+            cost: number | null;
+            passive: boolean;
+            point_to_point: boolean;
+            bfd: string | null;
+            password: components["schemas"]["SecretState"] | null;
+            key_id: number;
+            priority: number;
+            hello_s: number | null;
+            dead_s: number | null;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        OspfInterfacePage: {
+            states: components["schemas"]["OspfInterfaceState"][] | null;
+            items: components["schemas"]["OspfInterface"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        OspfInterfaceCreateInput: {
+            /** @description The OSPF instance. */
+            ospf: string;
+            /** @description The interface that takes part. */
+            interface: string;
+            /**
+             * @description The area's number; 0 is the backbone.
+             * @default 0
+             */
+            area: number;
+            /**
+             * @description Paths with the lowest total cost win. Default: by the interface's speed.
+             * @default null
+             */
+            cost: number | null;
+            /**
+             * @description Announce the interface's networks, and have no neighbors on it.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description There is one neighbor at most, so no designated router is elected.
+             * @default false
+             */
+            point_to_point: boolean;
+            /**
+             * @description Notice by BFD that a neighbor went away.
+             * @default null
+             */
+            bfd: string | null;
+            /**
+             * @description Signs all packets (MD5, RFC 2328). All routers on the network have the same.
+             * @default null
+             */
+            password: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description The number of the password.
+             * @default 1
+             */
+            key_id: number;
+            /**
+             * @description The highest becomes designated router; 0 never does.
+             * @default 1
+             */
+            priority: number;
+            /**
+             * @description Seconds between hello packets. Default 10.
+             * @default null
+             */
+            hello_s: number | null;
+            /**
+             * @description Seconds of silence after which a neighbor is considered down. Default: four hellos.
+             * @default null
+             */
+            dead_s: number | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends its adjacencies; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (o1, o2, ...) when omitted. */
+            id?: string | null;
+        };
+        OspfInterfaceUpsertInput: {
+            /** @description The OSPF instance. */
+            ospf: string;
+            /** @description The interface that takes part. */
+            interface: string;
+            /**
+             * @description The area's number; 0 is the backbone.
+             * @default 0
+             */
+            area: number;
+            /**
+             * @description Paths with the lowest total cost win. Default: by the interface's speed.
+             * @default null
+             */
+            cost: number | null;
+            /**
+             * @description Announce the interface's networks, and have no neighbors on it.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description There is one neighbor at most, so no designated router is elected.
+             * @default false
+             */
+            point_to_point: boolean;
+            /**
+             * @description Notice by BFD that a neighbor went away.
+             * @default null
+             */
+            bfd: string | null;
+            /**
+             * @description Signs all packets (MD5, RFC 2328). All routers on the network have the same.
+             * @default null
+             */
+            password: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description The number of the password.
+             * @default 1
+             */
+            key_id: number;
+            /**
+             * @description The highest becomes designated router; 0 never does.
+             * @default 1
+             */
+            priority: number;
+            /**
+             * @description Seconds between hello packets. Default 10.
+             * @default null
+             */
+            hello_s: number | null;
+            /**
+             * @description Seconds of silence after which a neighbor is considered down. Default: four hellos.
+             * @default null
+             */
+            dead_s: number | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends its adjacencies; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (o1, o2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        OspfInterfaceBulkInput: {
+            upsert?: components["schemas"]["OspfInterfaceUpsertInput"][];
+            delete?: string[];
+        };
+        OspfInterfaceInput: {
+            /** @description The OSPF instance. */
+            ospf: string;
+            /** @description The interface that takes part. */
+            interface: string;
+            /**
+             * @description The area's number; 0 is the backbone.
+             * @default 0
+             */
+            area: number;
+            /**
+             * @description Paths with the lowest total cost win. Default: by the interface's speed.
+             * @default null
+             */
+            cost: number | null;
+            /**
+             * @description Announce the interface's networks, and have no neighbors on it.
+             * @default false
+             */
+            passive: boolean;
+            /**
+             * @description There is one neighbor at most, so no designated router is elected.
+             * @default false
+             */
+            point_to_point: boolean;
+            /**
+             * @description Notice by BFD that a neighbor went away.
+             * @default null
+             */
+            bfd: string | null;
+            /**
+             * @description Signs all packets (MD5, RFC 2328). All routers on the network have the same.
+             * @default null
+             */
+            password: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description The number of the password.
+             * @default 1
+             */
+            key_id: number;
+            /**
+             * @description The highest becomes designated router; 0 never does.
+             * @default 1
+             */
+            priority: number;
+            /**
+             * @description Seconds between hello packets. Default 10.
+             * @default null
+             */
+            hello_s: number | null;
+            /**
+             * @description Seconds of silence after which a neighbor is considered down. Default: four hellos.
+             * @default null
+             */
+            dead_s: number | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Ends its adjacencies; the configuration is kept.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        OspfInterfacePatch: {
+            /** @description The OSPF instance. */
+            ospf?: string | null;
+            /** @description The interface that takes part. */
+            interface?: string | null;
+            /** @description The area's number; 0 is the backbone. */
+            area?: number | null;
+            /** @description Paths with the lowest total cost win. Default: by the interface's speed. */
+            cost?: number | null;
+            /** @description Announce the interface's networks, and have no neighbors on it. */
+            passive?: boolean | null;
+            /** @description There is one neighbor at most, so no designated router is elected. */
+            point_to_point?: boolean | null;
+            /** @description Notice by BFD that a neighbor went away. */
+            bfd?: string | null;
+            /** @description Signs all packets (MD5, RFC 2328). All routers on the network have the same. */
+            password?: string | {
+                set: boolean;
+            } | null;
+            /** @description The number of the password. */
+            key_id?: number | null;
+            /** @description The highest becomes designated router; 0 never does. */
+            priority?: number | null;
+            /** @description Seconds between hello packets. Default 10. */
+            hello_s?: number | null;
+            /** @description Seconds of silence after which a neighbor is considered down. Default: four hellos. */
+            dead_s?: number | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description Ends its adjacencies; the configuration is kept. */
             disabled?: boolean | null;
         };
         Firewall: {
@@ -5540,11 +6397,11 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -5617,7 +6474,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -6293,6 +7150,20 @@ export interface components {
              */
             base: string | null;
         };
+        BfdProfileChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bfd-profile";
+            id: string;
+            new: components["schemas"]["BfdProfileInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         BgpChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -6319,6 +7190,38 @@ export interface components {
              */
             id: string | null;
             new: components["schemas"]["BgpNeighborInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        OspfChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ospf";
+            id: string;
+            new: components["schemas"]["OspfInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        OspfInterfaceChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ospf-interface";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["OspfInterfaceInput"] | null;
             /**
              * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
              * @default null
@@ -6507,6 +7410,15 @@ export interface components {
             comment: string;
             disabled: boolean;
         };
+        /** @description The fields of a bfd profile as they are configured. */
+        BfdProfileObject: {
+            id: string;
+            transmit_ms: number;
+            receive_ms: number;
+            multiplier: number;
+            passive: boolean;
+            comment: string;
+        };
         /** @description The fields of a bgp as they are configured. */
         BgpObject: {
             id: string;
@@ -6537,6 +7449,7 @@ export interface components {
             export_prefix_list: string | null;
             maximum_prefixes: number | null;
             password: components["schemas"]["SecretState"] | null;
+            bfd: string | null;
             update_source: string | null;
             multihop: number | null;
             hold_s: number | null;
@@ -6546,6 +7459,37 @@ export interface components {
             default_originate: boolean;
             send_community: boolean;
             route_reflector_client: boolean;
+            disabled: boolean;
+        };
+        /** @description The fields of a ospf as they are configured. */
+        OspfObject: {
+            id: string;
+            router_id: string | null;
+            redistribute_connected: boolean;
+            redistribute_static: boolean;
+            redistribute_kernel: boolean;
+            redistribute_bgp: boolean;
+            redistribute_route_map: string | null;
+            default_originate: boolean;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a ospf interface as they are configured. */
+        OspfInterfaceObject: {
+            id: string;
+            ospf: string;
+            interface: string;
+            area: number;
+            cost: number | null;
+            passive: boolean;
+            point_to_point: boolean;
+            bfd: string | null;
+            password: components["schemas"]["SecretState"] | null;
+            key_id: number;
+            priority: number;
+            hello_s: number | null;
+            dead_s: number | null;
+            comment: string;
             disabled: boolean;
         };
         /** @description The fields of a firewall as they are configured. */
@@ -6731,6 +7675,20 @@ export interface components {
             old: components["schemas"]["RouteMapEntryObject"] | null;
             new: components["schemas"]["RouteMapEntryObject"] | null;
         };
+        BfdProfileChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bfd-profile";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["BfdProfileObject"] | null;
+            new: components["schemas"]["BfdProfileObject"] | null;
+        };
         BgpChange: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -6758,6 +7716,34 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["BgpNeighborObject"] | null;
             new: components["schemas"]["BgpNeighborObject"] | null;
+        };
+        OspfChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ospf";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["OspfObject"] | null;
+            new: components["schemas"]["OspfObject"] | null;
+        };
+        OspfInterfaceChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ospf-interface";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["OspfInterfaceObject"] | null;
+            new: components["schemas"]["OspfInterfaceObject"] | null;
         };
         FirewallChange: {
             /**
@@ -6995,6 +7981,25 @@ export interface components {
             /** @description null: not known, see `kernel.reason`. */
             effect: components["schemas"]["ObjectEffect"] | null;
         };
+        BfdProfileStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bfd-profile";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["BfdProfileObject"] | null;
+            new: components["schemas"]["BfdProfileObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
         BgpStagedChange: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -7027,6 +8032,44 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["BgpNeighborObject"] | null;
             new: components["schemas"]["BgpNeighborObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        OspfStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ospf";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["OspfObject"] | null;
+            new: components["schemas"]["OspfObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        OspfInterfaceStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ospf-interface";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["OspfInterfaceObject"] | null;
+            new: components["schemas"]["OspfInterfaceObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -10489,6 +11532,281 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_bfd_profiles: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BfdProfilePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_bfd_profile: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BfdProfileCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BfdProfile"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_bfd_profiles: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BfdProfileBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_bfd_profile: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                profile_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BfdProfile"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_bfd_profile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                profile_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BfdProfileInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BfdProfile"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BfdProfile"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_bfd_profile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                profile_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_bfd_profile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                profile_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["BfdProfilePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BfdProfile"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_bfd_profile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                profile_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_bgp_instances: {
         parameters: {
             query?: {
@@ -11059,6 +12377,581 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BgpNeighborState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_ospf_instances: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OspfPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_ospf: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OspfCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ospf"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_ospf_instances: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OspfBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_ospf: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                ospf_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ospf"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_ospf: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                ospf_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OspfInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ospf"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ospf"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_ospf: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                ospf_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_ospf: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                ospf_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["OspfPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ospf"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_ospf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ospf_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_ospf_interfaces: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OspfInterfacePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_ospf_interface: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OspfInterfaceCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OspfInterface"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_ospf_interfaces: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OspfInterfaceBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_ospf_interface: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OspfInterface"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_ospf_interface: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OspfInterfaceInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OspfInterface"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OspfInterface"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_ospf_interface: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_ospf_interface: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["OspfInterfacePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OspfInterface"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_ospf_interface: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_ospf_interface_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ospf_interface_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OspfInterfaceState"];
                 };
             };
             default: components["responses"]["PROBLEM"];

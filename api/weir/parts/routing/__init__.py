@@ -13,9 +13,11 @@ from typing import NamedTuple
 from weir.model.document import Document
 from weir.model.objects import Kind
 from weir.parts.part import EntriesPart
+from weir.parts.routing.bfd import bfd
 from weir.parts.routing.bgp import bgp
 from weir.parts.routing.block import Block
 from weir.parts.routing.filters import prefix_lists, route_maps
+from weir.parts.routing.ospf import ospf
 
 
 class Renderer(NamedTuple):
@@ -30,6 +32,8 @@ RENDERERS: tuple[Renderer, ...] = (
     Renderer(frozenset(("prefix-list", "prefix-list-entry")), prefix_lists),
     Renderer(frozenset(("route-map", "route-map-entry", "prefix-list")), route_maps),
     Renderer(frozenset(("bgp", "bgp-neighbor", "prefix-list")), bgp),
+    Renderer(frozenset(("ospf", "ospf-interface")), ospf),
+    Renderer(frozenset(("bfd-profile", "bgp", "bgp-neighbor", "ospf", "ospf-interface")), bfd),
 )
 
 

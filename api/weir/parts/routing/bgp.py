@@ -56,6 +56,9 @@ def _session(item: Bgp, neighbor: BgpNeighbor) -> Iterator[str]:
     yield f"{start} remote-as {neighbor.remote_as}"
     if neighbor.description:
         yield f"{start} description {' '.join(neighbor.description.split())}"
+    if neighbor.bfd is not None:
+        yield f"{start} bfd"
+        yield f"{start} bfd profile {neighbor.bfd}"
     if neighbor.passive:
         yield f"{start} passive"
     if neighbor.multihop is not None and neighbor.remote_as != item.asn:

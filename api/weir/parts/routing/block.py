@@ -35,8 +35,8 @@ class Block:
 
     `lines` are paths below the header. `entries` are those of a numbered list. `daemons` have to run and to
     hold it; a list's are those of the protocols. `{place}` in a line stands for the secret of that place,
-    sealed in `secrets`. `refreshed` are lists, and what makes bgpd look at routes again when one changes: it
-    does not itself.
+    sealed in `secrets`. `refreshed` are lists, or lines without their
+    last word, and the command that makes the daemon take one that changes into account: it does not itself.
     """
 
     header: str
