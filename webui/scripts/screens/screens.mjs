@@ -11,6 +11,11 @@ const EXPORT = path.resolve(
   "../../../tests/formats/fixtures/routeros/facts_fixture/export.rsc",
 );
 
+const withRules = async (router, address) => {
+  await router.rules();
+  return address;
+};
+
 const pages = {
   queues: { at: "/queues" },
   "queues-busiest": { at: "/queues?sort=-rate_download" },
@@ -31,6 +36,13 @@ const pages = {
   hosts: { at: "/hosts" },
   routes: { at: "/routes" },
   firewall: { at: "/firewall" },
+  "firewall-rules": { at: (router) => withRules(router, "/rules") },
+  "firewall-rule-form": { at: (router) => withRules(router, "/rules?edit=blocked") },
+  "firewall-rule-new": { at: (router) => withRules(router, "/rules?edit=new") },
+  sets: { at: (router) => withRules(router, "/sets") },
+  "set-form": { at: (router) => withRules(router, "/sets?edit=scanners") },
+  "set-entries": { at: (router) => withRules(router, "/set-entries") },
+  services: { at: (router) => withRules(router, "/services") },
   history: { at: "/history" },
   users: { at: "/users" },
   tokens: { at: "/users?tab=tokens" },
