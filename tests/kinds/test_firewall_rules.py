@@ -81,14 +81,20 @@ def test_what_no_rule_can_be_is_refused_by_its_field(router: Toy, said: dict[str
 
 
 def test_rules_have_an_order_within_their_chain_and_move(router: Toy) -> None:
-    for name, chain in (("one", "forward"), ("two", "forward"), ("other", "input"), ("three", "forward")):
+    for name, chain in (("one", "forward"), ("other", "input"), ("two", "forward"), ("three", "forward")):
         body = {"chain": chain, "action": "accept", "protocol": "tcp"}
         assert router.api("PUT", f"/firewall-rules/{name}", body).status_code == 201
     etag = router.api("GET", "/firewall-rules/three").json["etag"]
     moved = router.api("POST", "/firewall-rules/three/move", {"before": "one"}, etag=etag)
     assert moved.status_code == 200, moved.text
     listed = [item["id"] for item in router.api("GET", "/firewall-rules").json["items"]]
-    assert [name for name in listed if name != "other"] == ["three", "one", "two"]
+    assert listed == ["three", "one", "two", "other"], "chain by chain"
+    paged, cursor = [], ""
+    while cursor is not None:
+        answer = router.api("GET", f"/firewall-rules?limit=1{cursor and f'&cursor={cursor}'}").json
+        paged += [item["id"] for item in answer["items"]]
+        cursor = answer["next_cursor"]
+    assert paged == listed
     assert "three" in router.weir("rule", "list")
 
 

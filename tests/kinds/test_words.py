@@ -55,7 +55,9 @@ def test_a_diff_on_the_command_line_has_names_and_units(capsys: pytest.CaptureFi
 def test_what_a_declaration_names_is_among_its_fields(kind: str) -> None:
     declared = DECLARED[kind]
     names = {"id", *(member.name for member in declared.members)}
+    assert names.isdisjoint(declared.state)
     if declared.one_of is not None:
         names.add(declared.one_of.discriminator)
     conditions = {member.field.when.field for member in declared.members if member.field.when}
-    assert {declared.named_by, *declared.columns, *conditions} <= names
+    assert {declared.named_by, *conditions} <= names
+    assert set(declared.columns) <= names | declared.state.keys()

@@ -87,7 +87,7 @@ def _names(declaration: Declaration) -> Json:
     return {
         "singular": declaration.singular,
         "plural": declaration.plural,
-        "short": declaration.short,
+        "short": declaration.short.replace("-", " "),
         "path": declaration.path,
         "page": declaration.page,
         "area": declaration.area,

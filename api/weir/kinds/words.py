@@ -34,8 +34,8 @@ def titled(name: str) -> str:
 
 
 def unit_of(name: str) -> str:
-    """The unit that a number's name ends in; "" where it has none."""
-    match = _UNIT.search(name)
+    """The unit that a number's name ends in, or is; "" where it has none."""
+    match = _UNIT.search(f"_{name}" if name == "bytes" else name)
     return match[1] if match else ""
 
 

@@ -54,6 +54,8 @@ class Listing:
     cursor: str | None = None
     offset: int | None = None
     sort: str = "position"
+    within: tuple[str, ...] = ()
+    """Of an ordered kind the fields that make lists of their own: `position` sorts by these first."""
     text: str = ""
     parent: str | Literal["any"] | None = "any"
     disabled: bool | None = None
@@ -88,7 +90,7 @@ def page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Pa
 
 
 def _page(connection: sqlite3.Connection, listing: Listing, totals: Totals) -> Page:
-    column, descending = _sorting(listing.sort)
+    column, descending = _sorting(listing)
     source, where, values = _conditions(connection, listing, totals)
     count = f"SELECT count(*) FROM {source} WHERE {where}"
     total = totals.count(connection, count, values) if listing.counted else 0
@@ -184,11 +186,16 @@ class Totals:
         return found
 
 
-def _sorting(sort: str) -> tuple[str, bool]:
+def _sorting(listing: Listing) -> tuple[str, bool]:
+    """What to sort by, as an expression of SQL. Field names are those of declarations."""
+    sort = listing.sort
     descending = sort.startswith("-")
     column = SORT_COLUMNS.get(sort[1:] if descending else sort)
     if column is None:
         raise Invalid(f"cannot sort by {sort[:40]!r}; try {', '.join(SORT_COLUMNS)}", path="sort")
+    if column == "position" and listing.within:
+        lists = ", ".join(f"json_extract(body, '$.{name}')" for name in listing.within)
+        column = f"json_array({lists}) || printf('%020d', position)"
     return column, descending
 
 

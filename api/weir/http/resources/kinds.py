@@ -67,8 +67,15 @@ def _area(declaration: Declaration) -> ConfigArea:
 
 def page_json(kind: str, query: Query, render: editing.Render) -> dict[str, Any]:
     """A page of the stored objects of a kind, those of an ordered one in their order."""
-    sort = "position" if DECLARED[kind].order is not None else "id"
-    page = service().config.page(me(), Listing(kind, limit=query["limit"], cursor=query["cursor"], sort=sort))
+    order = DECLARED[kind].order
+    listing = Listing(
+        kind,
+        limit=query["limit"],
+        cursor=query["cursor"],
+        sort="position" if order is not None else "id",
+        within=order.within if order is not None else (),
+    )
+    page = service().config.page(me(), listing)
     return {
         "items": [render(stored) for stored in page.items],
         "next_cursor": page.next_cursor,
