@@ -16,6 +16,7 @@ import { addressOf } from "@/kinds/links";
 import { KindList } from "@/kinds/list/KindList";
 import { shownRows } from "@/kinds/list/useShown";
 import { rowsOf, type Stored } from "@/kinds/objects";
+import { useStateColumns } from "@/kinds/states";
 import { holds } from "@/kinds/values";
 import { mockRouter, renderAt } from "./render";
 
@@ -71,19 +72,24 @@ const TOY: Declared = {
 
 const toy = (id: string, more: object): Stored => ({ ...TOY.defaults, id, etag: `"${id}"`, ...more });
 
-function ShownAt({ first }: { first: KindSearch }) {
+function ShownAt({ first, declared }: { first: KindSearch; declared: Declared }) {
   const [search, setSearch] = useState(first);
   return (
     <KindList
       kind="toy"
-      declared={TOY}
+      declared={declared}
       search={search}
       onSearch={(change) => setSearch((before) => ({ ...before, ...change }))}
     />
   );
 }
 
-function show(items: readonly Stored[], search: KindSearch = {}) {
+function show(
+  items: readonly Stored[],
+  search: KindSearch = {},
+  declared: Declared = TOY,
+  states: readonly object[] | null = null,
+) {
   router.server.use(
     http.get("*/api/v1/toys", ({ request }) => {
       const from = Number(new URL(request.url).searchParams.get("cursor") ?? 0);
@@ -92,11 +98,12 @@ function show(items: readonly Stored[], search: KindSearch = {}) {
         items: items.slice(from, next),
         next_cursor: next < items.length ? String(next) : null,
         total: items.length,
+        states: new URL(request.url).searchParams.get("with") === "state" ? states : null,
       });
     }),
   );
   const page = createRouter({
-    routeTree: createRootRoute({ component: () => <ShownAt first={search} /> }),
+    routeTree: createRootRoute({ component: () => <ShownAt first={search} declared={declared} /> }),
     history: createMemoryHistory(),
   });
   return render(
@@ -125,6 +132,29 @@ describe("the list of any kind", () => {
       addressOf("static-route", "r/1"),
       addressOf("toy", "t1"),
     ]).toEqual(["/interfaces?edit=lan0", "/routes?edit=r%2F1", null]);
+  });
+
+  it("shows what the router learns beside the fields, and nothing where it knows nothing", async () => {
+    const state = [field("turns", "Turns", { type: "whole" })];
+    const learnt = { ...TOY, columns: ["colour", "turns"], state };
+    const states = [{ id: "t1", stale_reason: null, fields: { turns: 1234 } }];
+    show(TOYS, {}, learnt, states);
+    await screen.findByRole("grid", { name: "toys" });
+    const heads = screen.getAllByRole("columnheader").map((head) => head.textContent);
+    expect(heads).toEqual(["", "Title", "Colour", "Turns"]);
+    const Asked = () => {
+      const [turns] = useStateColumns(learnt, ["turns"]);
+      return rowsOf(TOY, TOYS, new Map()).map((row) => (
+        <p key={row.object.id}>{turns?.text(row) || "none"}</p>
+      ));
+    };
+    render(
+      <QueryClientProvider client={queryClient}>
+        <Asked />
+      </QueryClientProvider>,
+    );
+    expect(await screen.findByText("1234")).toBeTruthy();
+    expect(screen.getAllByText("none")).toHaveLength(2);
   });
 
   it("sorts numbers as numbers, in both directions, and goes back to its order", async () => {

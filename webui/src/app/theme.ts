@@ -33,6 +33,7 @@ export const theme = createTheme({
     NumberInput: { defaultProps: { size: "xs" } },
     PasswordInput: { defaultProps: { size: "xs" } },
     NativeSelect: { defaultProps: { size: "xs" } },
+    Select: { defaultProps: { size: "xs" } },
     Textarea: { defaultProps: { size: "xs" } },
     Checkbox: { defaultProps: { size: "xs" } },
     Switch: { defaultProps: { size: "xs" } },

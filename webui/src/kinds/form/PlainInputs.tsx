@@ -107,7 +107,10 @@ export function ChoiceField(props: Of<"choice">) {
   return (
     <NativeSelect
       {...said(props)}
-      data={[...(nullable || value === "" ? [{ value: "", label: "none" }] : []), ...shape.choices]}
+      data={[
+        ...(nullable || value === "" ? [{ value: "", label: nullable ? "none" : "choose" }] : []),
+        ...shape.choices,
+      ]}
       value={textOf(value)}
       onChange={(event) => onChange(event.currentTarget.value)}
     />

@@ -13,6 +13,7 @@ import { KindDrawer } from "../form/KindDrawer";
 import type { Declared } from "../kinds";
 import { pageTitle } from "../title";
 import { useRows, type Row } from "../objects";
+import { useStateColumns } from "../states";
 import { chosenIds, columnsOf, type Column } from "./columns";
 import { KindTable } from "./KindTable";
 import classes from "./List.module.css";
@@ -39,8 +40,9 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
   const shown = useShown(declared, rows, search.q, search.sort);
   const chosen = useChosen(shown);
   const edits = useEdits(kind, declared);
-  const all = useMemo(() => columnsOf(declared, extra), [declared, extra]);
   const ids = chosenIds(kind, declared, search.cols).join(".");
+  const learnt = useStateColumns(declared, ids.split("."));
+  const all = useMemo(() => columnsOf(declared, [...learnt, ...extra]), [declared, learnt, extra]);
   const columns = useMemo(
     () => ids.split(".").flatMap((id) => all.filter((column) => column.id === id)),
     [all, ids],
