@@ -33,10 +33,10 @@ class Declaration:
     context is clear: in messages and as a command ("route"). `about` is one line for the API's documentation.
     A kind with `is_single` has one object, whose id is the kind; unless it is stored its defaults hold.
     `adds` names what the API's answers say of an object beside its fields; it may come back and is not read.
-    `columns` are the fields, also of its state, that a list shows behind the id; `path` is where the API has them, `page` where
-    the browser does, and `argument` what an object's id is called there. `one_of` says what an object of the
-    kind is made as. `named_by` is the field that people know an object by. `area` is where the navigation has
-    the kind, and `purpose` says above an empty list what its objects are for.
+    `columns` are the fields, also of its state, that a list shows behind the id; `path` is where the API has
+    them, `page` where the browser does, and `argument` what an object's id is called there. `one_of` says
+    what an object of the kind is made as. `named_by` is the field that people know an object by. `area` is
+    where the navigation has the kind, and `purpose` says above an empty list what its objects are for.
     `state` are the fields that the router learns about an object, and nobody writes.
     """
 

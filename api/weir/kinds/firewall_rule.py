@@ -317,6 +317,7 @@ KIND = Declaration(
     columns=(
         "chain",
         "action",
+        "packets",
         "source",
         "source_set",
         "destination",
@@ -324,7 +325,6 @@ KIND = Declaration(
         "protocol",
         "ports",
         "service",
-        "packets",
         "comment",
     ),
     argument="rule_id",
