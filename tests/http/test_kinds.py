@@ -23,6 +23,10 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "queue-type": ("/queue-types/t9", {"type": "pfifo"}),
     "interface": ("/interfaces/eth9", {}),
     "static-route": ("/static-routes/r9", {"destination": "10.0.0.0/8", "blackhole": True}),
+    "set": ("/sets/s9", {}),
+    "set-entry": ("/set-entries/e9", {"set": "s9", "value": "192.0.2.0/24"}),
+    "service": ("/services/v9", {"ports": ["443"]}),
+    "firewall-rule": ("/firewall-rules/f9", {"chain": "forward", "action": "drop"}),
     "firewall": ("/firewall", {}),
     "tuning": ("/tuning", {}),
 }
@@ -56,6 +60,8 @@ def test_a_field_of_another_kinds_answer_is_not_dropped_in_silence(api: Client, 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("queue", "interface")])
 def test_an_answer_may_be_sent_back(api: Client, kind: str) -> None:
     path, body = NEW[kind]
+    if kind == "set-entry":
+        api("PUT", *NEW["set"])
     made = api("PUT", path, body, etag="built-in" if kind in ("firewall", "tuning") else None)
     assert made.status_code in (200, 201)
     shown = api("GET", path)
