@@ -7,9 +7,11 @@ import json
 import os
 import signal
 import socket
+import stat
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,13 @@ from tests.agent.test_parts import MirrorBackend, configured
 from tests.compiler.test_parts_of_a_plan import WIDER
 from tests.polling import until
 from weir.adapters.daemon import Daemon, Program
-from weir.backends.backend import Comparison
-from weir.backends.daemons import SETTLED_S, DaemonBackend
+from weir.backends.backend import Comparison, Look
+from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference
 from weir.model.document import Change, Document
 from weir.model.objects import Interface
 from weir.model.problem import ApplyFailed, Problem, Unavailable
 from weir.parts import Parts
+from weir.parts.effect import Sessions
 from weir.parts.explained import Line
 from weir.parts.part import EntriesPart
 
@@ -152,6 +155,72 @@ def test_one_that_was_killed_is_started_again(toy: ToyBackend) -> None:
     assert toy.ask()["pid"] != pid
 
 
+def test_one_that_dies_again_and_again_is_left_alone_for_a_while(toy: ToyBackend) -> None:
+    """The pause after a start doubles; other files are tried at once."""
+    with pytest.raises(Unavailable, match="toy ended again and is started in a while") as refused:
+        for _ in range(6):  # on a busy machine a start takes longer than the first pauses
+            toy.bring("one")
+            os.kill(toy.ask()["pid"], signal.SIGKILL)
+            until("it is gone", lambda: toy.daemon.identity() is None)
+    assert refused.value.code == "daemon-died"
+    toy.bring("two")
+    assert toy.ask()["has"] == "two"
+
+
+class Restarted(ToyBackend):
+    """One that takes no other files while it runs."""
+
+    learns = ("interface",)
+
+    def can_reload(self, difference: DaemonDifference) -> bool:
+        return False
+
+
+def test_one_that_cannot_read_its_files_again_starts_again_which_is_said_before(tmp_path: Path) -> None:
+    toy = Restarted(tmp_path)
+
+    def cost(word: str) -> list[str]:
+        look = Look(toy, word, None, [("interface", "lan0")], lambda _networks: Sessions(0, True))
+        return [f"{item.id} {item.severity}: {item.text}" for item in toy.effects(look)]
+
+    try:
+        assert cost("one") == [], "it did not run"
+        toy.bring("one")
+        pid = toy.ask()["pid"]
+        assert cost("one") == [] and cost("two") == ["lan0 resets: toy starts again"]
+        toy.bring("two")
+        assert toy.ask()["has"] == "two" and toy.ask()["pid"] != pid
+    finally:
+        toy.daemon.stop()
+
+
+def test_a_unit_is_started_by_systemd_and_looked_after_by_its_main_process(
+    toy: ToyBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What systemctl does here: it runs the program, and tells its process id."""
+    asked: list[str] = []
+    program = toy.daemon.program
+
+    def systemctl(argv: Sequence[str], timeout_s: float) -> str:
+        asked.append(" ".join(argv))
+        if argv[1] == "restart":
+            process.append(subprocess.Popen(program.command(toy.daemon.config)))
+        return f"{process[-1].pid}\n"
+
+    process: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr("weir.adapters.daemon.run", systemctl)
+    toy.daemon = Daemon(program, tmp_path, "toy.service")
+    toy.bring("one")
+    assert toy.ask()["pid"] == process[0].pid
+    assert asked == ["systemctl restart toy.service", "systemctl show --property=MainPID --value toy.service"]
+    process[0].kill()
+    process[0].wait()
+    toy.bring("one")
+    assert toy.ask()["pid"] == process[1].pid != process[0].pid
+    toy.daemon.stop()
+    process[1].wait()
+
+
 def explained(toy: ToyBackend, word: str) -> dict[str, Line]:
     found = toy.explain(Comparison(toy, word), Interface("lan0", "lan"), [f"the word {word}"])
     return {line.field: line for line in found}
@@ -256,6 +325,18 @@ def test_a_commit_is_refused_or_rolled_back_whole(tmp_path: Path, word: str) -> 
         assert configuration.state == "ok"
         assert (toy.ask()["pid"] == pid) is (word == "refuse"), "a file that is refused disturbs nobody"
     toy.daemon.stop()
+
+
+def test_a_daemon_with_a_user_of_its_own_can_read_its_files(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        daemon = ToyBackend(tmp_path / "daemons" / "toy").daemon
+        daemon.write({"toy.conf": "one"})
+    finally:
+        os.umask(before)
+    file = daemon.config / "toy.conf"
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (file, daemon.config, *file.parents[1:3])]
+    assert modes == [0o644, 0o755, 0o755, 0o755]
 
 
 def test_no_file_of_a_change_is_left_behind(toy: ToyBackend, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A daemon that Weir starts, feeds with files and asks: one process, one folder.
 
-It runs in a session of its own and outlives the agent, which finds it again by its process id and start time.
+It runs in a session of its own, or in a unit of systemd's that the agent starts and that has its own rights
+(an image), and outlives the agent, which finds it again by its process id and start time.
 Its files change all at once: they lie in a folder of their own, to which a symbolic link leads. What it
 prints is kept, as it is the best there is to tell a person when it refuses or dies.
 
@@ -21,12 +22,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weir.adapters import files
-from weir.adapters.process import ENVIRONMENT
+from weir.adapters.process import ENVIRONMENT, run
 from weir.model.problem import ApplyFailed, Problem, Unavailable
 
 POLL_S = 0.01
+UNIT_S = 2.0
+"""For so long systemd may take to start a unit."""
 STOP_S = 0.5
 """For so long a daemon may end by itself before it is killed."""
+STABLE_S = 10.0
+"""One that ends sooner after its start is started again after a pause, which doubles each time."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.5, 30.0
 SAID_BYTES = 2000
 """Of what it printed last; its file never grows beyond `SAID_MOST_BYTES`."""
 SAID_MOST_BYTES = 1 << 20
@@ -50,12 +56,20 @@ class Program:
 class Daemon:
     """Not thread-safe but for `identity`: one backend's."""
 
-    def __init__(self, program: Program, folder: Path) -> None:
-        """`folder` is this daemon's alone, on a file system that is empty after a start of the machine."""
+    def __init__(self, program: Program, folder: Path, unit: str = "") -> None:
+        """`folder` is this daemon's alone, on a file system that is empty after a start of the machine.
+
+        With `unit` systemd runs it: that unit's command is to be the program's, and it is to print to `said`
+        in the folder.
+        """
         self.program = program
         self.config = folder / "config"
         self._folder = folder
+        self._unit = unit
         self._child: subprocess.Popen[bytes] | None = None
+        self._started_s = 0.0
+        self._pause_s = 0.0
+        """How long it is left alone since its last start; 0 = it has not ended by itself."""
 
     # -- files -------------------------------------------------------------------------------------------
 
@@ -105,6 +119,7 @@ class Daemon:
 
     def write(self, content: Mapping[str, str]) -> None:
         """Give it these files in place of all that it had, at once. Raises `ApplyFailed`."""
+        self._pause_s = 0.0
         draft, link = self._draft(content), self._folder / "config.new"
         before = self.config.readlink() if self.config.is_symlink() else None
         try:
@@ -129,10 +144,14 @@ class Daemon:
 
     def _draft(self, content: Mapping[str, str]) -> Path:
         draft = self._folder / f"files.{time.monotonic_ns()}"
+        made = [path for path in draft.parents if not path.exists()]
         try:
-            draft.mkdir(mode=0o755, parents=True)
+            draft.mkdir(parents=True)
             for name, text in content.items():
                 (draft / name).write_text(text, encoding="utf-8")
+                (draft / name).chmod(0o644)
+            for path in (draft, *made):  # it has a user of its own, and the agent's umask is 077
+                path.chmod(0o755)
         except OSError as error:
             shutil.rmtree(draft, ignore_errors=True)
             raise ApplyFailed(f"{draft} cannot be written: {error.strerror}") from error
@@ -151,11 +170,28 @@ class Daemon:
         return (pid, started) if _started(pid) == started else None
 
     def start(self) -> None:
-        """Raises `Unavailable` when the program is not there."""
+        """Raises `Unavailable` when the program is not there, or when it ended soon after its last starts."""
+        now_s = time.monotonic()
+        if self._started_s and now_s - self._started_s < self._pause_s:
+            said = self.said() or "it said nothing"
+            raise Unavailable(
+                f"{self.program.name} ended again and is started in a while: {said}", code="daemon-died"
+            )
+        is_soon = self._started_s and now_s - self._started_s < max(STABLE_S, 2 * self._pause_s)
+        self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LAST_PAUSE_S) if is_soon else 0.0
+        self._started_s = now_s
+        (self._folder / "said").unlink(missing_ok=True)
+        pid = self._start_unit() if self._unit else self._start_child()
+        files.replace(self._folder / "pid", f"{pid} {_started(pid) or 0}".encode())
+
+    def _start_unit(self) -> int:
+        run(("systemctl", "restart", self._unit), timeout_s=UNIT_S)
+        return int(run(("systemctl", "show", "--property=MainPID", "--value", self._unit), timeout_s=UNIT_S))
+
+    def _start_child(self) -> int:
         argv = self.program.command(self.config)
         said = self._folder / "said"
         try:
-            said.unlink(missing_ok=True)
             with said.open("ab") as output:
                 self._child = subprocess.Popen(
                     argv,
@@ -168,8 +204,7 @@ class Daemon:
                 )
         except OSError as error:
             raise Unavailable(f"{argv[0]} cannot be run: {error.strerror}", code="program-missing") from error
-        pid = self._child.pid
-        files.replace(self._folder / "pid", f"{pid} {_started(pid) or 0}".encode())
+        return self._child.pid
 
     def reload(self) -> None:
         """Raises `Unavailable` when it is not running."""
@@ -179,6 +214,7 @@ class Daemon:
     def stop(self) -> None:
         """End it, by force if it does not within `STOP_S`."""
         if self._signal(signal.SIGTERM):
+            self._started_s = self._pause_s = 0.0  # it did not end by itself
             deadline_s = time.monotonic() + STOP_S
             while self.identity() is not None and time.monotonic() < deadline_s:
                 time.sleep(POLL_S)

@@ -34,6 +34,7 @@ from weir.agent.stages import (
     TablesStage,
 )
 from weir.backends.backend import PartBackend, Topic
+from weir.backends.daemons import DaemonBackend, Learn
 from weir.backends.firewall import FirewallBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import Decision
@@ -44,7 +45,7 @@ from weir.backends.tables import PackedTables, TablesBackend, record_of
 from weir.backends.tuning import TuningBackend
 from weir.compiler import ClassSpec, Compiled, Plan
 from weir.model.document import Change
-from weir.model.objects import ConfigObject
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Problem
 from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, SETS, Parts
 from weir.parts.delta import Step
@@ -129,6 +130,19 @@ class Executor:
             *map(stage_of, self.registered.after_shaping),
         ]
         return {stage.name: stage for stage in ordered}
+
+    def learners(self) -> dict[Kind, Learn]:
+        """Who knows the state of which kind, among the backends that are done by a daemon."""
+        return {kind: daemon.learn for daemon in self._daemons() for kind in daemon.learns}
+
+    def daemons(self) -> tuple[object, ...]:
+        """Something that changes when a daemon ended or was started."""
+        return tuple(daemon.daemon.identity() for daemon in self._daemons())
+
+    def _daemons(self) -> Iterator[DaemonBackend[Any]]:
+        for stage in self.stages.values():
+            if isinstance(stage.backend, DaemonBackend):
+                yield stage.backend
 
     @property
     def decisions(self) -> dict[str, Decision]:

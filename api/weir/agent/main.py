@@ -236,7 +236,7 @@ def _executor(
 
 def _states(executor: Executor, frr: Frr, configuration: Configuration) -> States:
     counted = {"firewall-rule": executor.firewall.counted}
-    return States({**counted, **protocols.sources(frr, configuration)})
+    return States({**counted, **protocols.sources(frr, configuration), **executor.learners()})
 
 
 def _secrets(options: argparse.Namespace) -> Secrets:
@@ -301,7 +301,7 @@ def _guard(
         configuration.drift,
         reconciler.look,
         mount_pins=partial(_mount_pins, options.pin_dir),
-        routing=routing,
+        routing=lambda: (routing(), configuration.executor.daemons()),
         period_s=options.guard_interval_s,
     )
 

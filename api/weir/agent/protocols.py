@@ -13,9 +13,9 @@ from weir.adapters import frr_daemons
 from weir.adapters.frr import Frr
 from weir.agent.configuration import Configuration
 from weir.agent.secrets import Secrets
-from weir.agent.states import Learn
 from weir.backends import bgp_sessions, ospf_sessions
 from weir.backends.backend import Look
+from weir.backends.daemons import Learn
 from weir.backends.routing import RoutingBackend
 from weir.model.objects import Kind
 from weir.parts import ROUTING

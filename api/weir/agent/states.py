@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from weir.backends.daemons import Learn
 from weir.model.objects import Kind
 from weir.model.problem import Invalid, NotFound
 from weir.store.clock import wall_ms
 from weir.wire.server import Handler, Peer
-
-Learnt = Mapping[str, Mapping[str, Any]]
-Learn = Callable[[Collection[str] | None], Learnt]
-"""Of these objects (None: of all) what is known, by id and field. A field that nobody knows is left out or
-None, and so is an object: never zero."""
 
 
 class States:

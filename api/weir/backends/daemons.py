@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from weir.adapters.daemon import Daemon
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
-from weir.model.objects import ConfigObject
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Problem
 from weir.parts.delta import Step
-from weir.parts.effect import Effect
+from weir.parts.effect import Effect, for_each
 from weir.parts.explained import Line
 
 W = TypeVar("W")
+Learnt = Mapping[str, Mapping[str, Any]]
+"""By id and field. What nobody knows is left out or None: never zero."""
+Learn = Callable[[Collection[str] | None], Learnt]
 
 SETTLED_S = 2.0
 """The store's write lock is held meanwhile. What takes longer (a server that answers) is state, not apply."""
@@ -80,6 +83,8 @@ class DaemonBackend(ABC, Generic[W]):
     """`W` is what the part wants. A daemon's backend renders it, and knows how to ask the daemon."""
 
     topics: ClassVar[frozenset[Topic]] = frozenset(("daemons",))
+    learns: ClassVar[tuple[Kind, ...]] = ()
+    """The kinds whose state `learn` tells."""
     is_scanned_apart: ClassVar[bool] = False
 
     def __init__(self, daemon: Daemon) -> None:
@@ -97,6 +102,18 @@ class DaemonBackend(ABC, Generic[W]):
     @abstractmethod
     def loaded(self, timeout_s: float) -> object:
         """Ask the running daemon what it has. Raises a `Problem` when it does not answer in time."""
+
+    def learn(self, _ids: Collection[str] | None) -> Learnt:
+        """Of these objects (None: of all) what the daemon knows, by id and field. Thread-safe."""
+        return {}
+
+    def can_reload(self, difference: DaemonDifference) -> bool:
+        """Whether the daemon takes these files while it runs; else it is started again."""
+        return True
+
+    def reload(self) -> None:
+        """Have the running daemon read its files again. Raises a `Problem`."""
+        self.daemon.reload()
 
     def read(self) -> DaemonState:
         process = self.daemon.identity()
@@ -121,16 +138,20 @@ class DaemonBackend(ABC, Generic[W]):
         if held.files != difference.wanted:
             daemon.check(difference.wanted, deadline_s)
             daemon.write(difference.wanted)
-        if held.process is not None and held.loaded is not None:
-            daemon.reload()
+        if held.process is not None and held.loaded is not None and self.can_reload(difference):
+            self.reload()
         else:
             daemon.stop()
             daemon.start()
         daemon.wait(lambda until_s: self._has(difference.expected, until_s), deadline_s)
 
     def effects(self, look: Look[DaemonState, W, DaemonDifference]) -> Iterator[Effect]:
-        """The process that runs reads its files again; one whose sessions end for that says so itself."""
-        return iter(())
+        """The process that runs reads its files again, or starts again for them; one whose sessions end for
+        that says so itself."""
+        held, difference = look.held, look.difference
+        if held.process and difference and difference.wanted and not self.can_reload(difference):
+            text = f"{self.name} starts again"
+            yield from for_each(look.changed_of(*self.learns), "resets", text, int(SETTLED_S * 1000))
 
     def explain(
         self, found: Comparison[DaemonState, W, DaemonDifference], item: ConfigObject, told: Sequence[str]
