@@ -16,6 +16,7 @@ from weir.fields import (
     Choice,
     Flag,
     Host,
+    HostName,
     Many,
     Port,
     Position,
@@ -50,6 +51,7 @@ class Chest(ConfigObject):
     text: Annotated[str, Text(50)] = ""
     lines: Annotated[str, Text(50, lines=True)] = ""
     host: Annotated[str | None, Host()] = None
+    server: Annotated[str | None, HostName()] = None
     prefix: Annotated[str | None, Prefix()] = None
     port: Annotated[int, Port()] = 80
     inside: Annotated[str | None, Ref("chest")] = None
@@ -175,6 +177,31 @@ def test_the_command_line_says_what_is_wrong(hall: Toy, value: str) -> None:
                 assert code in (1, 2), (option, said)
                 assert member.name in said.replace("-", "_") or repr(value) in said, (option, said)
                 assert isinstance(error, SystemExit), error
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("NTP.Example.org.", "ntp.example.org"),
+        ("localhost", "localhost"),
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:DB8:0::1", "2001:db8::1"),
+        ("192.0.2", None),
+        ("192.0.2.1/32", None),
+        ("-a.example.org", None),
+        ("a..b", None),
+        ("a b", None),
+        ("a\nallow", None),
+        ("\u212a.example.org", None),  # the sign for Kelvin, which becomes a k in lower case
+        ("x" * 64, None),
+        (".".join(["x" * 63] * 4), None),
+    ],
+)
+def test_a_host_by_name_or_address_is_kept_in_one_way(hall: Toy, given: str, kept: str | None) -> None:
+    etag = hall.api("GET", "/chests/c1").json["etag"]
+    answer = send(hall, "PATCH", "/chests/c1", {"server": given}, etag)
+    assert judged(answer, "server") is (kept is not None)
+    assert kept is None or answer.json["server"] == kept
 
 
 @pytest.mark.parametrize(

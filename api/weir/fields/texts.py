@@ -9,7 +9,7 @@ from typing import Any
 from weir.fields.base import Field, Parsed, When
 from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
-from weir.model.address import parse_address, parse_host, parse_network
+from weir.model.address import parse_address, parse_host, parse_host_or_name, parse_network
 from weir.model.members import parse_member, parse_ports
 from weir.model.problem import Invalid
 from weir.model.reader import Reader, shown
@@ -63,6 +63,18 @@ class Host(_Address):
 
     def bounds(self) -> str:
         return "an address"
+
+
+class HostName(Characters, Parsed):
+    """An IPv4 or IPv6 address, or a name in the DNS (RFC 1123), in lower case."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(1, 253, **said)
+
+    parse = staticmethod(parse_host_or_name)
+
+    def bounds(self) -> str:
+        return "an address or a DNS name"
 
 
 class Prefix(_Address):

@@ -21,6 +21,7 @@ from weir.fields import (
     Flag,
     Group,
     Host,
+    HostName,
     Label,
     Many,
     Moment,
@@ -195,7 +196,7 @@ def shape(field: Field) -> Json:
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Word():
             return {"type": "choice", "choices": list(field.choices)}
-        case Host():
+        case Host() | HostName():
             return {"type": "host"}
         case Prefix():
             return {"type": "prefix"}

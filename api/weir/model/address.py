@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from weir.model.limits import INTERFACE_ID
 from weir.model.prefix import (
     WIDTH,
@@ -51,6 +53,21 @@ def split_address(text: str) -> tuple[str, Prefix]:
         length = int(length_text)
     shift = width - length
     return host.text.partition("/")[0], Prefix(host.family, host.value >> shift << shift, length)
+
+
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+
+
+def parse_host_or_name(value: object) -> str:
+    """An address in canonical text, or a name in the DNS in lower case. Raises `Invalid`."""
+    if not isinstance(value, str):
+        raise Invalid(f"must be an address or a DNS name, not {shown(value)}", code="bad-host")
+    if ":" in value or value.replace(".", "").isdigit():
+        return parse_host(value)
+    name = value.lower().removesuffix(".")
+    if not value.isascii() or len(name) > 253 or not all(map(_LABEL.fullmatch, name.split("."))):
+        raise Invalid(f"{shown(value)} is neither an address nor a DNS name", code="bad-host")
+    return name
 
 
 def parse_address(value: object) -> str:

@@ -148,6 +148,31 @@ class ReplacedPart(Part[W, Replaced[W]]):
         return delta.after
 
 
+class SinglePart(ReplacedPart[ConfigObject | None]):
+    """What the one object of a kind asks for. `what` is what the part is called in a step."""
+
+    of: ClassVar[type[ConfigObject]]
+    what: ClassVar[str]
+
+    @property
+    def nothing(self) -> ConfigObject | None:
+        return None
+
+    def wanted(self, document: Document) -> ConfigObject | None:
+        return document.single(self.of)
+
+    def entries(self, wanted: ConfigObject | None) -> Mapping[str, ConfigObject]:
+        return {} if wanted is None else {self.what: wanted}
+
+    def made(self, delta: Replaced[ConfigObject | None]) -> Iterator[Step]:
+        if delta.after is not None:
+            yield Step(self.name, "add" if delta.before is None else "change", self.what, self.name)
+
+    def removed(self, delta: Replaced[ConfigObject | None]) -> Iterator[Step]:
+        if delta.after is None:
+            yield Step(self.name, "remove", self.what, self.name)
+
+
 def moved_over(before: Mapping[Any, T], delta: Delta[T], key: Callable[[T], Hashable]) -> Mapping[Any, T]:
     """The mapping that a delta leads to; `before` itself when nothing changes."""
     if not delta:
