@@ -50,7 +50,7 @@ def test_what_starts_is_what_the_preset_names(root: Path) -> None:
         *("weir-data.service", "weir-agent.service", "weir-api.service", "weir-health.service"),
         *("weir-watchdog.service", "weir-early.service"),
         *("weir-tls.service", "weir-tls.timer", "weir-console@tty1.service", "weir-console@ttyS0.service"),
-        *("chrony.service", "frr.service", "nginx.service", "rauc.service", "fstrim.timer"),
+        *("frr.service", "nginx.service", "rauc.service", "fstrim.timer"),
     }
 
 

@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the copy of what runs, in a folder of root's own that lasts; default: in the state folder",
     )
     add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
+    add("--sets-clock", action="store_true", help="the machine's clock is the router's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return parser
 
