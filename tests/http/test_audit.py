@@ -245,6 +245,8 @@ STEPS: dict[str, Step] = {
     ),
     "firewall.put_firewall": ("config.commit", put("/firewall", {"allow_ping_from_wan": False})),
     "firewall.patch_firewall": ("config.commit", patch("/firewall", {"allow_ping_from_wan": True})),
+    "ntp.put_ntp": ("config.commit", put("/ntp", {"enabled": False})),
+    "ntp.patch_ntp": ("config.commit", patch("/ntp", {"enabled": True})),
     "tuning.put_tuning": ("config.commit", put("/tuning", {"overrides": {"a": "b"}})),
     "tuning.patch_tuning": ("config.commit", patch("/tuning", {"overrides": {"a": None}})),
     "candidate.create_candidate": ("candidate.open", post("/candidate")),

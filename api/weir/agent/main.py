@@ -64,6 +64,7 @@ from weir.backends.forwarding import ForwardingBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import PortModes
 from weir.backends.network import NetworkBackend
+from weir.backends.ntp import NtpBackend
 from weir.backends.ports import PortsBackend
 from weir.backends.routes import RoutesBackend
 from weir.backends.routing import RoutingBackend
@@ -232,6 +233,7 @@ def _executor(
         routes=RoutesBackend(frr),
         routing=routing,
         leases=Leases(state_dir / "leases.json"),
+        ntp=NtpBackend(state_dir / "daemons" / "ntp", sets_clock=options.sets_clock),
     )
 
 

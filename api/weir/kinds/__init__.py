@@ -15,6 +15,7 @@ from weir.kinds import (
     firewall,
     firewall_rule,
     interface,
+    ntp,
     ospf,
     ospf_interface,
     prefix_list,
@@ -49,6 +50,7 @@ DECLARED: dict[str, Declaration] = {
         service.KIND,
         sets.SET,
         sets.ENTRY,
+        ntp.KIND,
         tuning.KIND,
     )
 }

@@ -7,13 +7,14 @@ A new part is a module here with its line in `PARTS`, and a backend in `weir.bac
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
 from weir.parts.network import NETWORK
+from weir.parts.ntp import NTP
 from weir.parts.part import Part, Parts
 from weir.parts.routes import ROUTES
 from weir.parts.routing import ROUTING
 from weir.parts.sets import SETS
 from weir.parts.tuning import TUNING
 
-PARTS = Parts((SETS, FIREWALL, NETWORK, TUNING, FORWARDING, ROUTES, ROUTING))
+PARTS = Parts((SETS, FIREWALL, NETWORK, TUNING, FORWARDING, ROUTES, ROUTING, NTP))
 
 __all__ = [
     "FIREWALL",

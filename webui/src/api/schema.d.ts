@@ -1741,6 +1741,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ntp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the time service */
+        get: operations["get_ntp"];
+        /** Replace the time service */
+        put: operations["put_ntp"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change fields of the time service (merge patch) */
+        patch: operations["patch_ntp"];
+        trace?: never;
+    };
+    "/api/v1/ntp/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain a time service: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_ntp"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ntp/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the router learnt about a time service */
+        get: operations["get_ntp_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tuning": {
         parameters: {
             query?: never;
@@ -2999,7 +3052,7 @@ export interface components {
         };
         ObjectReference: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
             id: string;
         };
         Candidate: {
@@ -3133,7 +3186,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -6347,6 +6400,90 @@ export interface components {
             /** @description It is kept, and the set does not hold it. */
             disabled?: boolean | null;
         };
+        NtpServer: {
+            address: string;
+            type: string;
+            iburst: boolean;
+        };
+        Ntp: {
+            id: string;
+            enabled: boolean;
+            servers: components["schemas"]["NtpServer"][];
+            serve_to: string[];
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        NtpServerInput: {
+            /** @description Address or DNS name. */
+            address: string;
+            /**
+             * @description `pool`: a name with many addresses, of which up to four are used.
+             * @default server
+             * @enum {string}
+             */
+            type: "server" | "pool";
+            /**
+             * @description Four requests at once at the start, for a first answer in 6 s.
+             * @default true
+             */
+            iburst: boolean;
+        };
+        NtpInput: {
+            /**
+             * @description Without it the clock runs free and nobody is answered.
+             * @default true
+             */
+            enabled: boolean;
+            /**
+             * @description Where the time comes from. Four or more outvote a wrong one.
+             * @default [
+             *       {
+             *         "address": "pool.ntp.org",
+             *         "type": "pool",
+             *         "iburst": true
+             *       }
+             *     ]
+             */
+            servers: components["schemas"]["NtpServerInput"][] | null;
+            /** @description Networks whose hosts may ask this router for the time; none: nobody. */
+            serve_to?: string[] | null;
+        };
+        NtpPatch: {
+            /** @description Without it the clock runs free and nobody is answered. */
+            enabled?: boolean | null;
+            /** @description Where the time comes from. Four or more outvote a wrong one. */
+            servers?: components["schemas"]["NtpServerInput"][] | null;
+            /** @description Networks whose hosts may ask this router for the time; none: nobody. */
+            serve_to?: string[] | null;
+        };
+        NtpSource: {
+            name: string;
+            status: string | null;
+            reachable: boolean | null;
+            stratum: number | null;
+            offset_ns: number | null;
+        };
+        NtpStateFields: {
+            /** @description Whether the clock follows a source. */
+            synchronised: boolean | null;
+            /** @description Steps from a reference clock; 0: not synchronised. */
+            stratum: number | null;
+            /** @description The source that the clock follows. */
+            reference: string | null;
+            /** @description How far the clock was behind at the last measurement. */
+            offset_ns: number | null;
+            /** @description Each server as it answers. */
+            sources: components["schemas"]["NtpSource"][] | null;
+        };
+        NtpState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["NtpStateFields"];
+        };
         SettingPlace: {
             place: string;
             wanted: string | null;
@@ -6397,11 +6534,11 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -6474,7 +6611,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -7307,6 +7444,21 @@ export interface components {
              */
             base: string | null;
         };
+        NtpChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ntp";
+            /** @enum {string} */
+            id: "ntp";
+            new: components["schemas"]["NtpInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         TuningChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -7555,6 +7707,13 @@ export interface components {
             value: string;
             comment: string;
             disabled: boolean;
+        };
+        /** @description The fields of a ntp as they are configured. */
+        NtpObject: {
+            id: string;
+            enabled: boolean;
+            servers: components["schemas"]["NtpServer"][];
+            serve_to: string[];
         };
         /** @description The fields of a tuning as they are configured. */
         TuningObject: {
@@ -7814,6 +7973,20 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["SetEntryObject"] | null;
             new: components["schemas"]["SetEntryObject"] | null;
+        };
+        NtpChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ntp";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["NtpObject"] | null;
+            new: components["schemas"]["NtpObject"] | null;
         };
         TuningChange: {
             /**
@@ -8165,6 +8338,25 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["SetEntryObject"] | null;
             new: components["schemas"]["SetEntryObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        NtpStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ntp";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["NtpObject"] | null;
+            new: components["schemas"]["NtpObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -14248,6 +14440,158 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_ntp: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ntp"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_ntp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NtpInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ntp"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ntp"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_ntp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["NtpPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ntp"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_ntp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_ntp_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NtpState"];
                 };
             };
             default: components["responses"]["PROBLEM"];
