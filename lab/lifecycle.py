@@ -100,6 +100,7 @@ class Lab:
             router.wait_for_frr(daemon, self._serve(f"frr-{daemon}", partial(router.start_frr, daemon)))
         self._tell("making the database and its first accounts")
         password, token = router.create_accounts()
+        self._serve("time", router.start_time_server)
         self._tell("starting the agent and the API")
         listen = f"{options.address}:{options.port}"
         agent = self._serve("agent", router.start_agent)

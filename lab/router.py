@@ -25,6 +25,7 @@ DATABASE = DATA / "weir.db"
 TUNING = plan.BUILD.parent / "board" / "tuning.toml"
 LIBRARY = plan.BUILD / "datapath" / "libweir.so"
 WEBUI = plan.BUILD / "webui"
+CHRONYD = Path("/usr/sbin/chronyd")
 
 
 def prepare_folders() -> None:
@@ -69,6 +70,16 @@ def start_agent() -> process.Child:
 
 def wait_for_agent(child: process.Child) -> None:
     process.wait_for("the agent's socket", AGENT_SOCKET.exists, [child])
+
+
+def start_time_server() -> process.Child:
+    """A chronyd in the internet that says it knows the time, as stratum 3, and sets no clock."""
+    folder = plan.RUN / "time"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    lines = ("local stratum 3", "allow", "cmdport 0", "bindcmdaddress /", f"pidfile {folder / 'pid'}")
+    (folder / "chrony.conf").write_text("\n".join(lines) + "\n")
+    command = [str(CHRONYD), "-d", "-x", "-f", str(folder / "chrony.conf")]
+    return process.start("time", command, prepare=netns.entering(plan.INTERNET))
 
 
 def create_accounts() -> tuple[str, str]:
@@ -120,6 +131,7 @@ def must_have_programs() -> None:
     needed = (
         (frr.PROGRAMS / "zebra", "FRR is missing: `make deps` installs it"),
         (Path("/usr/sbin/nft"), "nftables is missing: `make deps` installs it"),
+        (CHRONYD, "chrony is missing: `make deps` installs it"),
         (LIBRARY, "the datapath is not built: `make datapath` builds it"),
         (WEBUI / "index.html", "the web interface is not built: `make webui` builds it"),
     )

@@ -86,6 +86,13 @@ DESCRIPTIONS = {
 }
 
 
+TIME = {
+    "id": "ntp",
+    "servers": [{"address": plan.INTERNET_ADDRESSES[0]}],
+    "serve_to": [plan.CLIENT_SUBNETS[0]],
+}
+
+
 def interfaces() -> list[dict[str, Any]]:
     return [
         {
@@ -137,7 +144,7 @@ def queues() -> list[dict[str, Any]]:
 
 def configure(api: Api, *, with_queues: bool = True) -> None:
     """Bring a fresh router to the lab's configuration, as one revision."""
-    wanted = [("interface", interfaces()), ("static-route", routes())]
+    wanted = [("interface", interfaces()), ("static-route", routes()), ("ntp", [TIME])]
     if with_queues:
         wanted.append(("queue", queues()))
     changes = [{"kind": kind, "id": item["id"], "new": item} for kind, items in wanted for item in items]
