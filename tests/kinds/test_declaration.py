@@ -18,6 +18,7 @@ from weir.model.objects import ConfigObject, Interface, Kind
 from weir.model.problem import Finding
 from weir.model.reader import Reader
 from weir.model.rule import View
+from weir.store import rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +126,23 @@ def test_a_declaration_that_says_too_little_is_refused(hint: object, default: ob
     wrong = make_dataclass("Wrong", [("id", str), ("size", hint, default)], bases=(ConfigObject,))
     with pytest.raises(TypeError, match=f"Wrong.size .*{message}"):
         members_of(wrong, without="id")
+
+
+class Note(ConfigObject):
+    kind: ClassVar[Kind] = "note"
+
+
+def test_a_name_that_may_be_none_is_refused() -> None:
+    hint = Annotated[str | None, Text(20)]
+    wrong = make_dataclass("Wrong", [("id", str), ("name", hint, None)], bases=(Note,))
+    with pytest.raises(TypeError, match=r"Wrong.name is .* never None"):
+        Declaration(wrong, singular="note", plural="notes", short="note", about="x")
+
+
+def test_a_text_that_is_none_is_nothing_to_search_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hint = Annotated[str | None, Text(20)]
+    of = make_dataclass("Said", [("id", str), ("says", hint, None)], bases=(Note,), frozen=True)
+    declared = Declaration(of, singular="note", plural="notes", short="note", about="x")
+    monkeypatch.setattr(rows, "DECLARED", {"note": declared})
+    assert rows.columns(of("n1"))[-1].split() == ["n1", "n1"]
+    assert rows.columns(of("n1", "Hello"))[-1].split() == ["n1", "n1", "hello"]

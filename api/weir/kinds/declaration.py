@@ -93,6 +93,8 @@ class Declaration:
         """Where objects have their places; the field is `position`."""
         if self.order is not None and "position" not in {item.name for item in self.members}:
             raise TypeError(f"{of.__name__}: the field of type Position is to be called position")
+        if any(item.name == "name" and item.nullable for item in self.members):
+            raise TypeError(f"{of.__name__}.name is what people call the object, so it is never None")
         self.secrets = dict(_secrets_among(self.members))
         """By path: `password`, or `wireguard.private_key` of one in a group."""
         self._stored = {

@@ -135,4 +135,4 @@ def _remark(item: ConfigObject) -> str:
     if isinstance(item, Queue | QueueType):
         return item.comment
     texts = (member.name for member in DECLARED[item.kind].members if isinstance(member.field, Text))
-    return "\n".join(getattr(item, name) for name in texts)
+    return "\n".join(getattr(item, name) or "" for name in texts)
