@@ -121,7 +121,7 @@ def unit_checks() -> list[Check]:
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
         Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
-        Check("pytest", "unit", [*in_parallel, *unit_areas()], processors=PROCESSORS, limit_s=1200),
+        Check("pytest", "unit", [*in_parallel, *unit_areas()], processors=PROCESSORS, limit_s=1800),
     ]
 
 
