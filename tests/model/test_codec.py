@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.strategies import anything, patient
-from weir.kinds import KINDS
+from weir.kinds import DECLARED, KINDS
 from weir.model.codec import from_json, merge_patch, patched, to_json, to_stored_json
 from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue, TimeWindow
 from weir.model.problem import Invalid
@@ -22,11 +22,7 @@ json_values = st.recursive(
 )
 FIELDS: dict[Kind, tuple[str, ...]] = {
     "queue": tuple(Queue.__slots__),
-    "interface": tuple(Interface.__slots__),
-    "static-route": ("id", "destination", "gateway", "interface", "blackhole", "distance"),
-    "queue-type": ("id", "type", "options"),
-    "firewall": ("id", "masquerade", "allowed_wan_tcp_ports"),
-    "tuning": ("id", "overrides"),
+    **{kind: ("id", *(member.name for member in declared.members)) for kind, declared in DECLARED.items()},
 }
 plausible = st.sampled_from(
     ("q1", "firewall", "lan0", "10.0.0.0/8", "10.0.0.1/99", "::/0", ["10.0.0.0/8", "lan0", 5], {}, -1, True)

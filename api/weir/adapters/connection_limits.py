@@ -108,7 +108,7 @@ def apply(limits: Limits | None) -> None:
 
 def refused() -> Refused:
     """Raises `Unavailable` or `ApplyFailed` when nft cannot be asked."""
-    items = nft.of_table(TABLE, nft.ruleset())
+    items = nft.of_table(TABLE, nft.counted_ruleset())
     if not items:
         return NOTHING_REFUSED
     counts: dict[str, int] = {}
