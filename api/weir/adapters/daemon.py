@@ -173,10 +173,8 @@ class Daemon:
         """Raises `Unavailable` when the program is not there, or when it ended soon after its last starts."""
         now_s = time.monotonic()
         if self._started_s and now_s - self._started_s < self._pause_s:
-            said = self.said() or "it said nothing"
-            raise Unavailable(
-                f"{self.program.name} ended again and is started in a while: {said}", code="daemon-died"
-            )
+            text = f"{self.program.name} ended again and is started in a while: {self.said()}"
+            raise Unavailable(text, code="daemon-died")
         is_soon = self._started_s and now_s - self._started_s < max(STABLE_S, 2 * self._pause_s)
         self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LAST_PAUSE_S) if is_soon else 0.0
         self._started_s = now_s
@@ -237,7 +235,10 @@ class Daemon:
         return True
 
     def said(self) -> str:
-        """What it printed last since it was started, in one line; "" = nothing."""
+        """What it printed last since it was started, in one line, or that it printed nothing."""
+        return self._said() or "it said nothing"
+
+    def _said(self) -> str:
         path = self._folder / "said"
         try:
             with path.open("rb") as file:
@@ -257,7 +258,7 @@ class Daemon:
         name, problem, begun_s = self.program.name, "", time.monotonic()
         while time.monotonic() < deadline_s:
             if self.identity() is None:
-                raise ApplyFailed(f"{name} ended: {self.said() or 'it said nothing'}", code="daemon-died")
+                raise ApplyFailed(f"{name} ended: {self.said()}", code="daemon-died")
             try:
                 if is_settled(deadline_s):
                     return
@@ -265,7 +266,7 @@ class Daemon:
             except Problem as error:
                 problem = error.message
             time.sleep(POLL_S)
-        words = "; ".join(filter(None, (problem, self.said()))) or "it said nothing"
+        words = "; ".join(filter(None, (problem, self._said()))) or "it said nothing"
         raise ApplyFailed(
             f"{name} has not taken its files within {time.monotonic() - begun_s:.1f} s: {words}. "
             "If the router is busy, try again later",

@@ -151,11 +151,9 @@ class Frr:
             raise Unavailable(words, code="daemon-hangs") from late
         return ""
 
-    def execute(self, commands: Sequence[str], daemon: str, timeout_s: float) -> None:
-        """Commands that change no configuration. Raises `ApplyFailed` or `Unavailable`."""
-        until_s = time.monotonic() + timeout_s
-        for command in commands:
-            ask(self._run_dir / f"{daemon}.vty", command, max(until_s - time.monotonic(), 0.1))
+    def execute(self, command: str, daemon: str, timeout_s: float) -> None:
+        """A command that changes no configuration. Raises `ApplyFailed` or `Unavailable`."""
+        ask(self._run_dir / f"{daemon}.vty", command, timeout_s)
 
     def _write(self, lines: Iterable[str], timeout_s: float, daemon: str = "") -> None:
         """To one daemon, or to all that know the lines. Raises `ApplyFailed` or `Unavailable`."""

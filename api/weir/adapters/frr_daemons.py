@@ -14,7 +14,6 @@ from weir.adapters.daemon import Daemon, Program
 
 FOLDER = Path("/usr/lib/frr")
 _MODULES = ("/usr/lib/frr/modules", "/usr/lib/*-linux-gnu/frr/modules")
-_OPTIONS: dict[str, tuple[str, ...]] = {}
 PROTOCOLS = ("bfdd", "bgpd", "ospfd")
 
 
@@ -29,7 +28,7 @@ def _daemon(name: str, run_dir: Path, folder: Path, programs: Path) -> Daemon:
         return [
             *(str(programs / name), "--vty_socket", str(run_dir), "-z", str(run_dir / "zserv.api")),
             *("-i", str(run_dir / f"{name}.pid"), "-f", "/dev/null", "-P", "0"),
-            *("--log", "stdout", "--log-level", "warnings", *_modules(name), *_OPTIONS.get(name, ())),
+            *("--log", "stdout", "--log-level", "warnings", *_modules(name)),
         ]
 
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)

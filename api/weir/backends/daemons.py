@@ -168,8 +168,7 @@ class DaemonBackend(ABC, Generic[W]):
         files = ", ".join(sorted(difference.wanted))
         yield Line("files", files, f"{wrong} differs" if wrong else "as they were written", not wrong)
         if held.loaded is None:
-            said = self.daemon.said() or "it said nothing"
-            yield Line("loaded", "what the files say", f"it does not answer: {said}", False)
+            yield Line("loaded", "what the files say", f"it does not answer: {self.daemon.said()}", False)
             return
         for compiled in told or ("what the files say",):
             words = "something else" if difference.is_behind else "this, as far as it can be asked"
@@ -183,7 +182,7 @@ class DaemonBackend(ABC, Generic[W]):
         if not difference.wanted and found.process is not None:
             wrong.append("it still runs")
         if difference.wanted and found.loaded != difference.expected:
-            wrong.append(f"it has not what its files say: {self.daemon.said() or 'it said nothing'}")
+            wrong.append(f"it has not what its files say: {self.daemon.said()}")
         refuse(self.name, [f"{self.name}: {words}" for words in wrong])
 
     def _has(self, expected: object, until_s: float) -> bool:

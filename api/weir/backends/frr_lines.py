@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -145,7 +146,7 @@ def _kept(held: Mapping[int, Entry], wanted: Sequence[Entry]) -> list[tuple[int,
     best: list[int] = []  # the smallest end of a run of each length, as an index into pairs
     before: list[int] = []
     for index, (_, number) in enumerate(pairs):
-        length = _bisect(best, pairs, number)
+        length = bisect_left(best, number, key=lambda at: pairs[at][1])
         before.append(best[length - 1] if length else -1)
         best[length : length + 1] = [index]
     run: list[tuple[int, int]] = []
@@ -154,17 +155,6 @@ def _kept(held: Mapping[int, Entry], wanted: Sequence[Entry]) -> list[tuple[int,
         run.append(pairs[index])
         index = before[index]
     return run[::-1]
-
-
-def _bisect(best: Sequence[int], pairs: Sequence[tuple[int, int]], number: int) -> int:
-    low, high = 0, len(best)
-    while low < high:
-        middle = (low + high) // 2
-        if pairs[best[middle]][1] < number:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def commands(held: Iterable[Path], new: Collection[Path], wanted: Collection[Path]) -> list[str]:

@@ -176,7 +176,7 @@ class RoutingBackend:
             for name in difference.stop:
                 self._daemons[name].stop()
             for name, command in difference.refreshed:
-                self._frr.execute((command,), name, max(deadline_s - time.monotonic(), 0.1))
+                self._frr.execute(command, name, max(deadline_s - time.monotonic(), 0.1))
         except Problem as problem:
             raise type(problem)(masked(problem.message), code=problem.code) from None
 
@@ -192,7 +192,7 @@ class RoutingBackend:
         daemon.start()
         while not self._frr.listens(name):
             if daemon.identity() is None:
-                raise ApplyFailed(f"{name} ended: {daemon.said() or 'it said nothing'}", code="daemon-died")
+                raise ApplyFailed(f"{name} ended: {daemon.said()}", code="daemon-died")
             if time.monotonic() > deadline_s:
                 raise Unavailable(f"{name} does not answer", code="daemon-hangs")
             time.sleep(_POLL_S)
@@ -212,8 +212,7 @@ class RoutingBackend:
     def _refuse_dead(self, before: Mapping[str, object]) -> None:
         for name, identity in before.items():
             if identity is not None and self._daemons[name].identity() != identity:
-                said = self._daemons[name].said() or "it said nothing"
-                raise ApplyFailed(f"{name} died: {said}", code="daemon-died")
+                raise ApplyFailed(f"{name} died: {self._daemons[name].said()}", code="daemon-died")
 
     def verify(self, difference: RoutingDifference, said: str = "") -> None:
         held = self.read()

@@ -33,10 +33,6 @@ class BfdProfile(ConfigObject):
     ] = False
     comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
 
-    @property
-    def name(self) -> str:
-        return self.id
-
 
 KIND = Declaration(
     BfdProfile,

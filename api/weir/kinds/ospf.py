@@ -67,10 +67,6 @@ class Ospf(ConfigObject):
     comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
     disabled: Annotated[bool, Flag(help="Ends all adjacencies; the configuration is kept.")] = False
 
-    @property
-    def name(self) -> str:
-        return self.id
-
 
 def only_one(view: View, ospf: Ospf) -> Iterator[Finding]:
     if ospf.disabled:
