@@ -1,125 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
-import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } from "@tanstack/react-router";
 import { render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { http, HttpResponse } from "msw";
-import { useState } from "react";
 import { describe, expect, it } from "vitest";
 import { queryClient } from "@/api/queries";
-import type { KindSearch } from "@/app/search";
-import { theme } from "@/app/theme";
 import { draftOfObject, readDraft, type SecretDraft } from "@/kinds/form/draft";
-import type { Declared, Field } from "@/kinds/kinds";
 import { addressOf } from "@/kinds/links";
-import { KindList } from "@/kinds/list/KindList";
 import { shownRows } from "@/kinds/list/useShown";
 import { rowsOf, type Stored } from "@/kinds/objects";
 import { useStateColumns } from "@/kinds/states";
 import { holds } from "@/kinds/values";
 import { mockRouter, renderAt } from "./render";
+import { field, shower, toy, TOY, TOYS } from "./toys";
 
 const router = mockRouter();
 
-const field = (name: string, label: string, rest: object): Field =>
-  ({ name, label, importance: "shown", required: false, nullable: true, ...rest }) as Field;
-
-/** A kind that no router has, with every type of field. */
-const TOY: Declared = {
-  singular: "toy",
-  plural: "toys",
-  short: "toy",
-  path: "toys",
-  page: "toys",
-  area: "Services",
-  isSingle: false,
-  assignsIds: true,
-  namedBy: "title",
-  columns: ["colour", "size", "port", "tags"],
-  purpose: "Toys are for children.",
-  oneOf: {
-    field: "kind",
-    cases: [
-      { name: "plain", help: "Only itself.", member: "" },
-      { name: "car", help: "It has wheels.", member: "wheels" },
-      { name: "doll", help: "It has a voice.", member: "voice" },
-    ],
-  },
-  defaults: { colour: "red", size: 1, noisy: false, tags: [], disabled: false },
-  fields: [
-    field("kind", "Kind", { type: "choice", choices: ["plain", "car", "doll"], nullable: false }),
-    field("title", "Title", { type: "text", most: 20, lines: false, required: true, example: "Bob" }),
-    field("wheels", "Wheels", { type: "whole", low: 1, high: 8 }),
-    field("voice", "Voice", { type: "text", most: 9, lines: false }),
-    field("colour", "Colour", { type: "choice", choices: ["red", "blue"], nullable: false }),
-    field("port", "Port", { type: "ref", kind: "interface", role: "interface" }),
-    field("tags", "Open ports", { type: "many", most: 3, item: { type: "port", low: 1, high: 65535 } }),
-    field("noisy", "Noisy", { type: "flag", nullable: false }),
-    field("volume", "Volume", {
-      type: "whole",
-      low: 0,
-      high: 1e12,
-      unit: "bps",
-      when: { field: "noisy", is: [true], unless: false },
-    }),
-    field("key", "Key", { type: "secret" }),
-    field("size", "Size", { type: "whole", low: 1, high: 9, nullable: false, importance: "folded" }),
-    field("disabled", "Disabled", { type: "flag", nullable: false }),
-  ],
-  state: [],
-};
-
-const toy = (id: string, more: object): Stored => ({ ...TOY.defaults, id, etag: `"${id}"`, ...more });
-
-function ShownAt({ first, declared }: { first: KindSearch; declared: Declared }) {
-  const [search, setSearch] = useState(first);
-  return (
-    <KindList
-      kind="toy"
-      declared={declared}
-      search={search}
-      onSearch={(change) => setSearch((before) => ({ ...before, ...change }))}
-    />
-  );
-}
-
-function show(
-  items: readonly Stored[],
-  search: KindSearch = {},
-  declared: Declared = TOY,
-  states: readonly object[] | null = null,
-) {
-  router.server.use(
-    http.get("*/api/v1/toys", ({ request }) => {
-      const from = Number(new URL(request.url).searchParams.get("cursor") ?? 0);
-      const next = from + 1000;
-      return HttpResponse.json({
-        items: items.slice(from, next),
-        next_cursor: next < items.length ? String(next) : null,
-        total: items.length,
-        states: new URL(request.url).searchParams.get("with") === "state" ? states : null,
-      });
-    }),
-  );
-  const page = createRouter({
-    routeTree: createRootRoute({ component: () => <ShownAt first={search} declared={declared} /> }),
-    history: createMemoryHistory(),
-  });
-  return render(
-    <MantineProvider theme={theme} env="test">
-      <QueryClientProvider client={queryClient}>
-        <RouterProvider router={page as never} />
-      </QueryClientProvider>
-    </MantineProvider>,
-  );
-}
-
-const TOYS = [
-  toy("t1", { title: "Bob", size: 3, port: "lan0", wheels: 4 }),
-  toy("t2", { title: "Anna", size: 20, colour: "blue" }),
-  toy("t3", { title: "Zed", size: 1, key: { set: true }, disabled: true }),
-];
+const show = shower(router);
 
 describe("the list of any kind", () => {
   it("shows the declared columns", async () => {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What the router learns about the objects of a kind, as columns of its list. */
-import { useQuery } from "@tanstack/react-query";
+/** What the router learns about the objects of a kind: of one of them, and as columns of their list. */
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, need } from "@/api/client";
 import type { Declared } from "./kinds";
 import { columnOf, type Column } from "./list/columns";
 import { valueWords } from "./values";
 
-interface Learnt {
+export interface Learnt {
   id: string;
+  /** When it was so; null: it was never known. */
+  at: string | null;
   stale_reason: string | null;
   fields: Readonly<Record<string, unknown>>;
 }
@@ -27,6 +29,18 @@ async function learntOf(path: string, signal: AbortSignal): Promise<ReadonlyMap<
   );
   return new Map(((page.states ?? []) as Learnt[]).map((state) => [state.id, state]));
 }
+
+/** What is learnt about one object, or about the only one of its kind. */
+export const stateQuery = (declared: Declared, id: string) =>
+  queryOptions({
+    queryKey: ["states", declared.path, "of", id],
+    queryFn: async ({ signal }): Promise<Learnt> => {
+      const path = declared.isSingle ? declared.path : `${declared.path}/${encodeURIComponent(id)}`;
+      // Every kind with state is asked for it like this one.
+      return need(api.GET(`/api/v1/${path}/state` as "/api/v1/ntp/state", { signal }));
+    },
+    refetchInterval: EVERY_MS,
+  });
 
 /** A column for each field of the state; asked for only while one of them is among `shown`. */
 export function useStateColumns(declared: Declared, shown: readonly string[]): readonly Column[] {

@@ -5,6 +5,7 @@ import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import { Note } from "@/ui/blocks";
 import type { Declared } from "../kinds";
 import { nameOf, type Row } from "../objects";
+import { StateSection } from "../StateSection";
 import { draftOfObject, readDraft, type Draft } from "./draft";
 import { KindFields } from "./KindFields";
 
@@ -40,6 +41,9 @@ export function KindDrawer({ kind, declared, row, onClose }: KindDrawerProps) {
               {finding.message}
             </Note>
           ))}
+          {object?.etag && declared.state.length > 0 ? (
+            <StateSection declared={declared} id={object.id} />
+          ) : null}
           <KindFields
             declared={declared}
             draft={draft}

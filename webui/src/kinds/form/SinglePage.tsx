@@ -12,12 +12,13 @@ import { useObjectForm } from "@/forms/objectForm";
 import { Note, Page, Skeleton, Tag } from "@/ui/blocks";
 import type { Declared } from "../kinds";
 import { singleQuery, type Stored } from "../objects";
+import { StateSection } from "../StateSection";
 import { pageTitle } from "../title";
 import { draftOfObject, readDraft, type Draft } from "./draft";
 import classes from "./Form.module.css";
 import { KindFields } from "./KindFields";
 
-/** The page of a kind that has one object: its form. */
+/** The page of a kind that has one object: its form, and what the router learns about it. */
 export function SinglePage({ kind, declared }: { kind: string; declared: Declared }) {
   const query = useQuery(singleQuery(declared.path));
   const staged = useStagedChanges(kind as Kind).get(kind);
@@ -30,7 +31,10 @@ export function SinglePage({ kind, declared }: { kind: string; declared: Declare
         </Note>
       ) : null}
       {object ? (
-        <Form kind={kind} declared={declared} object={object} etag={query.data?.etag ?? null} />
+        <div className={classes.beside}>
+          <Form kind={kind} declared={declared} object={object} etag={query.data?.etag ?? null} />
+          {declared.state.length > 0 ? <StateSection declared={declared} id={kind} /> : null}
+        </div>
       ) : query.isPending ? (
         <Skeleton />
       ) : null}
