@@ -122,7 +122,7 @@ def test_the_command_line_has_an_option_for_each_field_of_a_case() -> None:
 
 
 def test_a_form_shows_a_field_where_its_case_is_chosen() -> None:
-    kind = described()["kinds"]["interface"]
+    kind = described()["interface"]
     fields = {field["name"]: field for field in kind["fields"]}
     assert fields["type"]["choices"] == ["ethernet", "vlan", "vrf"]
     assert kind["oneOf"]["field"] == "type"

@@ -110,7 +110,7 @@ def test_the_command_line_takes_a_row_and_shows_state_in_a_list(zoo: Toy) -> Non
 
 def test_the_browser_is_told_of_rows_state_and_order() -> None:
     with declared(CAGE):
-        told = described()["kinds"]["cage"]
+        told = described()["cage"]
     fields = {field["name"]: field for field in told["fields"]}
     assert (fields["perches"]["type"], fields["perches"]["most"]) == ("rows", 3)
     at, height, _ = fields["perches"]["fields"]

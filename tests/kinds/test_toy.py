@@ -164,7 +164,7 @@ def test_it_is_in_every_document(harbour: Toy) -> None:
     document = harbour.api("GET", "/openapi.json").json
     assert {"/api/v1/buoys", "/api/v1/buoys/{buoy_id}", "/api/v1/buoys/bulk"} <= document["paths"].keys()
     assert "buoy" in document["components"]["schemas"]["ChangeInput"]["discriminator"]["mapping"]
-    fields = {item["name"]: item for item in json.loads(forms.text())["kinds"]["buoy"]["fields"]}
+    fields = {item["name"]: item for item in json.loads(forms.files()["forms.json"])["buoy"]["fields"]}
     assert fields["colour"]["help"] == "Which side of the channel it marks."
     assert fields["depth_m"]["high"] == 99
     assert "| `depth_m` | 1 to 99; 5 | Depth of the water. |" in table(BUOY)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m weir.http.forms` writes what the web interface knows of the kinds: webui/src/kinds/kinds.json.
+"""`python -m weir.http.forms` writes what the web interface knows of the kinds, in webui/src/kinds.
 
-Per kind its names, the defaults of its fields, and of a declared kind all that its list and its form are made
-of: what OpenAPI types cannot tell a program in the browser. What an object is one of is a field that lists
-show, and `oneOf` tells a form which field belongs to which case. A `group` and the `rows` of a list have
-fields as a kind does. `order` are the fields that make lists of their own in an ordered kind, and `state` is
-what the router learns.
+names.json is in the browser's first load: per kind how it is called, and of a declared kind where it is
+found. forms.json comes with the first page that needs it: the defaults of its fields, and of a declared
+kind all that its list and its form are made of, which OpenAPI types cannot tell a program in the browser.
+What an object is one of is a field that lists show, and `oneOf` tells a form which field belongs to which
+case. A `group` and the `rows` of a list have fields as a kind does. `order` are the fields that make lists
+of their own in an ordered kind, and `state` is what the router learns.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from weir.kinds.declaration import AREAS, Declaration
 from weir.kinds.words import label_of, titled, unit_of
 from weir.model.codec import defaults_of
 
-PATH = Path(__file__).resolve().parents[3] / "webui" / "src" / "kinds" / "kinds.json"
+FOLDER = Path(__file__).resolve().parents[3] / "webui" / "src" / "kinds"
 Json = dict[str, Any]
 
 _UNDECLARED = {
@@ -54,50 +55,63 @@ _UNDECLARED = {
 }
 
 
-def text() -> str:
-    """The file's text, the same for the same declarations."""
-    return json.dumps(described(), indent=2, ensure_ascii=False) + "\n"
+def files() -> dict[str, str]:
+    """The text of each file by its name, the same for the same declarations."""
+    return {"names.json": _text(named()), "forms.json": _text(described())}
+
+
+def _text(content: Json) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def named() -> Json:
+    """The areas of the navigation in their order, and how the kinds are called."""
+    return {"areas": list(AREAS), "kinds": {kind: _names(kind) for kind in KINDS}}
 
 
 def described() -> Json:
-    """The areas of the navigation in their order, and the kinds."""
-    return {"areas": list(AREAS), "kinds": {kind: _kind(kind) for kind in KINDS}}
+    """What the lists, forms and diffs of each kind are made of."""
+    return {kind: _form(kind) for kind in KINDS}
 
 
-def _kind(kind: str) -> Json:
+def _names(kind: str) -> Json:
+    declared = DECLARED.get(kind)
+    if declared is None:
+        singular, plural = _UNDECLARED[kind]
+        return {"singular": singular, "plural": plural}
+    return {
+        "singular": declared.singular,
+        "plural": declared.plural,
+        "short": declared.short.replace("-", " "),
+        "path": declared.path,
+        "page": declared.page,
+        "area": declared.area,
+        "isSingle": declared.is_single,
+    }
+
+
+def _form(kind: str) -> Json:
     defaults = dict(defaults_of(kind))
     declared = DECLARED.get(kind)
-    if declared is not None:
-        return {
-            **_names(declared),
-            **_structure(declared),
-            "defaults": defaults,
-            "fields": fields_of(declared),
-            "state": state_of(declared),
+    if declared is None:
+        labels = {
+            path: label_of(kind, path) for name, value in defaults.items() for path in _paths(name, value)
         }
-    singular, plural = _UNDECLARED[kind]
-    labels = {path: label_of(kind, path) for name, value in defaults.items() for path in _paths(name, value)}
-    return {"singular": singular, "plural": plural, "labels": labels, "defaults": defaults}
+        return {"labels": labels, "defaults": defaults}
+    return {
+        "assignsIds": bool(declared.ids.assigned),
+        "namedBy": declared.named_by,
+        "columns": [name for name in declared.columns if name != declared.named_by],
+        "purpose": declared.purpose,
+        **_structure(declared),
+        "defaults": defaults,
+        "fields": fields_of(declared),
+        "state": state_of(declared),
+    }
 
 
 def _paths(name: str, value: object) -> list[str]:
     return [name, *(f"{name}.{inner}" for inner in (value if isinstance(value, dict) else ()))]
-
-
-def _names(declaration: Declaration) -> Json:
-    return {
-        "singular": declaration.singular,
-        "plural": declaration.plural,
-        "short": declaration.short.replace("-", " "),
-        "path": declaration.path,
-        "page": declaration.page,
-        "area": declaration.area,
-        "isSingle": declaration.is_single,
-        "assignsIds": bool(declaration.ids.assigned),
-        "namedBy": declaration.named_by,
-        "columns": [name for name in declaration.columns if name != declaration.named_by],
-        "purpose": declaration.purpose,
-    }
 
 
 def _structure(declaration: Declaration) -> Json:
@@ -215,4 +229,5 @@ def shape(field: Field) -> Json:
 
 
 if __name__ == "__main__":
-    PATH.write_text(text(), encoding="utf-8")
+    for name, text in files().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")

@@ -11,14 +11,14 @@ export interface Dispute {
 }
 export type Whose = "mine" | "theirs";
 
-interface Open extends Dispute {
+export interface OpenDispute extends Dispute {
   answer: (whose: Whose) => void;
 }
 
-let open: Open | null = null;
+let open: OpenDispute | null = null;
 const listeners = new Set<() => void>();
 
-function set(next: Open | null): void {
+function set(next: OpenDispute | null): void {
   open = next;
   for (const listener of listeners) listener();
 }

@@ -13,9 +13,21 @@ import { plural, sentence } from "@/ui/format";
 import { candidateText } from "./candidateText";
 import { RollbackWindow, USUAL_WINDOW_S } from "./RollbackWindow";
 
+export type Dialog = "diff" | "commit" | "timer";
+
 interface PendingProps {
   candidate: Candidate;
   onClose: () => void;
+}
+
+/** The difference, from which the commit follows (null while none may be made), or the commit. */
+export default function PendingDialog({
+  dialog,
+  onCommit,
+  ...pending
+}: PendingProps & { dialog: Dialog; onCommit: (() => void) | null }) {
+  if (dialog === "diff") return <DiffDialog {...pending} onCommit={onCommit} />;
+  return <CommitDialog {...pending} timed={dialog === "timer"} />;
 }
 
 /** What is about to happen, to the objects and to the kernel; each change can be taken out. */
@@ -43,11 +55,7 @@ function PendingDiff({ refused }: { refused?: readonly Finding[] | undefined }) 
 }
 
 /** The difference and nothing to fill in. `onCommit`: goes on to the commit; null while none may be made. */
-export function DiffDialog({
-  candidate,
-  onCommit,
-  onClose,
-}: PendingProps & { onCommit: (() => void) | null }) {
+function DiffDialog({ candidate, onCommit, onClose }: PendingProps & { onCommit: (() => void) | null }) {
   return (
     <Modal opened onClose={onClose} title={candidateText(candidate)} size="xl">
       <div className="stack">
@@ -63,7 +71,7 @@ export function DiffDialog({
 }
 
 /** The commit with its reason, above what it does. */
-export function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boolean }) {
+function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boolean }) {
   const commit = useCommit();
   const [message, setMessage, forget] = useDraft("commit-message", "");
   const [seconds, setSeconds] = useState(timed ? USUAL_WINDOW_S : 0);

@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from "react";
 import { useMay } from "@/api/may";
 import { refreshConfig, revisionDiffQuery, type PendingHere } from "@/api/queries";
 import { useConfirm, useRevert } from "@/api/writes";
-import { countsText } from "@/ui/DiffView";
+import { countsText } from "@/ui/effect";
 import { useFocusBack } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import { say } from "@/ui/toast";

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button, Modal } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useSyncExternalStore } from "react";
-import { disputes, type Dispute } from "@/api/elsewhere";
+import type { Dispute, OpenDispute } from "@/api/elsewhere";
 import { meQuery } from "@/api/queries";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { fieldWords, valueText } from "@/ui/fieldText";
@@ -43,10 +42,8 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 /** Asks whose change of an object stays; both values are shown. Closing it keeps what is staged. */
-export function DisputeDialog() {
-  const dispute = useSyncExternalStore(disputes.subscribe, disputes.now);
+export default function DisputeDialog({ dispute }: { dispute: OpenDispute }) {
   const user = useQuery(meQuery).data?.username ?? "Somebody";
-  if (!dispute) return null;
   const { mine, theirs, answer } = dispute;
   const name = (mine.new?.["name"] as string | undefined) ?? theirs?.name ?? mine.id ?? "";
   const rows = differences(dispute);

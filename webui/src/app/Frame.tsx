@@ -3,7 +3,8 @@ import { Outlet, useNavigate } from "@tanstack/react-router";
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { IconAlertTriangle, IconLock, IconRefresh } from "@tabler/icons-react";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { disputes } from "@/api/elsewhere";
 import { live, useFreshness } from "@/api/live";
 import { refreshConfig, systemQuery } from "@/api/queries";
 import { endTrial } from "@/api/trial";
@@ -11,7 +12,6 @@ import { rememberFocus } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import classes from "./Frame.module.css";
 import { AskPower, type PowerAction } from "./AskPower";
-import { DisputeDialog } from "./DisputeDialog";
 import { KeyboardHelp } from "./KeyboardHelp";
 import { useKeys } from "./keyboard";
 import { ALL_NAV } from "./nav";
@@ -21,6 +21,8 @@ import { SearchDialog } from "./SearchDialog";
 import { SessionGate } from "./SessionGate";
 import { StoreLine } from "./StoreLine";
 import { TopBar } from "./TopBar";
+
+const DisputeDialog = lazy(() => import("./DisputeDialog"));
 
 /** What is on every page: navigation, search, lamp, and the bar of pending changes. */
 export function Frame() {
@@ -96,6 +98,16 @@ function ReleaseLine() {
   );
 }
 
+/** Another window staged the same object. */
+function Disputes() {
+  const dispute = useSyncExternalStore(disputes.subscribe, disputes.now);
+  return dispute ? (
+    <Suspense fallback={null}>
+      <DisputeDialog dispute={dispute} />
+    </Suspense>
+  ) : null;
+}
+
 function SignedInFrame() {
   const [navOpen, setNavOpen] = useState(false);
   const [search, setSearch] = useState(false);
@@ -138,7 +150,7 @@ function SignedInFrame() {
       <div className={classes.bar}>
         <PendingBar />
       </div>
-      <DisputeDialog />
+      <Disputes />
       {search ? <SearchDialog onClose={() => setSearch(false)} onPower={setPower} /> : null}
       {power ? <AskPower action={power} onClose={() => setPower(null)} /> : null}
       {help ? <KeyboardHelp onClose={() => setHelp(false)} /> : null}

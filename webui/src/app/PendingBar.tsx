@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { IconPencil } from "@tabler/icons-react";
-import { useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { candidateQuery, pendingQuery } from "@/api/queries";
 import type { Candidate } from "@/api/types";
 import { useMay } from "@/api/may";
@@ -11,12 +11,14 @@ import { useFocusBack } from "@/ui/focus";
 import { plural } from "@/ui/format";
 import { AskOnce } from "./AskOnce";
 import { candidateText } from "./candidateText";
-import { CommitDialog, DiffDialog } from "./CommitDialog";
+import type { Dialog } from "./CommitDialog";
 import { ConfirmBar } from "./ConfirmBar";
 import { useKeys } from "./keyboard";
 import classes from "./PendingBar.module.css";
 
-type Dialog = "diff" | "commit" | "timer";
+/** It names the fields of every kind, which the first load does without. */
+const loadDialog = () => import("./CommitDialog");
+const PendingDialog = lazy(loadDialog);
 
 /** The palette has these, too, by their keys. */
 export const PENDING_KEYS: readonly string[] = ["c", "d", "ctrl+z"];
@@ -28,6 +30,11 @@ export function PendingBar() {
   const count = candidate?.change_count ?? 0;
   const undo = useUndo();
   const may = useMay("write");
+  const isStaged = count > 0;
+  useEffect(() => {
+    // There at once when it is asked for; a failure is met there.
+    if (isStaged) loadDialog().catch(() => undefined);
+  }, [isStaged]);
   useKeys([
     ...(count > 0 && !pending
       ? [{ keys: "c", label: "Commit the pending changes, with a timer", run: () => setDialog("timer") }]
@@ -50,16 +57,16 @@ export function PendingBar() {
       {candidate && count > 0 ? (
         <StagedBar candidate={candidate} blocked={pending !== null} onDialog={setDialog} />
       ) : null}
-      {dialog === "diff" && candidate && count > 0 ? (
-        <DiffDialog
-          candidate={candidate}
-          onCommit={pending ? null : () => setDialog("timer")}
-          onClose={() => setDialog(null)}
-        />
-      ) : null}
-      {dialog && dialog !== "diff" && candidate && count > 0 ? (
-        <CommitDialog candidate={candidate} timed={dialog === "timer"} onClose={() => setDialog(null)} />
-      ) : null}
+      <Suspense fallback={null}>
+        {dialog && candidate && count > 0 ? (
+          <PendingDialog
+            dialog={dialog}
+            candidate={candidate}
+            onCommit={pending ? null : () => setDialog("timer")}
+            onClose={() => setDialog(null)}
+          />
+        ) : null}
+      </Suspense>
     </>
   );
 }

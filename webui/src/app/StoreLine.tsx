@@ -6,7 +6,7 @@ import { useLocation } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { storeQuery, storeRestoreQuery, systemQuery } from "@/api/queries";
 import type { Change, Kind } from "@/api/types";
-import { kindWords } from "@/kinds/kinds";
+import { kindWords } from "@/kinds/names";
 import { plural } from "@/ui/format";
 import classes from "./Frame.module.css";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Candidate } from "@/api/types";
-import { kindWords } from "@/kinds/kinds";
+import { kindWords } from "@/kinds/names";
 import { plural } from "@/ui/format";
 
 /** "3 changes: 2 queues, 1 route" */

@@ -20,7 +20,7 @@ import {
   IconUsers,
   type Icon,
 } from "@tabler/icons-react";
-import { AREAS, DECLARED, type Area } from "@/kinds/kinds";
+import { AREAS, NAMED, type Area } from "@/kinds/names";
 import { pageTitle } from "@/kinds/title";
 
 export interface NavItem {
@@ -91,7 +91,7 @@ const ICONS: Readonly<Record<Area, Icon>> = {
 
 /** The declared kinds of an area that have no line above. */
 const declaredIn = (area: Area): NavItem[] =>
-  [...DECLARED.values()]
+  [...NAMED.values()]
     .filter((kind) => kind.area === area && !OWN[area].some((item) => item.to === `/${kind.page}`))
     .map((kind) => ({ to: "/$page", page: kind.page, label: pageTitle(kind), icon: ICONS[area], keys: "" }));
 

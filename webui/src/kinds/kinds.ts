@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The kinds as they are declared (api/weir/kinds): what lists, forms, diffs and the navigation are made of. */
-import file from "./kinds.json";
+/** The kinds as they are declared (api/weir/kinds): what lists, forms and diffs are made of. The first load has names.ts only. */
+import file from "./forms.json";
+import { NAMED, type Named } from "./names";
 
 /** A condition on another field of the same object; without `is` any value fulfils it. */
 export interface When {
@@ -47,20 +48,8 @@ export interface OneOf {
   cases: readonly { name: string; help: string; member: string }[];
 }
 
-export const AREAS = ["Shaping", "Network", "Routing", "Firewall", "VPN", "Services", "System"] as const;
-export type Area = (typeof AREAS)[number];
-
 /** A kind that has its list and its form from its declaration. */
-export interface Declared {
-  singular: string;
-  plural: string;
-  short: string;
-  /** Where the API has it. */
-  path: string;
-  /** Where the browser has it. */
-  page: string;
-  area: Area;
-  isSingle: boolean;
+export interface Declared extends Named {
   assignsIds: boolean;
   namedBy: string;
   columns: readonly string[];
@@ -74,33 +63,28 @@ export interface Declared {
   state: readonly Field[];
 }
 
+type Form = Omit<Declared, keyof Named>;
+
 interface Undeclared {
-  singular: string;
-  plural: string;
   labels: Readonly<Record<string, string>>;
   defaults: Readonly<Record<string, unknown>>;
 }
 
-const ALL = file.kinds as unknown as Readonly<Record<string, Declared | Undeclared>>;
+const ALL = file as unknown as Readonly<Record<string, Form | Undeclared>>;
 
-export const isDeclared = (kind: Declared | Undeclared | undefined): kind is Declared =>
-  kind !== undefined && "fields" in kind;
+const isDeclared = (form: Form | Undeclared | undefined): form is Form =>
+  form !== undefined && "fields" in form;
 
 /** By kind, in the order of the navigation. */
 export const DECLARED: ReadonlyMap<string, Declared> = new Map(
-  Object.entries(ALL).flatMap(([kind, said]): [string, Declared][] =>
-    isDeclared(said) ? [[kind, said]] : [],
-  ),
+  [...NAMED].flatMap(([kind, named]): [string, Declared][] => {
+    const form = ALL[kind];
+    return isDeclared(form) ? [[kind, { ...named, ...form }]] : [];
+  }),
 );
 
 export const kindAt = (page: string): [string, Declared] | undefined =>
   [...DECLARED].find(([, said]) => said.page === page);
-
-/** One of a kind and several of it, as sentences say it. */
-export const kindWords = (kind: string): readonly [one: string, several: string] => {
-  const said = ALL[kind];
-  return said ? [said.singular, said.plural] : [kind, kind];
-};
 
 export const defaultsOf = (kind: string): Readonly<Record<string, unknown>> => ALL[kind]?.defaults ?? {};
 

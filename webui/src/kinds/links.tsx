@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { DECLARED } from "./kinds";
+import { NAMED } from "./names";
 
 /** Where a kind without a declaration has its objects. */
 const OWN_PAGES: Readonly<Record<string, (id: string) => string>> = {
@@ -13,9 +13,9 @@ const OWN_PAGES: Readonly<Record<string, (id: string) => string>> = {
 export function addressOf(kind: string, id: string): string | null {
   const own = OWN_PAGES[kind];
   if (own) return own(id);
-  const declared = DECLARED.get(kind);
-  if (!declared) return null;
-  return declared.isSingle ? `/${declared.page}` : `/${declared.page}?edit=${encodeURIComponent(id)}`;
+  const named = NAMED.get(kind);
+  if (!named) return null;
+  return named.isSingle ? `/${named.page}` : `/${named.page}?edit=${encodeURIComponent(id)}`;
 }
 
 /** A link to another object. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Declared } from "./kinds";
+import type { Named } from "./names";
 
 /** A kind's page by its name, written as the kind is: "Routes", "BGP neighbors". */
-export function pageTitle({ page, plural }: Pick<Declared, "page" | "plural">): string {
+export function pageTitle({ page, plural }: Pick<Named, "page" | "plural">): string {
   const written = new Map(plural.split(" ").map((word) => [word.toLowerCase(), word]));
   const words = page.split("-").map((word) => written.get(word) ?? word);
   const title = words.join(" ");

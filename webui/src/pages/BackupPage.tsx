@@ -11,7 +11,8 @@ import type { BackupReport } from "@/api/types";
 import { committedText, rememberConfirmation } from "@/api/writes";
 import { RollbackWindow, USUAL_WINDOW_S } from "@/app/RollbackWindow";
 import { Facts, Note, Page, Section } from "@/ui/blocks";
-import { countsText, Findings } from "@/ui/DiffView";
+import { Findings } from "@/ui/DiffView";
+import { countsText } from "@/ui/effect";
 import { bytesText, plural, stampText } from "@/ui/format";
 import { say } from "@/ui/toast";
 

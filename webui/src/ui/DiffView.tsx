@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import type { Change, Counts, FieldChange, Finding, KernelEffect } from "@/api/types";
-import { kindWords } from "@/kinds/kinds";
+import type { Change, FieldChange, Finding, KernelEffect } from "@/api/types";
+import { kindWords } from "@/kinds/names";
 import { Note } from "./blocks";
 import classes from "./DiffView.module.css";
-import { costText, effectText, effectTone } from "./effect";
+import { costText, countsText, effectText, effectTone } from "./effect";
 import { fieldWords, tellingFields, valueText } from "./fieldText";
-import { countText, plural, sentence } from "./format";
+import { plural, sentence } from "./format";
 
 const ACTION = {
   add: { icon: IconPlus, word: "added", tone: "ok" },
@@ -43,15 +43,6 @@ export function FieldChanges({
     </dl>
   );
 }
-
-export const countsText = (counts: Counts): string =>
-  [
-    counts.added ? `${countText(counts.added)} added` : "",
-    counts.changed ? `${countText(counts.changed)} changed` : "",
-    counts.removed ? `${countText(counts.removed)} removed` : "",
-  ]
-    .filter(Boolean)
-    .join(", ") || "nothing";
 
 export function KernelText({ kernel }: { kernel: KernelEffect }) {
   if (!kernel.available)

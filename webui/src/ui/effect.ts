@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a change costs those who send packets through the router, in words. */
-import type { KernelEffect, ObjectEffect } from "@/api/types";
-import { kindWords } from "@/kinds/kinds";
-import { sentence } from "./format";
+import type { Counts, KernelEffect, ObjectEffect } from "@/api/types";
+import { kindWords } from "@/kinds/names";
+import { countText, sentence } from "./format";
 
 export const HITLESS = "hitless, no packet is lost for it";
 export const NOT_KNOWN = "not known";
@@ -30,3 +30,13 @@ export function costText(kernel: KernelEffect, most = 3): string {
   const more = kernel.effects.length > most ? `; and ${kernel.effects.length - most} more` : "";
   return sentence(named.join("; ") + more);
 }
+
+/** `2 added, 1 removed`. */
+export const countsText = (counts: Counts): string =>
+  [
+    counts.added ? `${countText(counts.added)} added` : "",
+    counts.changed ? `${countText(counts.changed)} changed` : "",
+    counts.removed ? `${countText(counts.removed)} removed` : "",
+  ]
+    .filter(Boolean)
+    .join(", ") || "nothing";

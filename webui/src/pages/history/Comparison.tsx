@@ -3,7 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { asProblem } from "@/api/problem";
 import { revisionDiffQuery } from "@/api/queries";
 import { Note, Section, Skeleton } from "@/ui/blocks";
-import { countsText, DiffView } from "@/ui/DiffView";
+import { DiffView } from "@/ui/DiffView";
+import { countsText } from "@/ui/effect";
 import { plural } from "@/ui/format";
 
 /** What differs between two revisions, whichever they are. */

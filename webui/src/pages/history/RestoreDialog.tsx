@@ -7,7 +7,8 @@ import { revisionDiffQuery } from "@/api/queries";
 import { useRestore } from "@/api/writes";
 import { RollbackWindow, USUAL_WINDOW_S } from "@/app/RollbackWindow";
 import { Note, Skeleton } from "@/ui/blocks";
-import { countsText, DiffView, Findings } from "@/ui/DiffView";
+import { DiffView, Findings } from "@/ui/DiffView";
+import { countsText } from "@/ui/effect";
 import { plural } from "@/ui/format";
 
 /** A restore shows its difference before it is one. */

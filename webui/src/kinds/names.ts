@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * How the kinds are called and where they are found: what navigation, search, links and messages need, so it is
+ * in the first load. What their lists and forms are made of comes with the page that needs it (kinds.ts).
+ */
+import file from "./names.json";
+
+export const AREAS = ["Shaping", "Network", "Routing", "Firewall", "VPN", "Services", "System"] as const;
+export type Area = (typeof AREAS)[number];
+
+/** One of a kind and several of it, as sentences say it. */
+interface Called {
+  singular: string;
+  plural: string;
+}
+
+/** A kind that has its list and its form from its declaration. */
+export interface Named extends Called {
+  short: string;
+  /** Where the API has it. */
+  path: string;
+  /** Where the browser has it. */
+  page: string;
+  area: Area;
+  isSingle: boolean;
+}
+
+const ALL = file.kinds as Readonly<Record<string, Named | Called>>;
+
+/** The declared kinds, in the order of the navigation. */
+export const NAMED: ReadonlyMap<string, Named> = new Map(
+  Object.entries(ALL).flatMap(([kind, said]): [string, Named][] => ("page" in said ? [[kind, said]] : [])),
+);
+
+/** One of a kind and several of it, as sentences say it. */
+export const kindWords = (kind: string): readonly [one: string, several: string] => {
+  const said = ALL[kind];
+  return said ? [said.singular, said.plural] : [kind, kind];
+};
