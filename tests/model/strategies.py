@@ -13,7 +13,7 @@ from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.tuning import Tuning
 from weir.model.document import Change, Document
-from weir.model.objects import Interface, Pair, Queue, QueueType, TimeWindow, Total, Vlan
+from weir.model.objects import ConfigObject, Interface, Pair, Queue, QueueType, TimeWindow, Total, Vlan
 from weir.model.prefix import WIDTH, Prefix
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -165,11 +165,16 @@ anything = st.one_of(
 
 
 @st.composite
-def changes_to(draw: st.DrawFn, document: Document, max_changes: int = 4) -> list[Change]:
+def changes_to(
+    draw: st.DrawFn,
+    document: Document,
+    objects: st.SearchStrategy[ConfigObject] = anything,
+    max_changes: int = 4,
+) -> list[Change]:
     """Changes that fit a document; each object is changed at most once."""
     changes: dict[tuple[str, str], Change] = {}
     for _ in range(draw(st.integers(1, max_changes))):
-        item = draw(anything)
+        item = draw(objects)
         old = document.get(item.kind, item.id)
         new = None if old is not None and draw(st.booleans()) else item
         changes[item.kind, item.id] = Change(item.kind, item.id, old, new)

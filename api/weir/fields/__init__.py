@@ -7,6 +7,7 @@ forms and the reference documentation look at the attributes of a field and make
 
 from weir.fields.base import Field, When
 from weir.fields.collections import Many, Table
+from weir.fields.comment import Comment
 from weir.fields.groups import Case, Group, OneOf, Rows
 from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
 from weir.fields.numbers import Flag, Port, Whole
@@ -36,6 +37,7 @@ __all__ = [
     "Case",
     "Characters",
     "Choice",
+    "Comment",
     "Field",
     "Flag",
     "Group",

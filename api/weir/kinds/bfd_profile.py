@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from weir.fields import Flag, Text, Whole
+from weir.fields import Comment, Flag, Whole
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_COMMENT_CHARS
 from weir.model.objects import ConfigObject, Kind
 
 
@@ -31,7 +30,7 @@ class BfdProfile(ConfigObject):
     passive: Annotated[
         bool, Flag(help="Wait for the neighbor to begin the session.", importance="folded")
     ] = False
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
 
 
 KIND = Declaration(

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from weir.fields import INTERFACE_NAMES, Flag, Host, Many, Prefix, Ref, Text, When, Whole
+from weir.fields import Comment, Flag, Many, Prefix, Ref, Whole
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_COMMENT_CHARS
+from weir.kinds.routing_fields import (
+    AnnounceKernel,
+    AnnounceStatic,
+    RouterId,
+    router_id_is_ipv4,
+    vrf_reference,
+)
 from weir.model.objects import ConfigObject, Kind
-from weir.model.problem import Finding
-from weir.model.rule import Rule, View, all_after, error, own
-from weir.model.vrf import is_vrf
+from weir.model.unique import one_for_each
 
 MAX_ASN = 2**32 - 1
 MAX_NETWORKS = 1000
@@ -37,28 +40,8 @@ class Bgp(ConfigObject):
             example="65000",
         ),
     ]
-    vrf: Annotated[
-        str | None,
-        Ref(
-            "interface",
-            INTERFACE_NAMES,
-            role="VRF",
-            fits=is_vrf,
-            unfit="those have a vrf_table",
-            offered=When("vrf_table"),
-            label="VRF",
-            help="The VRF whose routes it exchanges.",
-        ),
-    ] = None
-    router_id: Annotated[
-        str | None,
-        Host(
-            label="Router ID",
-            help="An IPv4 address that identifies this router to the others. Without one, FRR uses the "
-            "highest of the router's addresses.",
-            example="192.0.2.1",
-        ),
-    ] = None
+    vrf: Annotated[str | None, vrf_reference("The VRF whose routes it exchanges.")] = None
+    router_id: RouterId = None
     networks: Annotated[
         tuple[str, ...],
         Many(
@@ -74,17 +57,8 @@ class Bgp(ConfigObject):
             label="Announce connected networks", help="Announce the networks of the router's own addresses."
         ),
     ] = False
-    redistribute_static: Annotated[
-        bool, Flag(label="Announce static routes", help="Announce the static routes of this configuration.")
-    ] = False
-    redistribute_kernel: Annotated[
-        bool,
-        Flag(
-            label="Announce kernel routes",
-            help="Announce routes that other programs added to the kernel.",
-            importance="folded",
-        ),
-    ] = False
+    redistribute_static: AnnounceStatic = False
+    redistribute_kernel: AnnounceKernel = False
     redistribute_ospf: Annotated[
         bool, Flag(label="Announce OSPF routes", help="Announce routes learned by OSPF.")
     ] = False
@@ -102,7 +76,7 @@ class Bgp(ConfigObject):
             1, MAX_PATHS, help="How many equally good paths are used at the same time.", importance="folded"
         ),
     ] = 1
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="Ends all of its sessions; the configuration is kept.")] = False
 
     @property
@@ -110,26 +84,11 @@ class Bgp(ConfigObject):
         return f"AS {self.asn}" + (f" in {self.vrf}" if self.vrf else "")
 
 
-def router_id_is_ipv4(_view: View, item: Any) -> Iterator[Finding]:
-    """Of a routing protocol."""
-    if item.router_id is not None and (":" in item.router_id or item.router_id == "0.0.0.0"):
-        yield error(
-            "bad-router-id", item, "router_id", f"a router id is an IPv4 address, not {item.router_id}"
-        )
+def _is_taken(bgp: Bgp, first: Bgp) -> str:
+    where = f"in VRF {bgp.vrf}" if bgp.vrf else "without a VRF"
+    return f"{first.id} is the BGP {where} already: each VRF can have one"
 
 
-def one_per_vrf(view: View, bgp: Bgp) -> Iterator[Finding]:
-    if bgp.disabled:
-        return
-    others = sorted(
-        b.id for b in view.document.every(Bgp) if b.vrf == bgp.vrf and not b.disabled and b.id < bgp.id
-    )
-    if others:
-        where = f"in VRF {bgp.vrf}" if bgp.vrf else "without a VRF"
-        yield error("bgp-twice", bgp, "vrf", f"{others[0]} is the BGP {where} already: each VRF can have one")
-
-
-_OWN = own("bgp")
 KIND = Declaration(
     Bgp,
     singular="BGP instance",
@@ -143,7 +102,14 @@ KIND = Declaration(
     "add the neighbors.",
     page="bgp",
     rules=(
-        Rule("router-id", "bgp", router_id_is_ipv4, _OWN, True),
-        Rule("one-per-vrf", "bgp", one_per_vrf, all_after("bgp"), True),
+        router_id_is_ipv4("bgp"),
+        one_for_each(
+            Bgp,
+            "one-per-vrf",
+            key=lambda bgp: None if bgp.disabled else (bgp.vrf,),
+            code="bgp-twice",
+            field="vrf",
+            says=_is_taken,
+        ),
     ),
 )

@@ -11,18 +11,14 @@ from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Choice, Flag, Host, Ref, Se
 from weir.kinds.bgp import MAX_ASN, Bgp
 from weir.kinds.declaration import Declaration
 from weir.kinds.prefix_list import PrefixList
+from weir.kinds.routing_fields import one_word
 from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import parse_prefix
-from weir.model.problem import Finding, Invalid
+from weir.model.problem import Finding
 from weir.model.rule import LINK_LOCAL, Rule, View, all_after, error, own
+from weir.model.unique import one_for_each
 
 LISTS = ("import_prefix_list", "export_prefix_list")
-
-
-def one_word(text: str) -> None:
-    """Of a password that FRR takes as one word of a line."""
-    if not text.isascii() or any(letter.isspace() for letter in text):
-        raise Invalid("must be ASCII without spaces", code="bad-secret")
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,23 +244,6 @@ def fits_its_as(view: View, neighbor: BgpNeighbor) -> Iterator[Finding]:
         )
 
 
-def once(view: View, neighbor: BgpNeighbor) -> Iterator[Finding]:
-    if neighbor.disabled:
-        return
-    same = view.worked_out("BGP neighbors", lambda: _by_address(view))[neighbor.bgp, neighbor.address]
-    if same[0] != neighbor.id:
-        text = f"{neighbor.address} is already a neighbor of {neighbor.bgp}: {same[0]}"
-        yield error("neighbor-twice", neighbor, "address", text)
-
-
-def _by_address(view: View) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
-    for item in sorted(view.document.every(BgpNeighbor), key=lambda item: item.id):
-        if not item.disabled:
-            found.setdefault((item.bgp, item.address), []).append(item.id)
-    return found
-
-
 _KIND = "bgp-neighbor"
 
 KIND = Declaration(
@@ -297,6 +276,13 @@ KIND = Declaration(
         Rule("session-is-possible", _KIND, session_is_possible, all_after(_KIND, "interface"), True),
         Rule("timers", _KIND, timers, own(_KIND), True),
         Rule("fits-its-as", _KIND, fits_its_as, all_after(_KIND, "bgp"), True),
-        Rule("once", _KIND, once, all_after(_KIND, _KIND), True),
+        one_for_each(
+            BgpNeighbor,
+            "once",
+            key=lambda item: None if item.disabled else (item.bgp, item.address),
+            code="neighbor-twice",
+            field="address",
+            says=lambda item, first: f"{item.address} is already a neighbor of {item.bgp}: {first.id}",
+        ),
     ),
 )

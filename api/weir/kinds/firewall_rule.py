@@ -11,6 +11,7 @@ from weir.fields import (
     INTERFACE_NAMES,
     OBJECT_IDS,
     Choice,
+    Comment,
     Flag,
     Label,
     Many,
@@ -156,7 +157,7 @@ class FirewallRule(ConfigObject):
     log_per_s: Annotated[
         int, Whole(1, 1000, help="So many lines each second at most.", when=When("log", (True,)))
     ] = 10
-    comment: Annotated[str, Text(limits.MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="The rule is kept and has no effect.")] = False
 
     @property

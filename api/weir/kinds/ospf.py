@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from weir.fields import Flag, Host, Ref, Text
-from weir.kinds.bgp import router_id_is_ipv4
+from weir.fields import Comment, Flag, Ref
 from weir.kinds.declaration import Declaration
 from weir.kinds.route_map_entry import RouteMapEntry
-from weir.model.limits import MAX_COMMENT_CHARS
+from weir.kinds.routing_fields import AnnounceKernel, AnnounceStatic, RouterId, router_id_is_ipv4
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, all_after, error, own
+from weir.model.rule import Rule, View, all_after, error
+from weir.model.unique import one_for_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,7 @@ class Ospf(ConfigObject):
 
     kind: ClassVar[Kind] = "ospf"
     id: str
-    router_id: Annotated[
-        str | None,
-        Host(
-            label="Router ID",
-            help="An IPv4 address that identifies this router to the others. Without one, FRR uses the "
-            "highest of the router's addresses.",
-            example="192.0.2.1",
-        ),
-    ] = None
+    router_id: RouterId = None
     redistribute_connected: Annotated[
         bool,
         Flag(
@@ -39,17 +31,8 @@ class Ospf(ConfigObject):
             help="Announce the networks of interfaces that do not take part.",
         ),
     ] = False
-    redistribute_static: Annotated[
-        bool, Flag(label="Announce static routes", help="Announce the static routes of this configuration.")
-    ] = False
-    redistribute_kernel: Annotated[
-        bool,
-        Flag(
-            label="Announce kernel routes",
-            help="Announce routes that other programs added to the kernel.",
-            importance="folded",
-        ),
-    ] = False
+    redistribute_static: AnnounceStatic = False
+    redistribute_kernel: AnnounceKernel = False
     redistribute_bgp: Annotated[
         bool, Flag(label="Announce BGP routes", help="Announce routes learned by BGP.")
     ] = False
@@ -64,16 +47,8 @@ class Ospf(ConfigObject):
     default_originate: Annotated[
         bool, Flag(label="Announce a default route", help="Announced while this router has a default route.")
     ] = False
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="Ends all adjacencies; the configuration is kept.")] = False
-
-
-def only_one(view: View, ospf: Ospf) -> Iterator[Finding]:
-    if ospf.disabled:
-        return
-    others = sorted(o.id for o in view.document.every(Ospf) if not o.disabled and o.id < ospf.id)
-    if others:
-        yield error("ospf-twice", ospf, "id", f"there can be one OSPF instance, and {others[0]} is it")
 
 
 def map_is_possible(view: View, ospf: Ospf) -> Iterator[Finding]:
@@ -103,8 +78,15 @@ KIND = Declaration(
     "take part.",
     page="ospf",
     rules=(
-        Rule("router-id", "ospf", router_id_is_ipv4, own("ospf"), True),
+        router_id_is_ipv4("ospf"),
         Rule("map-is-possible", "ospf", map_is_possible, all_after("ospf", "ospf", "route-map-entry"), True),
-        Rule("only-one", "ospf", only_one, all_after("ospf"), True),
+        one_for_each(
+            Ospf,
+            "only-one",
+            key=lambda ospf: None if ospf.disabled else "enabled",
+            code="ospf-twice",
+            field="id",
+            says=lambda _, first: f"there can be one OSPF instance, and {first.id} is it",
+        ),
     ),
 )

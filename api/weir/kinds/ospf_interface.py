@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Flag, Ref, Secret, Text, When, Whole
-from weir.kinds.bgp_neighbor import one_word
+from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Comment, Flag, Ref, Secret, Text, When, Whole
 from weir.kinds.declaration import Declaration
 from weir.kinds.firewall_rule import FirewallRule
-from weir.model.limits import MAX_COMMENT_CHARS
+from weir.kinds.routing_fields import one_word
 from weir.model.objects import ConfigObject, Interface, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
+from weir.model.unique import one_for_each
 from weir.model.vrf import vrf_of
 
 _ACTIVE = When("passive", (False,))
@@ -93,7 +93,7 @@ class OspfInterface(ConfigObject):
             importance="folded",
         ),
     ] = None
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="Ends its adjacencies; the configuration is kept.")] = False
 
     @property
@@ -121,10 +121,6 @@ def interface_fits(view: View, item: OspfInterface) -> Iterator[Finding]:
     if vrf_of(found) is not None:
         text = f"{item.interface} is in the VRF {vrf_of(found)}, and OSPF is done outside VRFs"
         yield error("interface-in-other-vrf", item, "interface", text)
-    same = view.worked_out("OSPF interfaces", lambda: _by_interface(view))[item.interface]
-    if same[0] != item.id:
-        text = f"{item.interface} takes part in OSPF already: {same[0]}"
-        yield error("ospf-interface-twice", item, "interface", text)
 
 
 def others_may_begin(view: View, item: OspfInterface) -> Iterator[Finding]:
@@ -140,14 +136,6 @@ def others_may_begin(view: View, item: OspfInterface) -> Iterator[Finding]:
 def _has_rule(view: View) -> bool:
     rules = view.document.every(FirewallRule)
     return any(r.action == "accept" and r.protocol in ("ospf", "any") and not r.disabled for r in rules)
-
-
-def _by_interface(view: View) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for item in sorted(view.document.every(OspfInterface), key=lambda item: item.id):
-        if not item.disabled:
-            found.setdefault(item.interface, []).append(item.id)
-    return found
 
 
 _KIND = "ospf-interface"
@@ -172,7 +160,15 @@ KIND = Declaration(
     },
     rules=(
         Rule("timers", _KIND, timers, own(_KIND), True),
-        Rule("interface-fits", _KIND, interface_fits, all_after(_KIND, _KIND, "interface"), True),
+        Rule("interface-fits", _KIND, interface_fits, all_after(_KIND, "interface"), True),
+        one_for_each(
+            OspfInterface,
+            "once",
+            key=lambda item: None if item.disabled else item.interface,
+            code="ospf-interface-twice",
+            field="interface",
+            says=lambda item, first: f"{item.interface} takes part in OSPF already: {first.id}",
+        ),
         Rule(
             "others-may-begin", _KIND, others_may_begin, all_after(_KIND, "interface", "firewall-rule"), False
         ),

@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from weir.fields import Choice, Text
+from weir.fields import Choice, Comment
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_COMMENT_CHARS
 from weir.model.objects import ConfigObject, Kind
 
 
@@ -19,7 +18,7 @@ class PrefixList(ConfigObject):
     kind: ClassVar[Kind] = "prefix-list"
     id: str
     family: Annotated[str, Choice("ipv4", "ipv6", help="The family of its prefixes.")] = "ipv4"
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
 
 
 KIND = Declaration(

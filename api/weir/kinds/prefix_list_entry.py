@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Choice, Flag, Position, Prefix, Ref, Text, Whole
+from weir.fields import OBJECT_IDS, Choice, Comment, Flag, Position, Prefix, Ref, Whole
 from weir.kinds.declaration import Declaration
 from weir.kinds.prefix_list import PrefixList
 from weir.model.document import Change
-from weir.model.limits import MAX_COMMENT_CHARS
 from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, error, own
+from weir.model.unique import one_for_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class PrefixListEntry(ConfigObject):
         ),
     ] = None
     position: Annotated[int, Position("prefix_list", help="The first entry that matches decides.")] = 0
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="The entry matches nothing; it is kept.")] = False
 
     @property
@@ -86,36 +86,12 @@ def lengths(_view: View, entry: PrefixListEntry) -> Iterator[Finding]:
         yield error("bad-length", entry, "max_length", text)
 
 
-def matches_something(view: View, entry: PrefixListEntry) -> Iterator[Finding]:
+def _is_repeated(entry: PrefixListEntry, first: PrefixListEntry) -> str:
     """FRR refuses an entry that repeats another one."""
-    if entry.disabled:
-        return
-    same = view.worked_out("same prefix-list entries", lambda: _same(view))[entry.prefix_list, entry.matches]
-    if same[0] != entry.id:
-        text = (
-            f"the entry {same[0]!r} of {entry.prefix_list} has the same prefix and lengths: only "
-            "the first one matches"
-        )
-        yield error("duplicate-entry", entry, "prefix", text)
-
-
-def _same(view: View) -> dict[object, list[str]]:
-    found: dict[object, list[str]] = {}
-    for item in sorted(view.document.every(PrefixListEntry), key=lambda item: (item.position, item.id)):
-        if not item.disabled:
-            found.setdefault((item.prefix_list, item.matches), []).append(item.id)
-    return found
-
-
-def _with_same(view: View, change: Change) -> Iterator[str]:
-    """The entry, and those that repeat its prefix."""
-    if (
-        change.kind == "prefix-list-entry"
-        and isinstance(change.new, PrefixListEntry)
-        and not change.new.disabled
-    ):
-        same = view.worked_out("same prefix-list entries", lambda: _same(view))
-        yield from same.get((change.new.prefix_list, change.new.matches), ())
+    return (
+        f"the entry {first.id!r} of {entry.prefix_list} has the same prefix and lengths: only "
+        "the first one matches"
+    )
 
 
 def _of_list(view: View, change: Change) -> Iterator[str]:
@@ -144,6 +120,14 @@ KIND = Declaration(
     rules=(
         Rule("fits-list", _KIND, fits_list, _of_list, True),
         Rule("lengths", _KIND, lengths, own(_KIND), True),
-        Rule("matches-something", _KIND, matches_something, _with_same, True),
+        one_for_each(
+            PrefixListEntry,
+            "matches-something",
+            key=lambda entry: None if entry.disabled else (entry.prefix_list, entry.matches),
+            code="duplicate-entry",
+            field="prefix",
+            says=_is_repeated,
+            order=lambda entry: (entry.position, entry.id),
+        ),
     ),
 )

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from weir.fields import Text
+from weir.fields import Comment
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_COMMENT_CHARS
 from weir.model.objects import ConfigObject, Kind
 
 
@@ -18,7 +17,7 @@ class RouteMap(ConfigObject):
 
     kind: ClassVar[Kind] = "route-map"
     id: str
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
 
 
 KIND = Declaration(

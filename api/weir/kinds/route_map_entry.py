@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Choice, Flag, Host, Position, Ref, Text, When, Whole
+from weir.fields import OBJECT_IDS, Choice, Comment, Flag, Host, Position, Ref, Text, When, Whole
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_COMMENT_CHARS
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, error, own, warning
@@ -130,7 +129,7 @@ class RouteMapEntry(ConfigObject):
         ),
     ] = None
     position: Annotated[int, Position("route_map", help="The first entry that matches decides.")] = 0
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="The entry matches nothing; it is kept.")] = False
 
     @property

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from weir.fields import Choice, Flag, Many, Ports, Text
+from weir.fields import Choice, Comment, Flag, Many, Ports
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_COMMENT_CHARS, MAX_PORTS
+from weir.model.limits import MAX_PORTS
 from weir.model.objects import ConfigObject, Kind
 
 
@@ -25,7 +25,7 @@ class Service(ConfigObject):
     protocol: Annotated[
         str, Choice("tcp", "udp", "tcp-udp", "sctp", help="tcp-udp: the same ports of both.")
     ] = "tcp"
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="Rules that name it match nothing.")] = False
 
 

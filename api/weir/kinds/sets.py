@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Choice, Flag, Ref, SetMember, Text, When, Whole
+from weir.fields import OBJECT_IDS, Choice, Comment, Flag, Ref, SetMember, When, Whole
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_COMMENT_CHARS, MAX_SET_ENTRIES, MAX_SET_TIMEOUT_S
+from weir.model.limits import MAX_SET_ENTRIES, MAX_SET_TIMEOUT_S
 from weir.model.members import form_of
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, error, own
 
 _LEARNS = When("source", ("dynamic",))
-_COMMENT = Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Set(ConfigObject):
             importance="folded",
         ),
     ] = 65_536
-    comment: Annotated[str, _COMMENT] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="It is kept, and rules that name it match nothing.")] = False
 
 
@@ -75,7 +74,7 @@ class SetEntry(ConfigObject):
             help="A prefix, a port or range, a hardware address or an interface.", example="192.0.2.0/24"
         ),
     ]
-    comment: Annotated[str, _COMMENT] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="It is kept, and the set does not hold it.")] = False
 
     @property

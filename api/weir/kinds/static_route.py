@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Flag, Host, Prefix, Ref, Text, When, Whole
+from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Comment, Flag, Host, Prefix, Ref, When, Whole
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_COMMENT_CHARS
+from weir.kinds.routing_fields import vrf_reference
 from weir.model.objects import ConfigObject, Interface, Kind
 from weir.model.prefix import NO_HOST, parse_prefix
 from weir.model.problem import Finding
@@ -55,18 +55,9 @@ class StaticRoute(ConfigObject):
     ] = 1
     vrf: Annotated[
         str | None,
-        Ref(
-            "interface",
-            INTERFACE_NAMES,
-            role="VRF",
-            fits=is_vrf,
-            unfit="those have a vrf_table",
-            offered=When("vrf_table"),
-            label="VRF",
-            help="The VRF whose route it is; its gateway and interface are in the same one.",
-        ),
+        vrf_reference("The VRF whose route it is; its gateway and interface are in the same one."),
     ] = None
-    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="A note for people.")] = ""
+    comment: Comment = ""
     disabled: Annotated[bool, Flag(help="The route is kept and has no effect.")] = False
 
     @property
