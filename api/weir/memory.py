@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a long-lived process with 100,000 long-lived objects."""
+"""Memory and threads of a long-lived process with 100,000 long-lived objects."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import logging
+import sys
 import threading
 import time
 
@@ -19,11 +20,17 @@ _MMAP_THRESHOLD_BYTES = 512 * 1024
 """Larger pieces (a dictionary of 100,000 has 5 MB) get a mapping of their own, which goes back when it is
 freed. Set once, glibc does not raise it any more, as it does to 32 MB for who frees such pieces."""
 
+_SWITCH_S = 0.0005
+"""So long a thread that computes keeps the interpreter from others. A change of one queue lets go of it some
+fifty times; beside a commit of 50,000 it waited 5 ms (Python's default) for it each time, and half of the
+changes took longer than a second (docs/adr/0111)."""
+
 
 def prepare() -> None:
     """Before the first thread: collect seldom (a full collection over 100,000 queues stops a change for
-    100 ms and finds nothing), one heap for all threads, and large pieces outside it."""
+    100 ms and finds nothing), one heap for all threads, large pieces outside it, and short turns."""
     gc.set_threshold(*_GC_THRESHOLDS)
+    sys.setswitchinterval(_SWITCH_S)
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_ARENA_MAX, 1)

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import statistics
+import sys
+import threading
+import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -106,3 +110,36 @@ def test_what_was_freed_between_things_in_use_is_given_back() -> None:
     del pieces
     memory.trim()
     assert full_kib - heap_kib() > 20_000, kept[:0]
+
+
+def loops_until_another_runs() -> float:
+    """Of a thread that computes, each time that somebody else wants to go on: the median of 40."""
+    count, over = [0], threading.Event()
+
+    def compute() -> None:
+        while not over.is_set():
+            count[0] += 1
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    taken = []
+    for _ in range(40):
+        before = count[0]
+        time.sleep(0)
+        taken.append(count[0] - before)
+    over.set()
+    thread.join()
+    return statistics.median(taken)
+
+
+def test_who_changes_one_queue_waits_little_for_a_thread_that_computes() -> None:
+    """It lets go of the interpreter some fifty times."""
+    interval_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    try:
+        sys.setswitchinterval(0.005)
+        before = loops_until_another_runs()
+        memory.prepare()
+        assert loops_until_another_runs() < before / 3
+    finally:
+        sys.setswitchinterval(interval_s)
+        gc.set_threshold(*thresholds)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.service.router import ANNA, Router, person, queue, together, wait_until
+from tests.service.router import ANNA, Router, person, queue, together
 from weir.model.document import Document
 from weir.model.objects import Queue
 from weir.model.problem import Conflict, Invalid, PreconditionFailed, Unavailable
@@ -300,65 +300,30 @@ def test_who_waits_for_thousands_of_changes_is_told_how_long(
     settled.agree()
 
 
-def test_not_all_threads_wait_for_thousands_of_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "MAX_WAITING", 2)
-    monkeypatch.setattr(turn, "WAIT_S", 20.0)
-    waiting = turn.Turn()
-    done: list[int] = []
+class Watched(list[Edit]):
+    """Edits that note, whenever they are gone through, whether somebody else could look meanwhile."""
 
-    def wait() -> None:
-        with waiting.of(1):
-            done.append(1)
+    def watch(self, running: Running) -> None:
+        self.running, self.could_look = running, list[bool]()
 
-    with waiting.of(10_000):
-        threads = [threading.Thread(target=wait) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        wait_until(lambda: len(waiting._tickets) == 3, "two wait")
-        with pytest.raises(Unavailable, match=r"a commit of 10,000 changes .* try again in about"):
-            wait()
-    for thread in threads:
-        thread.join()
-    assert done == [1, 1]
+    def __iter__(self) -> Iterator[Edit]:
+        looking = threading.Thread(target=self._look)
+        looking.start()
+        looking.join(2)
+        self.could_look.append(not looking.is_alive())
+        return super().__iter__()
+
+    def _look(self) -> None:
+        with self.running.document():
+            pass
 
 
-def test_a_stream_of_single_changes_keeps_no_large_commit_away() -> None:
-    """A lock gives its turn to anybody; a large commit got none within ten seconds, and was refused."""
-    waiting, order = turn.Turn(), list[str]()
-
-    def take(name: str, count: int) -> None:
-        with waiting.of(count):
-            order.append(name)
-
-    threads = []
-    with waiting.of(1):
-        for name, count in (("first", 1), ("large", 10_000), ("second", 1), ("third", 1)):
-            threads.append(threading.Thread(target=take, args=(name, count)))
-            threads[-1].start()
-            wait_until(lambda: len(waiting._tickets) == 1 + len(threads), "it waits")
-    for thread in threads:
-        thread.join()
-    assert order == ["first", "large", "second", "third"]
-
-
-def test_who_waits_waits_as_long_as_the_one_before_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "WAIT_S", 0.0)
-    monkeypatch.setattr(turn, "FIRST_GUESS_S", 0.0002)
-    waiting = turn.Turn()
-    entered = threading.Event()
-
-    def hold() -> None:
-        with waiting.of(10_000):  # two seconds, as far as is known
-            entered.set()
-            threading.Event().wait(0.3)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert entered.wait(5)
-    with waiting.of(1):
-        pass
-    thread.join()
-    assert waiting._change_s == pytest.approx(0.3 / 10_000, rel=0.8)
+def test_nobody_waits_while_thousands_of_edits_are_looked_at(settled: Router) -> None:
+    """Comparing 50,000 edits with the document took two seconds, in which no queue could be read."""
+    edits = Watched(many())
+    edits.watch(running_of(settled))
+    settled.service.config.commit(ANNA, edits)
+    assert edits.could_look and all(edits.could_look)
 
 
 def test_who_looks_right_after_a_large_commit_reads_nothing_of_it_from_the_store(

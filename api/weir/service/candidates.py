@@ -280,7 +280,7 @@ class CandidateService:
                 raise _no_candidate()
             _refuse_conflicts(candidates.conflicts(transaction.connection, by.username))
             edits = _edits(candidates.each_row(transaction.connection, by.username), size)
-            with self._running.document() as document:
+            with self._running.document_for(len(edits)) as document:
                 return expected_changes_of(edits, document, transaction)
 
         def state(transaction: ReadTransaction) -> object:

@@ -159,7 +159,7 @@ class Committer:
         """
         if len(edits) <= MANY:
             return None
-        with self._running.document() as document:
+        with self._running.document_for(len(edits)) as document:
             present = document.of_kind("queue")
             queues = len(present) + sum(_growth(edit, edit.id in present) for edit in edits)
         try:

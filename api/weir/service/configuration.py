@@ -176,7 +176,7 @@ class ConfigService:
             raise Unsupported(full, code="too-many-queues")
 
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
-            with self._running.document() as document:
+            with self._running.document_for(len(edits)) as document:
                 return expected_changes_of(edits, document, transaction)
 
         return self._committer.run(
@@ -234,7 +234,7 @@ class ConfigService:
     @requires("config.read")
     def preview(self, _by: Principal, edits: Sequence[Edit]) -> dict[str, Any]:
         """What the edits would do to the kernel. Raises `Unavailable` when the agent is down."""
-        with self._running.document() as document:
+        with self._running.document_for(len(edits)) as document:
             changes = changes_of(edits, document)
         return ask_preview(self._agent, changes)
 

@@ -18,7 +18,7 @@ from weir.service.request import Request
 from weir.service.running_document import MANY, Running, Trial, require_valid
 from weir.store import ConfigStore, ReadTransaction
 from weir.store.transaction import WriteTransaction
-from weir.store.versions import NewVersions
+from weir.store.versions import ChangedVersions
 
 ROUNDS = 3
 """So often a commit is prepared, as others may commit meanwhile; then it is done under the lock."""
@@ -36,7 +36,7 @@ class Prepared:
     epoch: int
     read_at: int
     trial: Trial
-    versions: NewVersions
+    versions: ChangedVersions
     keys: frozenset[tuple[str, str]]
     state: object
 
@@ -84,7 +84,7 @@ def prepare(request: Request, running: Running, store: ConfigStore) -> Prepared:
         trial.successor.targets()
         trial.successor.pack()
     keys = frozenset((change.kind, change.id) for change in trial.changes)
-    return Prepared(epoch, read_at, trial, NewVersions(trial.changes), keys, state)
+    return Prepared(epoch, read_at, trial, ChangedVersions(trial.changes), keys, state)
 
 
 def confirm(prepared: Prepared, request: Request, store: ConfigStore, transaction: WriteTransaction) -> Trial:

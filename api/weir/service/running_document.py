@@ -71,6 +71,17 @@ class Running:
             self._follow()
             yield self._revision, self._document
 
+    @contextmanager
+    def document_for(self, count: int) -> Iterator[Document]:
+        """As `document`, to look for so many objects in it. For many it is a copy: that takes seconds, and
+        nobody else waits for it."""
+        with self.document() as document:
+            if count <= MANY:
+                yield document
+                return
+            twin = document.copy()
+        yield twin
+
     def try_changes(self, make: Callable[[Document], Sequence[Change]]) -> Trial:
         """What validation says about the document after the changes that `make` returns for it; the
         document stays as it is.

@@ -12,10 +12,10 @@ from weir.model.objects import Kind
 from weir.model.problem import Conflict, Unavailable
 from weir.store import reading, retention
 from weir.store.clock import wall_ms
-from weir.store.prefixes import TargetMoves, forget
+from weir.store.prefixes import forget
 from weir.store.rows import Pending, RevisionKind, Stored
 from weir.store.sums import wrapped
-from weir.store.versions import NewVersions, end_versions
+from weir.store.versions import ChangedVersions, end_versions
 
 INSERT_REVISION = (
     "INSERT INTO revision (number, kind, author, source, message, created_at_ms, restores, changes) "
@@ -73,12 +73,12 @@ class WriteTransaction(ReadTransaction):
         changes: Sequence[Change],
         source: str = "",
         restores: int | None = None,
-        versions: NewVersions | None = None,
+        versions: ChangedVersions | None = None,
     ) -> int:
         """Write the next revision; the changes' `old` is what holds at the head. Returns its number.
 
         Writes one row per new object, and closes the span of each version that ends. `versions` are the
-        changes' if they were encoded before.
+        changes' if they were encoded before: then thousands of changes are not looked at again.
         """
         number = self.head + 1
         self.connection.execute(
@@ -94,20 +94,17 @@ class WriteTransaction(ReadTransaction):
                 "n": len(changes),
             },
         )
-        content, targets = self._end_versions(changes, number), TargetMoves()
-        for change in changes:
-            targets.note(change.id, change.old, change.new)
-        content += (versions or NewVersions(changes)).write(self.connection, number)
-        targets.write(self.connection)
+        versions = versions or ChangedVersions(changes)
+        content = self._end_versions(changes, versions, number)
+        content += versions.begin(self.connection, number)
         self._seal(number, wrapped(content))
         self.head = number
         retention.prune(self.connection, number, len(changes))
         return number
 
-    def _end_versions(self, changes: Sequence[Change], number: int) -> int:
+    def _end_versions(self, changes: Sequence[Change], versions: ChangedVersions, number: int) -> int:
         """Close the spans of what changes; the content that then still holds of the revision before."""
-        ended = [(change.kind, change.id) for change in changes if change.old is not None]
-        if end_versions(self.connection, number, ended) != len(ended):
+        if versions.end(self.connection, number) != versions.ended:
             raise Conflict("the store does not hold what was to be changed", code="base-mismatch")
         retired = self._retire_damaged(changes, number)
         high, low, size_bytes = self.connection.execute(ENDED_NOW, (number,)).fetchone()
@@ -124,7 +121,8 @@ class WriteTransaction(ReadTransaction):
             for change in (changes if len(changes) <= MAX_RETIRED else ())
             if change.old is None and self._is_damaged(change.kind, change.id)
         ]
-        end_versions(self.connection, number, [(item.kind, item.id) for item in found])
+        for item in found:
+            end_versions(self.connection, number, item.kind, [item.id])
         forget(self.connection, [item.id for item in found if item.kind == "queue"])
         return bool(found)
 

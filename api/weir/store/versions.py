@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
+from weir.store.prefixes import TargetMoves
 from weir.store.rows import columns, encode
 from weir.store.sums import row_sum
 
@@ -42,39 +43,57 @@ T = TypeVar("T")
 _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-class NewVersions:
-    """The rows of the versions that changes begin, encoded: so much less to do under the write lock.
+class ChangedVersions:
+    """The versions that changes end and begin, encoded: so much less to do under the write lock.
 
-    They are kept compressed: 50,000 queues take 2 MB.
+    The changes are looked at once. What is kept is compressed: 50,000 queues take 2 MB.
     """
 
     def __init__(self, changes: Iterable[Change]) -> None:
-        rows = (_row(change.new) for change in changes if change.new is not None)
-        self._packed = [zlib.compress(_to_json(some).encode(), 1) for some in _in_pieces(rows)]
+        self._targets = TargetMoves()
+        self._keys = defaultdict[str, list[str]](list)
+        self._begun = [_packed(some) for some in _in_pieces(self._rows(changes))]
+        self._ended = [(kind, _packed(some)) for kind, ids in self._keys.items() for some in _in_pieces(ids)]
+        self.ended = sum(map(len, self._keys.values()))
+        """How many versions end."""
+        del self._keys
 
-    def write(self, connection: sqlite3.Connection, number: int) -> int:
-        """Insert them as of revision `number`; the total of their sums."""
+    def _rows(self, changes: Iterable[Change]) -> Iterator[tuple[Any, ...]]:
+        for change in changes:
+            self._targets.note(change.id, change.old, change.new)
+            if change.old is not None:
+                self._keys[change.kind].append(change.id)
+            if change.new is not None:
+                yield _row(change.new)
+
+    def end(self, connection: sqlite3.Connection, number: int) -> int:
+        """Close their spans with revision `number`; how many there were."""
+        return sum(
+            connection.execute(END, (number, kind, zlib.decompress(ids).decode())).rowcount
+            for kind, ids in self._ended
+        )
+
+    def begin(self, connection: sqlite3.Connection, number: int) -> int:
+        """Insert them as of revision `number`, with the prefixes leading to them; the total of their sums."""
         total = 0
-        for packed in self._packed:
+        for packed in self._begun:
             rows = json.loads(zlib.decompress(packed))
             for row in rows:
                 own = row_sum(row[0], row[1], number, row[-1])
                 row.append(own)
                 total += own
             connection.execute(INSERT, (number, _to_json(rows)))
+        self._targets.write(connection)
         return total
 
 
-def end_versions(connection: sqlite3.Connection, number: int, keys: Iterable[tuple[str, str]]) -> int:
-    """Close the spans of what holds of these kinds and ids with revision `number`; how many there were."""
-    by_kind = defaultdict[str, list[str]](list)
-    for kind, object_id in keys:
-        by_kind[kind].append(object_id)
-    return sum(
-        connection.execute(END, (number, kind, _to_json(some))).rowcount
-        for kind, ids in by_kind.items()
-        for some in _in_pieces(ids)
-    )
+def end_versions(connection: sqlite3.Connection, number: int, kind: str, ids: Sequence[str]) -> None:
+    """Close the spans of what holds of these objects with revision `number`."""
+    connection.execute(END, (number, kind, _to_json(ids)))
+
+
+def _packed(values: Sequence[Any]) -> bytes:
+    return zlib.compress(_to_json(values).encode(), 1)
 
 
 def _row(item: ConfigObject) -> tuple[Any, ...]:
