@@ -47,10 +47,20 @@ def test_only_these_are_public() -> None:
         "/api/v1/auth/sign-in",
         "/api/v1/setup",
         "/api/v1/system/live",
+        "/api/v1/system/name",
         "/api/v1/openapi.json",
         "/api/v1/docs",
         "/api/v1/docs/style.css",
     }
+
+
+def test_the_name_is_told_to_private_addresses_only(world: World) -> None:
+    def told(address: str) -> Any:
+        return world.client(None)("GET", "/system/name", environ_overrides={"REMOTE_ADDR": address}).json
+
+    world.parts.stats.tick()
+    assert told("192.168.88.20") == told("fe80::1%lan0") == {"hostname": "router"}
+    assert told("9.9.9.9") == told("8.8.8.8") == told("2001:4860:4860::8888") == {"hostname": None}
 
 
 def test_unsafe_operations_need_write_unless_listed() -> None:

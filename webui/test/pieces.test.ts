@@ -24,6 +24,7 @@ describe("the name of a page", () => {
     ["bgp", "BGP"],
     ["bgp-neighbor", "BGP neighbors"],
     ["set-entry", "Set entries"],
+    ["ntp", "Time service"],
   ])("of %s is %s, as its kind is written", (kind, title) =>
     expect(pageTitle(DECLARED.get(kind)!)).toBe(title),
   );

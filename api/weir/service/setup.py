@@ -179,11 +179,16 @@ def _require_reach(wishes: Wishes, before: Set[str]) -> None:
             )
 
 
-def _require_near(source: str) -> None:
-    """Raises `Forbidden` for an address that anybody in the world may have."""
+def is_near(source: str) -> bool:
+    """Whether a request comes from an address that not anybody in the world may have."""
     try:
         address = ipaddress.ip_address(source.partition("%")[0])
     except ValueError:
-        return  # a socket of this machine has no address
-    if not (address.is_private or address.is_link_local or address.is_loopback):
+        return True  # a socket of this machine has no address
+    return address.is_private or address.is_link_local or address.is_loopback
+
+
+def _require_near(source: str) -> None:
+    """Raises `Forbidden` for an address that anybody in the world may have."""
+    if not is_near(source):
         raise Forbidden("a router is set up from its own network or its console", code="setup-from-outside")

@@ -82,6 +82,14 @@ export const setupQuery = queryOptions({
   retry: false,
 });
 
+/** The router's name, which the sign-in page may know; null: it is not told. */
+export const nameQuery = queryOptions({
+  queryKey: ["name"],
+  queryFn: async () => (await need(api.GET("/api/v1/system/name"))).hostname,
+  staleTime: 60_000,
+  retry: false,
+});
+
 async function fetchSystem(): Promise<System> {
   const system = await need(api.GET("/api/v1/system"));
   return {

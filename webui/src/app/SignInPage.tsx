@@ -2,7 +2,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useState } from "react";
-import { setupQuery } from "@/api/queries";
+import { nameQuery, setupQuery } from "@/api/queries";
 import { useSession } from "@/api/session";
 import classes from "./SignIn.module.css";
 import { SignInForm } from "./SignInForm";
@@ -20,9 +20,10 @@ export function SignInPage() {
   const [done, setDone] = useState(false);
   const setup = useQuery(setupQuery).data;
   const isNew = setup?.needed === true;
+  const name = useQuery(nameQuery).data ?? null;
   useEffect(() => {
-    document.title = isNew ? "First setup · Weir" : "Sign in · Weir";
-  }, [isNew]);
+    document.title = `${isNew ? "First setup" : "Sign in"} · ${name ?? "Weir"}`;
+  }, [isNew, name]);
   useEffect(() => {
     if (done || session === "in") void navigate({ to: within(next), replace: true });
   }, [done, session, navigate, next]);
@@ -30,7 +31,14 @@ export function SignInPage() {
     <main className={classes.page}>
       <div className={classes.box}>
         <h1 className={classes.title}>
-          <img src="/weir.svg" alt="" width={28} height={28} /> Weir
+          <img src="/weir.svg" alt="" width={28} height={28} />
+          {name === null ? (
+            "Weir"
+          ) : (
+            <>
+              <span className={classes.name}>{name}</span> <span className={classes.product}>Weir</span>
+            </>
+          )}
         </h1>
         {isNew ? (
           <Suspense fallback={null}>
@@ -40,7 +48,7 @@ export function SignInPage() {
           <>
             <SignInForm onDone={() => setDone(true)} />
             <p className="dim">
-              Nobody knows the password? The console of the router makes a new one, for one sign-in.
+              Forgot the password? Create a one-time password on the router&apos;s console.
             </p>
           </>
         )}

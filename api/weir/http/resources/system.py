@@ -12,6 +12,8 @@ from weir.http.endpoint import ADMIN, PUBLIC, READ, Area, answer
 from weir.http.health import system_json
 from weir.http.rendering import committed_json, diff_page, moment, read_number
 from weir.http.schemas import accounts, changes, paging, system
+from weir.http.security import origin
+from weir.service.setup import is_near
 
 area = Area("system", "The router itself: version, kernel, capabilities, health, audit trail.")
 
@@ -29,6 +31,17 @@ def get_liveness() -> Response:
     For supervisors and load balancers; says nothing about the router.
     """
     return answer({"ok": True})
+
+
+@area.operation("GET", "/system/name", scope=PUBLIC, answers=system.Name)
+def get_name() -> Response:
+    """The router's name, for the sign-in page
+
+    Told without an account to private addresses only, and nothing else with it: who has several routers open
+    must not give one the password of another.
+    """
+    name = context().stats.router.system_answer.get("hostname")
+    return answer({"hostname": str(name) if name and is_near(origin()) else None})
 
 
 @area.operation("GET", "/system/store", scope=READ, answers=system.Store)

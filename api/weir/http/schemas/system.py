@@ -67,6 +67,13 @@ class System(Answer):
     drift = fields.List(fields.Nested(Drift))
 
 
+class Name(Answer):
+    hostname = fields.String(
+        allow_none=True,
+        metadata={"description": "Null: not known yet, or the request comes from a public address."},
+    )
+
+
 class Live(Answer):
     ok = fields.Boolean()
 
