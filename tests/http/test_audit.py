@@ -84,6 +84,12 @@ def post(path: str, body: Any = None) -> Callable[[Client], Any]:
     return lambda api: api("POST", path, body)
 
 
+def raise_limit(api: Client) -> Any:
+    patch("/queues/q1", {"max_limit_bps": {"upload": 1_000_000, "download": 1_000_000}})(api)
+    wanted = {"upload": 2_000_000, "download": 2_000_000}
+    return api("POST", "/queues/q1/raise", {"max_limit_bps": wanted, "for_s": 3600})
+
+
 def unstage(api: Client) -> Any:
     stage(api)
     return api("DELETE", "/candidate/changes/queue/staged")
@@ -149,6 +155,8 @@ STEPS: dict[str, Step] = {
         post("/queues/bulk", {"upsert": [{"name": "bulk"}]}),
     ),
     "queues.move_queue": ("config.commit", post("/queues/q1/move", {"before": None})),
+    "raises.raise_limit": ("config.raise", raise_limit),
+    "raises.end_raise": ("config.raise-end", lambda api: api("DELETE", "/queues/q1/raise")),
     "queue-types.create_queue_type": ("config.commit", post("/queue-types", {"id": "t1", "type": "pfifo"})),
     "queue-types.put_queue_type": ("config.commit", put("/queue-types/t1", {"type": "bfifo"})),
     "queue-types.patch_queue_type": ("config.commit", patch("/queue-types/t1", {"type": "pfifo"})),

@@ -52,6 +52,7 @@ EXPLAINED = {
     "secret-not-set": "whether there is one to keep is state",
     "weak-password": "a list of passwords and the user's name (weir.service.passwords)",
     "not-a-sibling": "the place in a list of another object",
+    "not-raised": "whether a limit is more is told by the one that the queue has",
     "no-setup": "only a router without an account has a first setup",
     "no-file": "a form or body that is empty is no file",
     "backup-unknown": "a binary file that is no backup",

@@ -123,6 +123,7 @@ export const EVERY_PAGE = [
   "/hosts",
   "/routes?edit=new",
   "/firewall",
+  "/ntp",
   "/history",
   "/users",
   "/users?tab=tokens",

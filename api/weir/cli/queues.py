@@ -259,6 +259,61 @@ def move(session: Session, name: str, before: str | None, candidate: bool) -> No
     _finish(session, answer, "Moved")
 
 
+@queue.command("raise")
+@click.argument("name")
+@click.argument("limit", metavar="UP/DOWN")
+@click.option("--for", "for_text", default="1h", show_default=True, help="How long: 30m, 1h, 2d.")
+@pass_session
+def raise_limit(session: Session, name: str, limit: str, for_text: str) -> None:
+    """Raise a queue's limit for a while; it goes back by itself."""
+    path = f"/queues/{segment(session.client.find_queue(name)['id'])}/raise"
+    body = {"max_limit_bps": rates(limit), "for_s": parse_duration_ms(for_text) // 1000}
+    answer = session.client.write("POST", path, body)
+    if session.json:
+        output.show_json(answer)
+    else:
+        click.echo(f"{name} has {_both(answer['max_limit_bps'])} until {answer['until']}.")
+
+
+@queue.command("lower")
+@click.argument("name")
+@pass_session
+def lower(session: Session, name: str) -> None:
+    """Take a raised limit back now."""
+    path = f"/queues/{segment(session.client.find_queue(name)['id'])}/raise"
+    answer = session.client.write("DELETE", path)
+    if session.json:
+        output.show_json(answer)
+    elif answer["went_back"]:
+        click.echo(f"{name} has the limit of before.")
+    else:
+        click.echo(f"The limit of {name} was changed meanwhile and stays.")
+
+
+@queue.command("raised")
+@pass_session
+def raised(session: Session) -> None:
+    """List the limits that are raised now."""
+    found = session.client.get("/raises")
+    if session.json:
+        output.show_json(found)
+        return
+    output.table(
+        ("ID", "LIMIT", "BEFORE", "UNTIL", "BY", ""),
+        [
+            (
+                item["queue_id"],
+                output.pair(item["max_limit_bps"]),
+                output.pair(item["before_bps"]),
+                item["until"],
+                item["author"],
+                item["held_up"] or "",
+            )
+            for item in found["items"]
+        ],
+    )
+
+
 @click.command("explain", cls=Command)
 @click.argument("name")
 @pass_session

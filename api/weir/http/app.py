@@ -24,6 +24,7 @@ from weir.http.resources import (
     kinds,
     network,
     queues,
+    raises,
     revisions,
     setup,
     stats,
@@ -44,6 +45,7 @@ _FIRST: tuple[Area, ...] = (
     auth.area,
     users.area,
     queues.area,
+    raises.area,
 )
 _LAST: tuple[Area, ...] = (
     candidate.area,

@@ -17,6 +17,7 @@ from weir.service.configuration import ConfigService
 from weir.service.daily import DailyCheck
 from weir.service.hosts import HostService
 from weir.service.known import write_running
+from weir.service.raising import RaiseService
 from weir.service.revisions import RevisionService
 from weir.service.running_document import Running
 from weir.service.sealing import SealingService
@@ -52,6 +53,7 @@ class Service:
         self.sealing = SealingService(agent)
         self.backup = BackupService(self.config, self.audit, agent)
         self.candidates = CandidateService(store, running, agent, committer, self.audit)
+        self.raises = RaiseService(store, committer, self.audit)
         self.revisions = RevisionService(store, committer)
         self.auth = AuthService(accounts)
         self.users = UserService(accounts, self.candidates.forget)
@@ -80,6 +82,7 @@ class Service:
             opened.pop_all()
         service._watch.start()
         service.daily.start()
+        service.raises.start()
         return service
 
     def look(self) -> None:
@@ -91,6 +94,7 @@ class Service:
     def close(self) -> None:
         self._watch.stop()
         self.daily.stop()
+        self.raises.stop()
         self.setup.stop()
         self.agent.close()
         self._accounts.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -24,3 +25,28 @@ def boottime_ms() -> int:
 def boot_id() -> str:
     """The kernel's random name of this boot."""
     return BOOT_ID.read_text(encoding="ascii").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The end of a window of `window_s` seconds: boot time for the boot in which it was set, wall time for after a
+    reboot."""
+
+    window_s: int
+    wall_ms: int
+    boot_id: str
+    boottime_ms: int
+
+    @classmethod
+    def after(cls, window_s: int) -> Deadline:
+        """So many seconds from now."""
+        window_ms = window_s * 1000
+        return cls(window_s, wall_ms() + window_ms, boot_id(), boottime_ms() + window_ms)
+
+    def seconds_left(self, now_wall_ms: int, now_boot_id: str, now_boottime_ms: int) -> float:
+        """0 when it is due; after a reboot within [0, window]."""
+        if now_boot_id == self.boot_id:
+            left_ms = self.boottime_ms - now_boottime_ms
+        else:
+            left_ms = self.wall_ms - now_wall_ms
+        return min(max(left_ms / 1000.0, 0.0), float(self.window_s))

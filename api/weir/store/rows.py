@@ -11,6 +11,7 @@ from weir.fields import Text
 from weir.kinds import DECLARED
 from weir.model.codec import from_json, to_stored_json
 from weir.model.objects import ConfigObject, Interface, Kind, Queue, QueueType
+from weir.store.clock import Deadline
 
 RevisionKind = Literal["initial", "commit", "restore", "rollback"]
 
@@ -94,11 +95,8 @@ class Pending:
 
     def seconds_left(self, now_wall_ms: int, boot_id: str, now_boottime_ms: int) -> float:
         """Seconds until the rollback, 0 when it is due; after a reboot within [0, window]."""
-        if boot_id == self.boot_id:
-            left_ms = self.deadline_boottime_ms - now_boottime_ms
-        else:
-            left_ms = self.deadline_wall_ms - now_wall_ms
-        return min(max(left_ms / 1000.0, 0.0), float(self.window_s))
+        deadline = Deadline(self.window_s, self.deadline_wall_ms, self.boot_id, self.deadline_boottime_ms)
+        return deadline.seconds_left(now_wall_ms, boot_id, now_boottime_ms)
 
 
 def etag_of(revision: int) -> str:

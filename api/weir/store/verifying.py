@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from weir.model.problem import Problem
-from weir.store import reading
+from weir.store import raises, reading
 from weir.store.retention import complete_from
 from weir.store.rows import Damage, columns
 from weir.store.sums import DIGESTED, revision_contents, revision_digest
@@ -33,10 +33,11 @@ def _damage(connection: sqlite3.Connection) -> Iterator[Damage]:
     for (verdict,) in connection.execute("PRAGMA integrity_check(10)"):
         if verdict != "ok":
             yield Damage("", "", f"the database file is damaged: {verdict}")
-    try:
-        reading.pending(connection)
-    except Problem as problem:
-        yield Damage("", "", problem.message)
+    for look in (reading.pending, raises.every):
+        try:
+            look(connection)
+        except Problem as problem:
+            yield Damage("", "", problem.message)
 
 
 def _versions(connection: sqlite3.Connection) -> Iterator[Damage]:

@@ -36,6 +36,7 @@ const pages = {
   hosts: { at: "/hosts" },
   routes: { at: "/routes" },
   firewall: { at: "/firewall" },
+  ntp: { at: "/ntp" },
   "firewall-rules": { at: (router) => withRules(router, "/rules") },
   "firewall-rule-form": { at: (router) => withRules(router, "/rules?edit=blocked") },
   "firewall-rule-new": { at: (router) => withRules(router, "/rules?edit=new") },
@@ -147,6 +148,19 @@ const states = {
       await page.getByRole("dialog").getByRole("combobox").fill("10.64");
       await page.waitForTimeout(600);
     },
+  },
+  raise: {
+    at: async (router) => `/queues/${(await router.busyQueue()).id}`,
+    show: (page) => page.getByRole("button", { name: "Raise for 1 h" }).click(),
+  },
+  raised: {
+    at: async (router) => {
+      const { id, max_limit_bps: limit } = await router.busyQueue();
+      const more = { upload: limit.upload * 2, download: limit.download * 2 };
+      await router.call("POST", `/queues/${id}/raise`, { max_limit_bps: more, for_s: 3600 });
+      return `/queues/${id}`;
+    },
+    after: (page, router) => router.call("DELETE", `/queues/${page.url().split("/").at(-1)}/raise`),
   },
   help: { at: "/queues", show: (page) => page.keyboard.press("?") },
   lamp: { at: "/queues", show: (page) => page.getByRole("button", { name: /^Router state/ }).click() },

@@ -370,6 +370,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/raises": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The limits that are raised now */
+        get: operations["list_raises"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{queue_id}/raise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Raise a queue's limit for a while
+         * @description It holds at once, as a revision of its own, and goes back by itself as another one, also after a restart. A
+         *     queue that is raised already gets the new limit and time. Once somebody sets another limit, that one stays.
+         */
+        post: operations["raise_limit"];
+        /** Take a raised limit back now */
+        delete: operations["end_raise"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/queue-types": {
         parameters: {
             query?: never;
@@ -2498,6 +2539,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/system/name": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The router's name, for the sign-in page
+         * @description Told without an account to private addresses only, and nothing else with it: who has several routers open
+         *     must not give one the password of another.
+         */
+        get: operations["get_name"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/system/store": {
         parameters: {
             query?: never;
@@ -3293,6 +3355,35 @@ export interface components {
         ObjectVersionPage: {
             items: components["schemas"]["ObjectVersion"][];
             next_cursor: string | null;
+        };
+        Raise: {
+            queue_id: string;
+            max_limit_bps: components["schemas"]["RatePair"];
+            /** @description What the limit goes back to. */
+            before_bps: components["schemas"]["RatePair"];
+            author: string;
+            begun_at: string;
+            until: string;
+            seconds_left: number;
+            /** @description Why it has not gone back though its time is over. */
+            held_up: string | null;
+        };
+        RaiseList: {
+            items: components["schemas"]["Raise"][];
+        };
+        RaisedPairInput: {
+            upload: number;
+            download: number;
+        };
+        RaiseInput: {
+            /** @description More than the queue has in one direction, less in none; 0 is unlimited. */
+            max_limit_bps: components["schemas"]["RaisedPairInput"];
+            /** @description Seconds until it goes back. */
+            for_s: number;
+        };
+        RaiseEnd: {
+            /** @description False: the limit was changed meanwhile and stays as somebody set it. */
+            went_back: boolean;
         };
         QueueType: {
             id: string;
@@ -6994,6 +7085,10 @@ export interface components {
         Live: {
             ok: boolean;
         };
+        Name: {
+            /** @description Null: not known yet, or the request comes from a public address. */
+            hostname: string | null;
+        };
         StoreFound: {
             revision: number;
             digest: string;
@@ -9754,6 +9849,78 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_raises: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RaiseList"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    raise_limit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RaiseInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Raise"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    end_raise: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RaiseEnd"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -15647,6 +15814,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Live"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_name: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Name"];
                 };
             };
             default: components["responses"]["PROBLEM"];

@@ -45,6 +45,7 @@ export type Pending = Schemas["Pending"];
 export type CommitAnswer = Schemas["CommitAnswer"];
 export type Revision = Schemas["Revision"];
 export type ObjectVersion = Schemas["ObjectVersion"];
+export type Raise = Schemas["Raise"];
 export type Explain = Schemas["Explain"];
 export type Explanation = Schemas["Explanation"];
 export type QueueStats = Schemas["QueueStats"];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
-import type { Change, Queue } from "@/api/types";
+import type { Change, Pair, Queue } from "@/api/types";
 import { API, none, now, problem } from "./answers";
 import { statsOf } from "./live";
 import { system } from "./machine";
@@ -98,6 +98,27 @@ function matching(state: MockState, query: URLSearchParams): Queue[] {
   return found;
 }
 
+function raiseLimit(state: MockState, id: string, given: unknown) {
+  const { max_limit_bps, for_s } = given as { max_limit_bps: Pair<number>; for_s: number };
+  const queue = state.queues.get(id);
+  if (!queue) return problem(404, "not-found", `There is no queue ${id}.`);
+  if (max_limit_bps.upload < queue.max_limit_bps.upload)
+    return problem(422, "not-raised", "A raise needs more than the queue has.");
+  const raised = {
+    queue_id: id,
+    max_limit_bps,
+    before_bps: queue.max_limit_bps,
+    author: "admin",
+    begun_at: new Date().toISOString(),
+    until: new Date(Date.now() + for_s * 1000).toISOString(),
+    seconds_left: for_s,
+    held_up: null,
+  };
+  state.raises.push(raised);
+  state.queues.set(id, { ...queue, max_limit_bps });
+  return HttpResponse.json(raised);
+}
+
 function queues(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/queues`, ({ request }) => {
@@ -115,6 +136,17 @@ function queues(state: MockState): HttpHandler[] {
       return queue
         ? HttpResponse.json(queue)
         : problem(404, "not-found", `There is no queue ${String(params["id"])}.`);
+    }),
+    http.get(`${API}/raises`, () => HttpResponse.json({ items: state.raises })),
+    http.post(`${API}/queues/:id/raise`, async ({ params, request }) =>
+      raiseLimit(state, String(params["id"]), await request.json()),
+    ),
+    http.delete(`${API}/queues/:id/raise`, ({ params }) => {
+      const found = state.raises.find((item) => item.queue_id === params["id"]);
+      const queue = state.queues.get(String(params["id"]));
+      if (queue && found) state.queues.set(queue.id, { ...queue, max_limit_bps: found.before_bps });
+      state.raises = state.raises.filter((item) => item !== found);
+      return HttpResponse.json({ went_back: true });
     }),
     http.get(`${API}/firewall/explain`, () => HttpResponse.json(state.explained)),
     http.get(`${API}/:kind/:id/explain`, ({ params }) =>

@@ -8,6 +8,7 @@ import type {
   ObjectEffect,
   Pending,
   Queue,
+  Raise,
   Revision,
   Setup,
   SetupWishes,
@@ -19,6 +20,9 @@ export interface MockState {
   mustChange: boolean;
   /** What a new router tells; nothing once it was set up. */
   fresh?: Setup | null;
+  raises: Raise[];
+  /** As the sign-in page is told it. */
+  hostname?: string;
   wishes?: SetupWishes;
   password?: string;
   queues: Map<string, Queue>;
@@ -196,6 +200,7 @@ export function newState(count = 24): MockState {
     restored: null,
     timeZone: "UTC",
     hosts: [],
+    raises: [],
     machine: [],
     revisions: [
       {

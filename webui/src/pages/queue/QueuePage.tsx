@@ -17,8 +17,11 @@ import { EnforcedBy, InactiveNote } from "./EnforcedBy";
 import { ExplainTable } from "./ExplainTable";
 import { Measured } from "./Measured";
 import { PathToRoot } from "./PathToRoot";
+import { QueueHosts } from "./QueueHosts";
 import { QueueChanges } from "./QueueChanges";
+import { RaiseButton, RaisedNote } from "./Raise";
 import { SubQueues } from "./SubQueues";
+import { VerdictLine } from "./VerdictLine";
 import classes from "./Queue.module.css";
 
 export default function QueuePage() {
@@ -38,7 +41,14 @@ export default function QueuePage() {
         <Page
           title={queue?.name ?? "Queue"}
           heading={queue ? <Heading queue={queue} staged={staged.has(id)} /> : "Queue"}
-          actions={queue && may ? <Button onClick={() => setEdit(true)}>Edit</Button> : null}
+          actions={
+            queue && may ? (
+              <span className="row">
+                <RaiseButton queue={queue} />
+                <Button onClick={() => setEdit(true)}>Edit</Button>
+              </span>
+            ) : null
+          }
         >
           {queue ? (
             <Details
@@ -111,6 +121,8 @@ interface DetailsProps {
 function Details({ queue, window, onWindow, zoom, onZoom }: DetailsProps) {
   return (
     <>
+      <VerdictLine queue={queue} />
+      <RaisedNote queue={queue} />
       {queue.warnings.map((finding) => (
         <Note key={`${finding.code} ${finding.field ?? ""}`} severity={finding.severity}>
           {finding.message}
@@ -138,6 +150,7 @@ function Details({ queue, window, onWindow, zoom, onZoom }: DetailsProps) {
           ) : null}
         </Section>
       </Columns>
+      <QueueHosts queue={queue} />
       <SubQueues id={queue.id} />
       <EnforcedBy queue={queue} />
       <ExplainTable id={queue.id} />

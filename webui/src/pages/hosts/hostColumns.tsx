@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What is told of hosts, on their page and on that of a queue. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useMay } from "@/api/may";
+import { interfacesQuery } from "@/api/queries";
+import type { Host, HostAddress } from "@/api/types";
+import { LiveValue, type LiveText } from "@/table/LiveCell";
+import type { Column } from "@/table/SimpleTable";
+import { Tag } from "@/ui/blocks";
+import { spanText } from "@/ui/format";
+import { shortRate } from "@/ui/rates";
+import classes from "./Hosts.module.css";
+
+const upload: LiveText = (stats) => (stats.live ? shortRate(stats.rate_bps.upload) : "–");
+const download: LiveText = (stats) => (stats.live ? shortRate(stats.rate_bps.download) : "–");
+
+/** One line for each address, so that the lines of all columns stand beside each other. */
+function PerAddress({ host, show }: { host: Host; show: (address: HostAddress) => ReactNode }) {
+  return (
+    <div className={classes.lines}>
+      {host.addresses.map((found) => (
+        <div key={found.address} className={classes.line}>
+          {show(found)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const SEEN: Record<HostAddress["state"], (found: HostAddress) => ReactNode> = {
+  reachable: () => "now",
+  stale: (found) => ago(found.confirmed_s),
+  asking: () => <span className="dim">asking</span>,
+  failed: () => <Tag tone="warn">no answer</Tag>,
+  permanent: () => <span className="dim">fixed</span>,
+};
+
+const ago = (seconds: number | null): string => (seconds === null ? "never" : `${spanText(seconds)} ago`);
+
+export const HOST_COLUMNS: readonly Column<Host>[] = [
+  {
+    id: "address",
+    title: "Address",
+    render: (host) => (
+      <PerAddress host={host} show={(found) => <span className="mono nowrap">{found.address}</span>} />
+    ),
+  },
+  {
+    id: "mac",
+    title: "MAC",
+    render: (host) => <span className="mono nowrap">{host.mac ?? <span className="dim">–</span>}</span>,
+  },
+  {
+    id: "interface",
+    title: "On",
+    render: (host) => (
+      <Link to="/interfaces" search={{ edit: host.interface }} className="mono">
+        {host.interface}
+      </Link>
+    ),
+  },
+  {
+    id: "queue",
+    title: "Queue",
+    wide: true,
+    render: (host) => (
+      <PerAddress host={host} show={(found) => <QueueOf found={found} port={host.interface} />} />
+    ),
+  },
+  {
+    id: "upload",
+    title: "↑ Upload",
+    numeric: true,
+    render: (host) => <PerAddress host={host} show={(found) => rateOf(found, upload)} />,
+  },
+  {
+    id: "download",
+    title: "↓ Download",
+    numeric: true,
+    render: (host) => <PerAddress host={host} show={(found) => rateOf(found, download)} />,
+  },
+  {
+    id: "seen",
+    title: "Seen",
+    numeric: true,
+    render: (host) => <PerAddress host={host} show={(found) => SEEN[found.state](found)} />,
+  },
+];
+
+/** Of the queue: what all its addresses have together. */
+const rateOf = ({ queue }: HostAddress, text: LiveText) =>
+  queue ? <LiveValue queueId={queue.id} text={text} /> : <span className="dim">–</span>;
+
+/** Addresses of the link itself (RFC 4291, 2.5.6) are nobody's to route. */
+const isOfTheLink = (address: string): boolean => address.startsWith("fe80:");
+
+/** The queue; where there is none, the way to one, unless the station is the provider's. */
+function QueueOf({ found, port }: { found: HostAddress; port: string }) {
+  const may = useMay("write");
+  const role = useQuery(interfacesQuery).data?.items.find((item) => item.id === port)?.role;
+  if (found.queue)
+    return (
+      <Link to="/queues/$id" params={{ id: found.queue.id }}>
+        {found.queue.name}
+      </Link>
+    );
+  return (
+    <span className="row">
+      <span className="dim">none</span>
+      {may && role !== undefined && role !== "wan" && !isOfTheLink(found.address) ? (
+        <Link to="/queues" search={{ edit: "new", target: found.address }} className={classes.action}>
+          Limit this address
+        </Link>
+      ) : null}
+    </span>
+  );
+}

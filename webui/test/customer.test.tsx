@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+import { act, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import type { Pair, QueueStats } from "@/api/types";
+import { verdictOf } from "@/pages/queue/verdict";
+import { statsOf } from "./mock/live";
+import { mockQueue } from "./mock/state";
+import { FakeEventSource, mockRouter, renderAt } from "./render";
+
+const router = mockRouter();
+const aQueue = () => [...router.state.queues.values()].at(-1)!;
+const M = 1e6;
+
+describe("the verdict", () => {
+  const LIMITS: Pair<number> = { upload: 10 * M, download: 50 * M };
+  const measured = (name: string, download: number, change: Partial<QueueStats> = {}) => ({
+    name,
+    limits: LIMITS,
+    stats: {
+      ...statsOf(mockQueue("q", {}), 0),
+      rate_bps: { upload: M, download },
+      drops_ps: { upload: 0, download: 0 },
+      delay_us: { upload: 300, download: 14_000 },
+      ...change,
+    },
+  });
+  const none = { name: "q", limits: LIMITS, stats: null };
+
+  it.each([
+    [
+      "has room",
+      measured("a", 12 * M),
+      [],
+      /^The line has room: ↑ 1\.00M of 10M, ↓ 12\.0M of 50M; 14 ms/,
+      "ok",
+    ],
+    [
+      "is above",
+      measured("a", 49 * M),
+      [measured("Tower", 48 * M)],
+      /^It is not this line: Tower above it/,
+      "warn",
+    ],
+    [
+      "is used",
+      measured("a", 49 * M),
+      [measured("Tower", 9 * M)],
+      /used to its limit: ↓ 49\.0M of 50M\.$/,
+      "warn",
+    ],
+    ["loses", measured("a", M, { drops_ps: { upload: 0, download: 12 } }), [], /loses 12 packets\/s/, "bad"],
+    ["names the parent", measured("a", M), [measured("Tower", 25 * M)], /; Tower at 50 %; 14 ms/, "ok"],
+    ["has no delay", measured("a", M, { delay_us: null }), [], /50M\.$/, "ok"],
+    ["is unknown", none, [], /^Not known yet/, "dim"],
+    ["is not measured", measured("a", M, { live: false }), [], /^Not known/, "dim"],
+    ["does not speak of a parent without figures", measured("a", M), [none], /50M; 14 ms/, "ok"],
+  ])("%s", (_name, queue, above, text, tone) => {
+    const found = verdictOf(queue, above);
+    expect(found.text).toMatch(text);
+    expect(found.tone).toBe(tone);
+  });
+
+  it("is not known while the router measures nothing", async () => {
+    const queue = aQueue();
+    renderAt(`/queues/${queue.id}`);
+    const verdict = await screen.findByTestId("verdict");
+    await waitFor(() => expect(FakeEventSource.last?.url).toContain(queue.id));
+    const at = 1_767_362_531;
+    const send = (name: string, data: object) => act(() => FakeEventSource.last?.send(name, data));
+    send("queues", { at, stale_since: null, stale_reason: null, items: [statsOf(queue, at)] });
+    expect(verdict.textContent).toMatch(/^(The line|It is not)/);
+    send("stale", { at: at + 5, since: at, reason: "the agent does not answer" });
+    expect(verdict.textContent).toMatch(/^Not known: no live data since/);
+  });
+});
+
+describe("a raise", () => {
+  it("doubles the limit for an hour unless told otherwise, and is taken back", async () => {
+    const user = userEvent.setup();
+    const queue = aQueue();
+    renderAt(`/queues/${queue.id}`);
+    await user.click(await screen.findByRole("button", { name: "Raise for 1 h" }));
+    const dialog = within(await screen.findByRole("dialog", { name: `Raise the limit of ${queue.name}` }));
+    expect(dialog.getByRole<HTMLSelectElement>("combobox", { name: "For" }).value).toBe("3600");
+    await user.click(dialog.getByRole("button", { name: "Raise now" }));
+    const note = (await screen.findByText(/^Raised by admin to/)).closest("div")!;
+    const raised = router.state.queues.get(queue.id)!.max_limit_bps;
+    expect(raised).toEqual({
+      upload: queue.max_limit_bps.upload * 2,
+      download: queue.max_limit_bps.download * 2,
+    });
+    await user.click(within(note.parentElement!).getByRole("button", { name: "Take back now" }));
+    await waitFor(() => expect(screen.queryByText(/^Raised by admin/)).toBeNull());
+    expect(router.state.queues.get(queue.id)!.max_limit_bps).toEqual(queue.max_limit_bps);
+  });
+
+  it("that the router refuses says why and keeps what was typed", async () => {
+    const user = userEvent.setup();
+    const queue = aQueue();
+    renderAt(`/queues/${queue.id}`);
+    await user.click(await screen.findByRole("button", { name: "Raise for 1 h" }));
+    const field = await screen.findByRole<HTMLInputElement>("textbox", { name: "Limit, upload" });
+    await user.clear(field);
+    await user.type(field, "1k{Enter}");
+    expect((await screen.findByRole("alert")).textContent).toContain("A raise needs more");
+    expect(field.value).toBe("1k");
+  });
+
+  it("that cannot go back yet says why", async () => {
+    const queue = aQueue();
+    router.state.raises = [
+      {
+        queue_id: queue.id,
+        max_limit_bps: { upload: 0, download: 90 * M },
+        before_bps: queue.max_limit_bps,
+        author: "anna",
+        begun_at: "2026-01-01T10:00:00Z",
+        until: "2026-01-01T11:00:00Z",
+        seconds_left: 0,
+        held_up: "the agent does not answer",
+      },
+    ];
+    renderAt(`/queues/${queue.id}`);
+    expect((await screen.findByText(/^Raised by anna/)).textContent).toMatch(
+      /unlimited .*its time is over.*It cannot go back yet: The agent does not answer\./,
+    );
+  });
+});
+
+describe("the hosts of a queue", () => {
+  it("are those whose address it limits", async () => {
+    const queue = aQueue();
+    const [target = ""] = queue.target;
+    const address = target.replace(/\/\d+$/, "");
+    const host = (id: string, owner: string) => ({
+      id,
+      interface: "lan0",
+      mac: id,
+      confirmed_s: 1,
+      addresses: [
+        { address, state: "reachable" as const, confirmed_s: 1, queue: { id: owner, name: owner } },
+      ],
+    });
+    // The mock finds hosts by text, so it is asked as a prefix of one address.
+    router.state.hosts = [host("02:00:00:00:00:07", queue.id), host("02:00:00:00:00:08", "other")].map(
+      (item) => ({
+        ...item,
+        id: `${item.id} ${target}`,
+      }),
+    );
+    renderAt(`/queues/${queue.id}`);
+    expect(await screen.findByText("02:00:00:00:00:07")).toBeTruthy();
+    expect(screen.queryByText("02:00:00:00:00:08")).toBeNull();
+  });
+
+  it("are not said to be none while the agent does not answer", async () => {
+    router.state.hosts = null;
+    renderAt(`/queues/${aQueue().id}`);
+    expect(
+      await screen.findByText("The agent does not answer.", undefined, { timeout: 20_000 }),
+    ).toBeTruthy();
+    expect(screen.queryByText(/has no host of this queue/)).toBeNull();
+  });
+});
+
+describe("the sign-in page", () => {
+  it.each([
+    ["core-1", "Sign in · core-1"],
+    [undefined, "Sign in · Weir"],
+  ])("of a router whose name is %s is called so", async (hostname, title) => {
+    router.state.signedIn = false;
+    router.state.hostname = hostname;
+    renderAt("/sign-in");
+    await waitFor(() => expect(document.title).toBe(title));
+    expect((await screen.findByRole("heading", { level: 1 })).textContent).toContain(hostname ?? "Weir");
+  });
+});
