@@ -26,14 +26,21 @@ from weir.store.owner import acting_as, owner_to_be
 MIGRATIONS = Path(__file__).with_name("migrations")
 DEFAULT_WAIT_S = 10.0
 READERS = 8
+CACHE_PRAGMAS = (
+    "PRAGMA cache_size = -2048",
+    "PRAGMA soft_heap_limit = 8388608",  # of all connections of the process: each would fill its cache
+)
+LARGE_CACHE_PRAGMAS = ("PRAGMA cache_size = -16384", "PRAGMA soft_heap_limit = 25165824")
+"""Thousands of versions go to eleven indexes. With 2 MB of pages each was written to the log many times over:
+a gigabyte for 50,000 queues, whose pages have a quarter of that."""
+MANY_ROWS = 2000
 CONNECTION_PRAGMAS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -2048",
-    "PRAGMA soft_heap_limit = 8388608",  # of all connections of the process: each would fill its cache
+    *CACHE_PRAGMAS,
     "PRAGMA journal_size_limit = 16777216",
     "PRAGMA wal_autocheckpoint = 0",  # the checkpointer does it
 )
@@ -163,6 +170,21 @@ class Database:
                     raise
         finally:
             self._write_lock.release()
+
+
+@contextmanager
+def large_cache(connection: sqlite3.Connection, rows: int) -> Iterator[None]:
+    """Around writing so many rows: for many of them, memory to write each page once."""
+    if rows <= MANY_ROWS:
+        yield
+        return
+    for pragma in LARGE_CACHE_PRAGMAS:
+        connection.execute(pragma)
+    try:
+        yield
+    finally:
+        for pragma in CACHE_PRAGMAS:
+            connection.execute(pragma)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from weir.model.objects import Kind
 from weir.model.problem import Conflict, Unavailable
 from weir.store import reading, retention
 from weir.store.clock import wall_ms
+from weir.store.database import large_cache
 from weir.store.prefixes import forget
 from weir.store.rows import Pending, RevisionKind, Stored
 from weir.store.sums import wrapped
@@ -95,8 +96,9 @@ class WriteTransaction(ReadTransaction):
             },
         )
         versions = versions or ChangedVersions(changes)
-        content = self._end_versions(changes, versions, number)
-        content += versions.begin(self.connection, number)
+        with large_cache(self.connection, len(changes)):
+            content = self._end_versions(changes, versions, number)
+            content += versions.begin(self.connection, number)
         self._seal(number, wrapped(content))
         self.head = number
         retention.prune(self.connection, number, len(changes))
