@@ -66,8 +66,8 @@ class FirewallRule(ConfigObject):
     chain: Annotated[
         str,
         Label(
-            help="input: to the router; forward: through it; output: from it. Any other name is a chain "
-            "of your own, to which rules jump.",
+            help="input: packets to the router; forward: packets through it; output: packets from it. Any "
+            "other name is a chain of your own, to which rules jump.",
             example="forward",
         ),
     ]
@@ -80,18 +80,22 @@ class FirewallRule(ConfigObject):
             "jump",
             "return",
             "add-to-set",
-            help="return goes back behind the jump; add-to-set goes on with the next rule.",
+            help="return continues after the jump; add-to-set continues with the next rule.",
         ),
     ]
-    position: Annotated[int, Position("chain", help="The smallest comes first.", importance="expert")] = 0
-    family: Annotated[str, Choice("any", "ipv4", "ipv6", help="Of the packets.")] = "any"
+    position: Annotated[
+        int, Position("chain", help="Rules with smaller numbers come first.", importance="expert")
+    ] = 0
+    family: Annotated[str, Choice("any", "ipv4", "ipv6", help="Matches packets of this address family.")] = (
+        "any"
+    )
     in_interface: Annotated[
         str | None,
         Ref(
             "interface",
             INTERFACE_NAMES,
-            help="Where packets come in.",
-            label="In by",
+            help="The interface by which packets arrive.",
+            label="Incoming interface",
             when=When("chain", ("output",), unless=True),
         ),
     ] = None
@@ -100,22 +104,22 @@ class FirewallRule(ConfigObject):
         Ref(
             "interface",
             INTERFACE_NAMES,
-            help="Where packets leave.",
-            label="Out by",
+            help="The interface by which packets leave.",
+            label="Outgoing interface",
             when=When("chain", ("input",), unless=True),
         ),
     ] = None
     source: Annotated[
-        tuple[str, ...], Many(Prefix(), MAX_PREFIXES, help="Prefixes that packets are from.")
+        tuple[str, ...], Many(Prefix(), MAX_PREFIXES, help="Matches packets from these prefixes.")
     ] = ()
-    source_set: Annotated[
-        str | None, _set_ref("Packets from one of its addresses, or hardware addresses.")
-    ] = None
+    source_set: Annotated[str | None, _set_ref("Matches packets whose source is in this set.")] = None
     destination: Annotated[
-        tuple[str, ...], Many(Prefix(), MAX_PREFIXES, help="Prefixes that packets are for.")
+        tuple[str, ...], Many(Prefix(), MAX_PREFIXES, help="Matches packets to these prefixes.")
     ] = ()
-    destination_set: Annotated[str | None, _set_ref("Packets for one of its addresses.")] = None
-    protocol: Annotated[str, Choice(*_PROTOCOLS, help="icmp: that of either family.")] = "any"
+    destination_set: Annotated[str | None, _set_ref("Matches packets whose destination is in this set.")] = (
+        None
+    )
+    protocol: Annotated[str, Choice(*_PROTOCOLS, help="icmp stands for ICMP and ICMPv6.")] = "any"
     ports: Annotated[
         tuple[str, ...],
         Many(
@@ -123,9 +127,17 @@ class FirewallRule(ConfigObject):
         ),
     ] = ()
     port_set: Annotated[str | None, _set_ref("A set of destination ports.", when=_WITH_PORTS)] = None
-    service: Annotated[str | None, Ref("service", help="Instead of a protocol and ports.")] = None
+    service: Annotated[str | None, Ref("service", help="Use a service instead of a protocol and ports.")] = (
+        None
+    )
     icmp_types: Annotated[
-        tuple[str, ...], Many(Word(*ICMP_TYPES), 16, help="Which ICMP.", when=When("protocol", ("icmp",)))
+        tuple[str, ...],
+        Many(
+            Word(*ICMP_TYPES),
+            16,
+            help="Matches these types of ICMP message.",
+            when=When("protocol", ("icmp",)),
+        ),
     ] = ()
     ct_state: Annotated[
         tuple[str, ...],
@@ -133,32 +145,44 @@ class FirewallRule(ConfigObject):
             Word(*STATES),
             len(STATES),
             label="Connection state",
-            help="new: what opens a connection; established, related: the rest; invalid: of none.",
+            help="new: the first packet of a connection. established and related: packets of known "
+            "connections. invalid: packets of no connection.",
         ),
     ] = ()
     rate_per_s: Annotated[
         int | None,
         Whole(
-            1, 1_000_000, help="Matches so many packets each second at most; more are left to the next rule."
+            1,
+            1_000_000,
+            help="The rule matches at most this many packets per second. The next rules get the rest.",
         ),
     ] = None
     burst: Annotated[
-        int, Whole(1, 100_000, help="So many packets at once do not count as more.", importance="folded")
+        int,
+        Whole(
+            1,
+            100_000,
+            help="This many packets may come at once before the rate applies.",
+            importance="folded",
+        ),
     ] = 5
     jump_to: Annotated[
-        str | None, Label(help="The chain to go to.", example="guests", when=When("action", ("jump",)))
+        str | None,
+        Label(help="The chain where processing continues.", example="guests", when=When("action", ("jump",))),
     ] = None
     add_set: Annotated[
         str | None,
-        _set_ref("The dynamic set that gets the source address.", when=When("action", ("add-to-set",))),
+        _set_ref(
+            "The dynamic set to which the source address is added.", when=When("action", ("add-to-set",))
+        ),
     ] = None
-    log: Annotated[bool, Flag(help="Matching packets are written to the kernel's log.")] = False
+    log: Annotated[bool, Flag(help="Write matching packets to the kernel's log.")] = False
     log_prefix: Annotated[str, Text(32, help="The first words of each line.", when=When("log", (True,)))] = ""
     log_per_s: Annotated[
-        int, Whole(1, 1000, help="So many lines each second at most.", when=When("log", (True,)))
+        int, Whole(1, 1000, help="Write at most this many lines per second.", when=When("log", (True,)))
     ] = 10
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="The rule is kept and has no effect.")] = False
+    disabled: Annotated[bool, Flag(help="Keeps the rule without any effect.")] = False
 
     @property
     def name(self) -> str:
@@ -223,7 +247,12 @@ def sets_fit(view: View, rule: FirewallRule) -> Iterator[Finding]:
             text = f"the set {item.id} holds type {item.type}; here it must be {' or '.join(types)}"
             yield error("wrong-type", rule, field, text)
         elif isinstance(item, Set) and field == "add_set" and item.source != "dynamic":
-            yield error("static-set", rule, field, f"the set {item.id} is static: rules add to dynamic ones")
+            yield error(
+                "static-set",
+                rule,
+                field,
+                f"the set {item.id} is static, and rules can add to dynamic sets only",
+            )
     if (rule.add_set is None) == (rule.action == "add-to-set"):
         yield error("add-set", rule, "add_set", "add-to-set needs a set, and no other action has one")
 
@@ -231,17 +260,25 @@ def sets_fit(view: View, rule: FirewallRule) -> Iterator[Finding]:
 def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
     if rule.service is not None and (rule.protocol != "any" or rule.ports or rule.port_set):
         yield error(
-            "service-and-ports", rule, "service", "a service says protocol and ports: leave those out"
+            "service-and-ports",
+            rule,
+            "service",
+            "a service includes a protocol and ports: leave these fields empty",
         )
     if (rule.ports or rule.port_set) and rule.protocol not in _WITH_PORTS.values:
         yield error(
             "ports-without-protocol", rule, "ports", "ports need a protocol that has them, such as tcp"
         )
     if rule.icmp_types and rule.protocol != "icmp":
-        yield error("icmp-types", rule, "icmp_types", "types of ICMP need the protocol icmp")
+        yield error("icmp-types", rule, "icmp_types", "ICMP types need the protocol icmp")
     for field, chain in (("in_interface", "output"), ("out_interface", "input")):
         if getattr(rule, field) is not None and rule.chain == chain:
-            yield error("wrong-chain", rule, field, f"packets of the chain {chain} have none yet")
+            yield error(
+                "wrong-chain",
+                rule,
+                field,
+                f"packets in the chain {chain} have no {field.replace('_', ' ')}: leave it out",
+            )
     for values, name, other in (
         (rule.source, "source", rule.source_set),
         (rule.destination, "destination", rule.destination_set),
@@ -249,20 +286,25 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
         if values and other is not None:
             yield error("prefixes-and-set", rule, name, "name prefixes or a set, not both")
     for name in _alien_prefixes(rule):
-        yield error("family-mismatch", rule, name, f"no prefix is of family {rule.family}")
+        yield error("family-mismatch", rule, name, f"none of these prefixes is an {rule.family} prefix")
     if rule.action == "return" and (rule.source_set or rule.destination_set or rule.log):
-        yield error("return-too-much", rule, "action", "a return can have no set of addresses and no log")
+        yield error(
+            "return-too-much",
+            rule,
+            "action",
+            "a rule with the action return cannot have an address set or a log",
+        )
 
 
 def matches_something(view: View, rule: FirewallRule) -> Iterator[Finding]:
     """A rule that no packet can match would be there and do nothing. That what it names is disabled is said
     of every reference."""
     if not families(rule) and not any(_alien_prefixes(rule)):
-        text = "no packet is of all the families that its prefixes and ICMP types are of"
+        text = "no packet can match: the prefixes and ICMP types belong to different address families"
         yield error("matches-nothing", rule, "family", text)
     item = view.document.get("set", rule.source_set or "")
     if isinstance(item, Set) and rule.chain == "output" and item.type in ("interface", "mac"):
-        text = f"packets of the chain output come from no {item.type}: the set {item.id} cannot match"
+        text = f"packets in the chain output have no incoming {item.type}: the set {item.id} cannot match"
         yield error("wrong-chain", rule, "source_set", text)
 
 
@@ -301,7 +343,7 @@ def locks_out(_view: View, rule: FirewallRule) -> Iterator[Finding]:
         rule, position=0, comment="", log=False, log_prefix="", log_per_s=10, burst=nothing.burst
     )
     if matched == nothing:
-        text = "nobody reaches the router any more unless a rule above accepts him, not even for a login"
+        text = "nobody can reach the router, not even to sign in, unless a rule above accepts the connection"
         yield warning("locks-out", rule, "action", text)
 
 

@@ -28,7 +28,11 @@ class NtpServer:
         Choice("server", "pool", help="`pool`: a name with many addresses, of which up to four are used."),
     ] = "server"
     iburst: Annotated[
-        bool, Flag(label="Fast start", help="Four requests at once at the start, for a first answer in 6 s.")
+        bool,
+        Flag(
+            label="Fast start",
+            help="Send four requests at once at the start, so that the first time comes within 6 s.",
+        ),
     ] = True
 
 
@@ -38,7 +42,9 @@ class Ntp(ConfigObject):
 
     kind: ClassVar[Kind] = "ntp"
     id: str = "ntp"
-    enabled: Annotated[bool, Flag(help="Without it the clock runs free and nobody is answered.")] = True
+    enabled: Annotated[
+        bool, Flag(help="When off, the clock is not corrected and the router answers no clients.")
+    ] = True
     servers: Annotated[
         tuple[NtpServer, ...],
         Rows(
@@ -54,7 +60,7 @@ class Ntp(ConfigObject):
         Many(
             Prefix(),
             MAX_NETWORKS,
-            help="Networks whose hosts may ask this router for the time; none: nobody.",
+            help="Networks whose hosts may ask this router for the time. Empty: nobody may.",
             example="192.168.88.0/24",
         ),
     ] = ()
@@ -75,7 +81,8 @@ def ntp_sense(_view: View, ntp: Ntp) -> Iterator[Finding]:
     if ntp.enabled and not ntp.servers:
         yield warning("no-time-source", ntp, "servers", "no server is named, so nothing corrects the clock")
     if ntp.enabled and any(network.endswith("/0") for network in ntp.serve_to):
-        text = "every address may ask for the time: name your own networks, or others use it to flood victims"
+        text = "every address may ask for the time, and attackers use such servers to flood others: "
+        text += "name your own networks"
         yield warning("open-ntp", ntp, "serve_to", text)
 
 
@@ -90,11 +97,11 @@ KIND = Declaration(
     rules=(Rule("ntp-sense", "ntp", ntp_sense, own("ntp"), False),),
     state={
         "synchronised": Flag(help="Whether the clock follows a source."),
-        "stratum": Whole(0, 16, help="Steps from a reference clock; 0: not synchronised."),
+        "stratum": Whole(0, 16, help="Steps to a reference clock. 0 means not synchronised."),
         "reference": Text(253, help="The source that the clock follows."),
         "offset_ns": Whole(
             -_FAR, _FAR, label="Offset", help="How far the clock was behind at the last measurement."
         ),
-        "sources": Rows(NtpSource, 256, by="name", help="Each server as it answers."),
+        "sources": Rows(NtpSource, 256, by="name", help="The servers that are asked, one row each."),
     },
 )

@@ -31,7 +31,7 @@ class Set(ConfigObject):
             "port",
             "interface",
             "mac",
-            help="What it holds. Addresses are IPv4 and IPv6, with prefixes.",
+            help="What the set contains. Addresses may be IPv4 or IPv6, with or without a prefix length.",
         ),
     ] = "address"
     source: Annotated[
@@ -45,20 +45,25 @@ class Set(ConfigObject):
     ] = "static"
     timeout_s: Annotated[
         int,
-        Whole(1, MAX_SET_TIMEOUT_S, help="So long an address is kept after it was added last.", when=_LEARNS),
+        Whole(
+            1,
+            MAX_SET_TIMEOUT_S,
+            help="How long an address stays in the set after it was last added.",
+            when=_LEARNS,
+        ),
     ] = 3600
     max_entries: Annotated[
         int,
         Whole(
             1,
             MAX_SET_ENTRIES,
-            help="So many addresses of each family are learnt; more are not added.",
+            help="The most addresses of each family that the set learns.",
             when=_LEARNS,
             importance="folded",
         ),
     ] = 65_536
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="It is kept, and rules that name it match nothing.")] = False
+    disabled: Annotated[bool, Flag(help="Keeps the set; rules that use it match nothing.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,9 @@ class SetEntry(ConfigObject):
 
     kind: ClassVar[Kind] = "set-entry"
     id: str
-    set: Annotated[str, Ref("set", help="The set that it is in.", offered=When("source", ("static",)))]
+    set: Annotated[
+        str, Ref("set", help="The set that contains the entry.", offered=When("source", ("static",)))
+    ]
     value: Annotated[
         str,
         SetMember(
@@ -75,7 +82,7 @@ class SetEntry(ConfigObject):
         ),
     ]
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="It is kept, and the set does not hold it.")] = False
+    disabled: Annotated[bool, Flag(help="Keeps the entry, but leaves it out of the set.")] = False
 
     @property
     def name(self) -> str:

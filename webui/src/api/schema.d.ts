@@ -5765,50 +5765,50 @@ export interface components {
             total: number;
         };
         FirewallRuleCreateInput: {
-            /** @description input: to the router; forward: through it; output: from it. Any other name is a chain of your own, to which rules jump. */
+            /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return goes back behind the jump; add-to-set goes on with the next rule.
+             * @description return continues after the jump; add-to-set continues with the next rule.
              * @enum {string}
              */
             action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
             /**
-             * @description The smallest comes first.
+             * @description Rules with smaller numbers come first.
              * @default 0
              */
             position: number;
             /**
-             * @description Of the packets.
+             * @description Matches packets of this address family.
              * @default any
              * @enum {string}
              */
             family: "any" | "ipv4" | "ipv6";
             /**
-             * @description Where packets come in.
+             * @description The interface by which packets arrive.
              * @default null
              */
             in_interface: string | null;
             /**
-             * @description Where packets leave.
+             * @description The interface by which packets leave.
              * @default null
              */
             out_interface: string | null;
-            /** @description Prefixes that packets are from. */
+            /** @description Matches packets from these prefixes. */
             source?: string[] | null;
             /**
-             * @description Packets from one of its addresses, or hardware addresses.
+             * @description Matches packets whose source is in this set.
              * @default null
              */
             source_set: string | null;
-            /** @description Prefixes that packets are for. */
+            /** @description Matches packets to these prefixes. */
             destination?: string[] | null;
             /**
-             * @description Packets for one of its addresses.
+             * @description Matches packets whose destination is in this set.
              * @default null
              */
             destination_set: string | null;
             /**
-             * @description icmp: that of either family.
+             * @description icmp stands for ICMP and ICMPv6.
              * @default any
              * @enum {string}
              */
@@ -5821,36 +5821,36 @@ export interface components {
              */
             port_set: string | null;
             /**
-             * @description Instead of a protocol and ports.
+             * @description Use a service instead of a protocol and ports.
              * @default null
              */
             service: string | null;
-            /** @description Which ICMP. */
+            /** @description Matches these types of ICMP message. */
             icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
-            /** @description new: what opens a connection; established, related: the rest; invalid: of none. */
+            /** @description new: the first packet of a connection. established and related: packets of known connections. invalid: packets of no connection. */
             ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
             /**
-             * @description Matches so many packets each second at most; more are left to the next rule.
+             * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
              */
             rate_per_s: number | null;
             /**
-             * @description So many packets at once do not count as more.
+             * @description This many packets may come at once before the rate applies.
              * @default 5
              */
             burst: number;
             /**
-             * @description The chain to go to.
+             * @description The chain where processing continues.
              * @default null
              */
             jump_to: string | null;
             /**
-             * @description The dynamic set that gets the source address.
+             * @description The dynamic set to which the source address is added.
              * @default null
              */
             add_set: string | null;
             /**
-             * @description Matching packets are written to the kernel's log.
+             * @description Write matching packets to the kernel's log.
              * @default false
              */
             log: boolean;
@@ -5860,7 +5860,7 @@ export interface components {
              */
             log_prefix: string;
             /**
-             * @description So many lines each second at most.
+             * @description Write at most this many lines per second.
              * @default 10
              */
             log_per_s: number;
@@ -5870,7 +5870,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description The rule is kept and has no effect.
+             * @description Keeps the rule without any effect.
              * @default false
              */
             disabled: boolean;
@@ -5878,50 +5878,50 @@ export interface components {
             id?: string | null;
         };
         FirewallRuleUpsertInput: {
-            /** @description input: to the router; forward: through it; output: from it. Any other name is a chain of your own, to which rules jump. */
+            /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return goes back behind the jump; add-to-set goes on with the next rule.
+             * @description return continues after the jump; add-to-set continues with the next rule.
              * @enum {string}
              */
             action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
             /**
-             * @description The smallest comes first.
+             * @description Rules with smaller numbers come first.
              * @default 0
              */
             position: number;
             /**
-             * @description Of the packets.
+             * @description Matches packets of this address family.
              * @default any
              * @enum {string}
              */
             family: "any" | "ipv4" | "ipv6";
             /**
-             * @description Where packets come in.
+             * @description The interface by which packets arrive.
              * @default null
              */
             in_interface: string | null;
             /**
-             * @description Where packets leave.
+             * @description The interface by which packets leave.
              * @default null
              */
             out_interface: string | null;
-            /** @description Prefixes that packets are from. */
+            /** @description Matches packets from these prefixes. */
             source?: string[] | null;
             /**
-             * @description Packets from one of its addresses, or hardware addresses.
+             * @description Matches packets whose source is in this set.
              * @default null
              */
             source_set: string | null;
-            /** @description Prefixes that packets are for. */
+            /** @description Matches packets to these prefixes. */
             destination?: string[] | null;
             /**
-             * @description Packets for one of its addresses.
+             * @description Matches packets whose destination is in this set.
              * @default null
              */
             destination_set: string | null;
             /**
-             * @description icmp: that of either family.
+             * @description icmp stands for ICMP and ICMPv6.
              * @default any
              * @enum {string}
              */
@@ -5934,36 +5934,36 @@ export interface components {
              */
             port_set: string | null;
             /**
-             * @description Instead of a protocol and ports.
+             * @description Use a service instead of a protocol and ports.
              * @default null
              */
             service: string | null;
-            /** @description Which ICMP. */
+            /** @description Matches these types of ICMP message. */
             icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
-            /** @description new: what opens a connection; established, related: the rest; invalid: of none. */
+            /** @description new: the first packet of a connection. established and related: packets of known connections. invalid: packets of no connection. */
             ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
             /**
-             * @description Matches so many packets each second at most; more are left to the next rule.
+             * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
              */
             rate_per_s: number | null;
             /**
-             * @description So many packets at once do not count as more.
+             * @description This many packets may come at once before the rate applies.
              * @default 5
              */
             burst: number;
             /**
-             * @description The chain to go to.
+             * @description The chain where processing continues.
              * @default null
              */
             jump_to: string | null;
             /**
-             * @description The dynamic set that gets the source address.
+             * @description The dynamic set to which the source address is added.
              * @default null
              */
             add_set: string | null;
             /**
-             * @description Matching packets are written to the kernel's log.
+             * @description Write matching packets to the kernel's log.
              * @default false
              */
             log: boolean;
@@ -5973,7 +5973,7 @@ export interface components {
              */
             log_prefix: string;
             /**
-             * @description So many lines each second at most.
+             * @description Write at most this many lines per second.
              * @default 10
              */
             log_per_s: number;
@@ -5983,7 +5983,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description The rule is kept and has no effect.
+             * @description Keeps the rule without any effect.
              * @default false
              */
             disabled: boolean;
@@ -5997,50 +5997,50 @@ export interface components {
             delete?: string[];
         };
         FirewallRuleInput: {
-            /** @description input: to the router; forward: through it; output: from it. Any other name is a chain of your own, to which rules jump. */
+            /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return goes back behind the jump; add-to-set goes on with the next rule.
+             * @description return continues after the jump; add-to-set continues with the next rule.
              * @enum {string}
              */
             action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
             /**
-             * @description The smallest comes first.
+             * @description Rules with smaller numbers come first.
              * @default 0
              */
             position: number;
             /**
-             * @description Of the packets.
+             * @description Matches packets of this address family.
              * @default any
              * @enum {string}
              */
             family: "any" | "ipv4" | "ipv6";
             /**
-             * @description Where packets come in.
+             * @description The interface by which packets arrive.
              * @default null
              */
             in_interface: string | null;
             /**
-             * @description Where packets leave.
+             * @description The interface by which packets leave.
              * @default null
              */
             out_interface: string | null;
-            /** @description Prefixes that packets are from. */
+            /** @description Matches packets from these prefixes. */
             source?: string[] | null;
             /**
-             * @description Packets from one of its addresses, or hardware addresses.
+             * @description Matches packets whose source is in this set.
              * @default null
              */
             source_set: string | null;
-            /** @description Prefixes that packets are for. */
+            /** @description Matches packets to these prefixes. */
             destination?: string[] | null;
             /**
-             * @description Packets for one of its addresses.
+             * @description Matches packets whose destination is in this set.
              * @default null
              */
             destination_set: string | null;
             /**
-             * @description icmp: that of either family.
+             * @description icmp stands for ICMP and ICMPv6.
              * @default any
              * @enum {string}
              */
@@ -6053,36 +6053,36 @@ export interface components {
              */
             port_set: string | null;
             /**
-             * @description Instead of a protocol and ports.
+             * @description Use a service instead of a protocol and ports.
              * @default null
              */
             service: string | null;
-            /** @description Which ICMP. */
+            /** @description Matches these types of ICMP message. */
             icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
-            /** @description new: what opens a connection; established, related: the rest; invalid: of none. */
+            /** @description new: the first packet of a connection. established and related: packets of known connections. invalid: packets of no connection. */
             ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
             /**
-             * @description Matches so many packets each second at most; more are left to the next rule.
+             * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
              */
             rate_per_s: number | null;
             /**
-             * @description So many packets at once do not count as more.
+             * @description This many packets may come at once before the rate applies.
              * @default 5
              */
             burst: number;
             /**
-             * @description The chain to go to.
+             * @description The chain where processing continues.
              * @default null
              */
             jump_to: string | null;
             /**
-             * @description The dynamic set that gets the source address.
+             * @description The dynamic set to which the source address is added.
              * @default null
              */
             add_set: string | null;
             /**
-             * @description Matching packets are written to the kernel's log.
+             * @description Write matching packets to the kernel's log.
              * @default false
              */
             log: boolean;
@@ -6092,7 +6092,7 @@ export interface components {
              */
             log_prefix: string;
             /**
-             * @description So many lines each second at most.
+             * @description Write at most this many lines per second.
              * @default 10
              */
             log_per_s: number;
@@ -6102,40 +6102,40 @@ export interface components {
              */
             comment: string;
             /**
-             * @description The rule is kept and has no effect.
+             * @description Keeps the rule without any effect.
              * @default false
              */
             disabled: boolean;
         };
         FirewallRulePatch: {
-            /** @description input: to the router; forward: through it; output: from it. Any other name is a chain of your own, to which rules jump. */
+            /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
             chain?: string | null;
             /**
-             * @description return goes back behind the jump; add-to-set goes on with the next rule.
+             * @description return continues after the jump; add-to-set continues with the next rule.
              * @enum {string|null}
              */
             action?: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | null;
-            /** @description The smallest comes first. */
+            /** @description Rules with smaller numbers come first. */
             position?: number | null;
             /**
-             * @description Of the packets.
+             * @description Matches packets of this address family.
              * @enum {string|null}
              */
             family?: "any" | "ipv4" | "ipv6" | null;
-            /** @description Where packets come in. */
+            /** @description The interface by which packets arrive. */
             in_interface?: string | null;
-            /** @description Where packets leave. */
+            /** @description The interface by which packets leave. */
             out_interface?: string | null;
-            /** @description Prefixes that packets are from. */
+            /** @description Matches packets from these prefixes. */
             source?: string[] | null;
-            /** @description Packets from one of its addresses, or hardware addresses. */
+            /** @description Matches packets whose source is in this set. */
             source_set?: string | null;
-            /** @description Prefixes that packets are for. */
+            /** @description Matches packets to these prefixes. */
             destination?: string[] | null;
-            /** @description Packets for one of its addresses. */
+            /** @description Matches packets whose destination is in this set. */
             destination_set?: string | null;
             /**
-             * @description icmp: that of either family.
+             * @description icmp stands for ICMP and ICMPv6.
              * @enum {string|null}
              */
             protocol?: "any" | "tcp" | "udp" | "tcp-udp" | "sctp" | "icmp" | "gre" | "esp" | "ah" | "ospf" | "vrrp" | "igmp" | null;
@@ -6143,29 +6143,29 @@ export interface components {
             ports?: string[] | null;
             /** @description A set of destination ports. */
             port_set?: string | null;
-            /** @description Instead of a protocol and ports. */
+            /** @description Use a service instead of a protocol and ports. */
             service?: string | null;
-            /** @description Which ICMP. */
+            /** @description Matches these types of ICMP message. */
             icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
-            /** @description new: what opens a connection; established, related: the rest; invalid: of none. */
+            /** @description new: the first packet of a connection. established and related: packets of known connections. invalid: packets of no connection. */
             ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
-            /** @description Matches so many packets each second at most; more are left to the next rule. */
+            /** @description The rule matches at most this many packets per second. The next rules get the rest. */
             rate_per_s?: number | null;
-            /** @description So many packets at once do not count as more. */
+            /** @description This many packets may come at once before the rate applies. */
             burst?: number | null;
-            /** @description The chain to go to. */
+            /** @description The chain where processing continues. */
             jump_to?: string | null;
-            /** @description The dynamic set that gets the source address. */
+            /** @description The dynamic set to which the source address is added. */
             add_set?: string | null;
-            /** @description Matching packets are written to the kernel's log. */
+            /** @description Write matching packets to the kernel's log. */
             log?: boolean | null;
             /** @description The first words of each line. */
             log_prefix?: string | null;
-            /** @description So many lines each second at most. */
+            /** @description Write at most this many lines per second. */
             log_per_s?: number | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description The rule is kept and has no effect. */
+            /** @description Keeps the rule without any effect. */
             disabled?: boolean | null;
         };
         Service: {
@@ -6281,7 +6281,7 @@ export interface components {
         };
         SetCreateInput: {
             /**
-             * @description What it holds. Addresses are IPv4 and IPv6, with prefixes.
+             * @description What the set contains. Addresses may be IPv4 or IPv6, with or without a prefix length.
              * @default address
              * @enum {string}
              */
@@ -6293,12 +6293,12 @@ export interface components {
              */
             source: "static" | "dynamic";
             /**
-             * @description So long an address is kept after it was added last.
+             * @description How long an address stays in the set after it was last added.
              * @default 3600
              */
             timeout_s: number;
             /**
-             * @description So many addresses of each family are learnt; more are not added.
+             * @description The most addresses of each family that the set learns.
              * @default 65536
              */
             max_entries: number;
@@ -6308,7 +6308,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description It is kept, and rules that name it match nothing.
+             * @description Keeps the set; rules that use it match nothing.
              * @default false
              */
             disabled: boolean;
@@ -6316,7 +6316,7 @@ export interface components {
         };
         SetUpsertInput: {
             /**
-             * @description What it holds. Addresses are IPv4 and IPv6, with prefixes.
+             * @description What the set contains. Addresses may be IPv4 or IPv6, with or without a prefix length.
              * @default address
              * @enum {string}
              */
@@ -6328,12 +6328,12 @@ export interface components {
              */
             source: "static" | "dynamic";
             /**
-             * @description So long an address is kept after it was added last.
+             * @description How long an address stays in the set after it was last added.
              * @default 3600
              */
             timeout_s: number;
             /**
-             * @description So many addresses of each family are learnt; more are not added.
+             * @description The most addresses of each family that the set learns.
              * @default 65536
              */
             max_entries: number;
@@ -6343,7 +6343,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description It is kept, and rules that name it match nothing.
+             * @description Keeps the set; rules that use it match nothing.
              * @default false
              */
             disabled: boolean;
@@ -6357,7 +6357,7 @@ export interface components {
         };
         SetInput: {
             /**
-             * @description What it holds. Addresses are IPv4 and IPv6, with prefixes.
+             * @description What the set contains. Addresses may be IPv4 or IPv6, with or without a prefix length.
              * @default address
              * @enum {string}
              */
@@ -6369,12 +6369,12 @@ export interface components {
              */
             source: "static" | "dynamic";
             /**
-             * @description So long an address is kept after it was added last.
+             * @description How long an address stays in the set after it was last added.
              * @default 3600
              */
             timeout_s: number;
             /**
-             * @description So many addresses of each family are learnt; more are not added.
+             * @description The most addresses of each family that the set learns.
              * @default 65536
              */
             max_entries: number;
@@ -6384,14 +6384,14 @@ export interface components {
              */
             comment: string;
             /**
-             * @description It is kept, and rules that name it match nothing.
+             * @description Keeps the set; rules that use it match nothing.
              * @default false
              */
             disabled: boolean;
         };
         SetPatch: {
             /**
-             * @description What it holds. Addresses are IPv4 and IPv6, with prefixes.
+             * @description What the set contains. Addresses may be IPv4 or IPv6, with or without a prefix length.
              * @enum {string|null}
              */
             type?: "address" | "port" | "interface" | "mac" | null;
@@ -6400,13 +6400,13 @@ export interface components {
              * @enum {string|null}
              */
             source?: "static" | "dynamic" | null;
-            /** @description So long an address is kept after it was added last. */
+            /** @description How long an address stays in the set after it was last added. */
             timeout_s?: number | null;
-            /** @description So many addresses of each family are learnt; more are not added. */
+            /** @description The most addresses of each family that the set learns. */
             max_entries?: number | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description It is kept, and rules that name it match nothing. */
+            /** @description Keeps the set; rules that use it match nothing. */
             disabled?: boolean | null;
         };
         SetEntry: {
@@ -6424,7 +6424,7 @@ export interface components {
             total: number;
         };
         SetEntryCreateInput: {
-            /** @description The set that it is in. */
+            /** @description The set that contains the entry. */
             set: string;
             /** @description A prefix, a port or range, a hardware address or an interface. */
             value: string;
@@ -6434,7 +6434,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description It is kept, and the set does not hold it.
+             * @description Keeps the entry, but leaves it out of the set.
              * @default false
              */
             disabled: boolean;
@@ -6442,7 +6442,7 @@ export interface components {
             id?: string | null;
         };
         SetEntryUpsertInput: {
-            /** @description The set that it is in. */
+            /** @description The set that contains the entry. */
             set: string;
             /** @description A prefix, a port or range, a hardware address or an interface. */
             value: string;
@@ -6452,7 +6452,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description It is kept, and the set does not hold it.
+             * @description Keeps the entry, but leaves it out of the set.
              * @default false
              */
             disabled: boolean;
@@ -6466,7 +6466,7 @@ export interface components {
             delete?: string[];
         };
         SetEntryInput: {
-            /** @description The set that it is in. */
+            /** @description The set that contains the entry. */
             set: string;
             /** @description A prefix, a port or range, a hardware address or an interface. */
             value: string;
@@ -6476,19 +6476,19 @@ export interface components {
              */
             comment: string;
             /**
-             * @description It is kept, and the set does not hold it.
+             * @description Keeps the entry, but leaves it out of the set.
              * @default false
              */
             disabled: boolean;
         };
         SetEntryPatch: {
-            /** @description The set that it is in. */
+            /** @description The set that contains the entry. */
             set?: string | null;
             /** @description A prefix, a port or range, a hardware address or an interface. */
             value?: string | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description It is kept, and the set does not hold it. */
+            /** @description Keeps the entry, but leaves it out of the set. */
             disabled?: boolean | null;
         };
         NtpServer: {
@@ -6514,14 +6514,14 @@ export interface components {
              */
             type: "server" | "pool";
             /**
-             * @description Four requests at once at the start, for a first answer in 6 s.
+             * @description Send four requests at once at the start, so that the first time comes within 6 s.
              * @default true
              */
             iburst: boolean;
         };
         NtpInput: {
             /**
-             * @description Without it the clock runs free and nobody is answered.
+             * @description When off, the clock is not corrected and the router answers no clients.
              * @default true
              */
             enabled: boolean;
@@ -6536,15 +6536,15 @@ export interface components {
              *     ]
              */
             servers: components["schemas"]["NtpServerInput"][] | null;
-            /** @description Networks whose hosts may ask this router for the time; none: nobody. */
+            /** @description Networks whose hosts may ask this router for the time. Empty: nobody may. */
             serve_to?: string[] | null;
         };
         NtpPatch: {
-            /** @description Without it the clock runs free and nobody is answered. */
+            /** @description When off, the clock is not corrected and the router answers no clients. */
             enabled?: boolean | null;
             /** @description Where the time comes from. Four or more outvote a wrong one. */
             servers?: components["schemas"]["NtpServerInput"][] | null;
-            /** @description Networks whose hosts may ask this router for the time; none: nobody. */
+            /** @description Networks whose hosts may ask this router for the time. Empty: nobody may. */
             serve_to?: string[] | null;
         };
         NtpSource: {
@@ -6557,13 +6557,13 @@ export interface components {
         NtpStateFields: {
             /** @description Whether the clock follows a source. */
             synchronised: boolean | null;
-            /** @description Steps from a reference clock; 0: not synchronised. */
+            /** @description Steps to a reference clock. 0 means not synchronised. */
             stratum: number | null;
             /** @description The source that the clock follows. */
             reference: string | null;
             /** @description How far the clock was behind at the last measurement. */
             offset_ns: number | null;
-            /** @description Each server as it answers. */
+            /** @description The servers that are asked, one row each. */
             sources: components["schemas"]["NtpSource"][] | null;
         };
         NtpState: {
