@@ -44,7 +44,7 @@ class Nothing:
     def read_keys(self) -> dict[int, int]:
         return {}
 
-    def decisions(self, _wanted: object) -> dict[str, Any]:
+    def decisions(self, _held: object, _wanted: object) -> dict[str, Any]:
         return {}
 
     def flow_devices(self, _decisions: object) -> tuple[str, ...]:

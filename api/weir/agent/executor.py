@@ -11,25 +11,23 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from weir.adapters import sessions
 from weir.agent.leases import Leases
+from weir.agent.port_stages import FirewallStage, HtbStage, Ports, SetsStage
 from weir.agent.stages import (
     Asking,
     Execution,
-    FirewallStage,
-    HtbStage,
     Job,
     Moved,
     NetworkStage,
     PartStage,
-    Ports,
     RoutesStage,
     Running,
-    SetsStage,
     Stage,
     TablesStage,
 )
@@ -177,7 +175,7 @@ class Executor:
                 if job.stage.name in done:  # done in two steps: the second changes what the first did
                     _verify(done[job.stage.name])
                 done[job.stage.name] = job
-                job.stage.backend.apply(job.difference)
+                self._apply(job)
         applied = time.perf_counter()
         for job in done.values():
             _verify(job)
@@ -195,6 +193,17 @@ class Executor:
         found = by_object(effect for stage in touched for effect in stage.effects(execution, asking))
         return [effect.to_json() for effect in islice(found.values(), KEPT_EFFECTS)]
 
+    def read_once(self) -> AbstractContextManager[None]:
+        """Around what belongs to one plan: what ports are is read once, and again where it was changed."""
+        return self._ports.read_once()
+
+    def _apply(self, job: Job) -> None:
+        try:
+            job.stage.backend.apply(job.difference)
+        finally:
+            if job.stage.moves_ports:
+                self._ports.changed()
+
     def _jobs(self, execution: Execution) -> Iterator[Job]:
         for stage in self.stages.values():
             yield from stage.jobs(execution)
@@ -209,26 +218,27 @@ class Executor:
         found = Synced()
         chosen = self.stages.keys() if parts is None else set(parts)
         target = Running(wanted)
-        for name, stage in self.stages.items():
-            if name in chosen:
-                try:
-                    self._sync_stage(stage, target, found)
-                except Problem as problem:
-                    log.warning("%s cannot be brought to what is configured: %s", name, problem.message)
-                    found.faults[name] = problem.message
+        with self.read_once():
+            for name, stage in self.stages.items():
+                if name in chosen:
+                    try:
+                        self._sync_stage(stage, target, found)
+                    except Problem as problem:
+                        log.warning("%s cannot be brought to what is configured: %s", name, problem.message)
+                        found.faults[name] = problem.message
         return found
 
     def _sync_stage(self, stage: Stage, target: Running, found: Synced) -> None:
-        backend = stage.backend
-        _, difference = stage.job(stage.wanted(target))
+        job = stage.job(stage.wanted(target))
+        difference = job.difference
         if isinstance(difference, NetworkDifference | PortsDifference):
             found.missing.update(difference.missing)
         if isinstance(difference, PortsDifference):
             found.foreign.extend(difference.foreign)
         if difference:
             steps = list(islice(difference.steps(), KEPT_STEPS))
-            backend.apply(difference)
-            backend.verify(difference)
+            self._apply(job)
+            _verify(job)
             found.repaired.extend((stage.name, step) for step in steps)
 
     def explain(self, wanted: Compiled, item: ConfigObject) -> Iterator[tuple[str, Line]]:

@@ -182,8 +182,9 @@ class RunningConfiguration:
             if strict:
                 refuse_invalid(after, changes)
             plan = update(self.compiled, after, changes, self._now_local())
-            effects = self._effects(plan, changes) if strict else None
-            timing = self._execute(plan, strict)
+            with self.executor.read_once():
+                effects = self._effects(plan, changes) if strict else None
+                timing = self._execute(plan, strict)
         except BaseException:
             self._take_back(after, changes)
             self._state = self.drift.state

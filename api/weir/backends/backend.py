@@ -74,15 +74,17 @@ G = TypeVar("G", bound=Difference)
 
 
 class Comparison(Generic[H, W, G]):
-    """What is wanted of one part beside what it holds. Nothing is read that is not asked for."""
+    """What is wanted of one part beside what it holds. Nothing is read that is not asked for; `read` is who
+    reads it where that is not the backend."""
 
-    def __init__(self, backend: Backend[H, W, G], wanted: W) -> None:
+    def __init__(self, backend: Backend[H, W, G], wanted: W, read: Callable[[], H] | None = None) -> None:
         self._backend = backend
+        self._read = read or backend.read
         self.wanted = wanted
 
     @cached_property
     def held(self) -> H:
-        return self._backend.read()
+        return self._read()
 
     @cached_property
     def difference(self) -> G:
@@ -103,8 +105,9 @@ class Look(Comparison[H, W, G]):
         delta: Any,
         changed: Collection[tuple[Kind, str]],
         sessions: Callable[[Iterable[str]], Sessions],
+        read: Callable[[], H] | None = None,
     ) -> None:
-        super().__init__(backend, wanted)
+        super().__init__(backend, wanted, read)
         self.delta = delta
         self.changed = changed
         self.sessions = sessions

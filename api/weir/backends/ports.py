@@ -198,10 +198,10 @@ class PortsBackend:
                 text = f"{name} gets the kernel's queues, and {_WAITING}"
                 yield from for_each([("interface", name)], "resets", text, QUEUES_MS)
 
-    def decisions(self, wanted: PortsWanted) -> dict[str, Decision]:
+    def decisions(self, held: PortsState, wanted: PortsWanted) -> dict[str, Decision]:
         """How every wanted port whose interface exists shapes, and whether it takes the fast path."""
-        links = self._links.links()
-        around = self._around(links, wanted.ports, Sight.of(wanted.rules, nft.foreign_forwarding_chain()))
+        links = held.links
+        around = self._around(links, wanted.ports, Sight.of(wanted.rules, held.foreign))
         return {
             name: self._decide(spec, links[name], around)
             for name, spec in around.ports.items()

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages around ports: how a port shapes decides what the firewall and the trees of HTB are, and the
+rules decide which packets ports may forward themselves. What rules look at is filled before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from weir.agent.stages import Asking, Execution, Job, PartStage, Running, Stage, Target
+from weir.backends.fast import Sight
+from weir.backends.firewall import FirewallBackend, FirewallWanted
+from weir.backends.htb import HtbBackend, HtbWanted
+from weir.backends.modes import Decision
+from weir.backends.ports import PortsBackend, PortsState, PortsWanted
+from weir.backends.rule_effects import entries_judged
+from weir.backends.sets import SetsBackend, SetsDifference
+from weir.compiler import Plan, PortSpec
+from weir.model.objects import ConfigObject
+from weir.parts import FIREWALL, SETS
+from weir.parts.effect import Effect
+from weir.parts.explained import Line
+
+
+class SetsStage(PartStage):
+    """By what a plan says: nobody reads 100,000 entries for the change of one. A set that goes does so behind
+    the rules that name it; those that come are filled before them."""
+
+    moves_ports = False
+
+    def __init__(self, backend: SetsBackend) -> None:
+        super().__init__(SETS, backend)
+
+    def jobs(self, execution: Execution) -> Iterator[Job]:
+        delta = execution.plan.of(SETS)
+        if delta is not None:
+            yield Job(self, SetsDifference.of(delta, keeps=FIREWALL in execution.plan.parts))
+
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        """By the rules that look at them. An entry is done in less time than its sessions are counted in."""
+        rules = execution.before.of(FIREWALL), execution.after.of(FIREWALL)
+        yield from entries_judged(asking.changes, *rules, asking.sessions if asking.is_question else None)
+
+    def job_behind_rules(self, execution: Execution) -> Job | None:
+        delta = execution.plan.of(SETS)
+        if delta is None or not any(change.gone for change in delta.changes):
+            return None
+        return Job(self, SetsDifference.of(delta))
+
+
+class Ports:
+    """How ports shape, which several stages have to know."""
+
+    def __init__(self, backend: PortsBackend) -> None:
+        self.backend = backend
+        self.decisions: dict[str, Decision] = {}
+        self._held: PortsState | None = None
+        self._is_kept = False
+
+    @contextmanager
+    def read_once(self) -> Iterator[None]:
+        """Within, all stages go by one reading of ports and interfaces, until `changed` says that one of them
+        may have made it untrue."""
+        outer, self._is_kept, self._held = self._is_kept, True, None
+        try:
+            yield
+        finally:
+            self._is_kept, self._held = outer, None
+
+    def changed(self) -> None:
+        """What was read may not be so any more."""
+        self._held = None
+
+    def held(self) -> PortsState:
+        """Ports and interfaces as they are."""
+        if self._held is None or not self._is_kept:
+            self._held = self.backend.read()
+        return self._held
+
+    def asked(self, target: Target) -> PortsWanted:
+        rules = target.of(FIREWALL)
+        return PortsWanted(target.ports, rules)
+
+    def decide(self, wanted: PortsWanted) -> dict[str, Decision]:
+        self.decisions = self.would_be(wanted)
+        return self.decisions
+
+    def would_be(self, wanted: PortsWanted) -> dict[str, Decision]:
+        """The decisions for what is not done yet."""
+        return self.backend.decisions(self.held(), wanted)
+
+
+class PortsStage(Stage):
+    """Ports; and behind them the flow table of the firewall, which names them."""
+
+    def __init__(self, ports: Ports, firewall: FirewallStage) -> None:
+        super().__init__("ports", ports.backend)
+        self._ports = ports
+        self._firewall = firewall
+
+    def is_touched(self, plan: Plan) -> bool:
+        return bool(plan.shaping.ports or FIREWALL in plan.parts)
+
+    def wanted(self, target: Target) -> PortsWanted:
+        wanted = self._ports.asked(target)
+        self._ports.decide(wanted)
+        return wanted
+
+    def jobs(self, execution: Execution) -> Iterator[Job]:
+        if self.is_touched(execution.plan):
+            yield self.job(self.wanted(execution.after))
+            yield self._firewall.job(self._firewall.wanted(execution.after))
+
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        if self.is_touched(execution.plan):
+            asked = self._ports.asked(execution.after)
+            look = asking.look(self.backend, asked, None, self._ports.held)
+            yield from self._ports.backend.effects(look)
+
+    def job(self, wanted: PortsWanted) -> Job:  # type: ignore[override]  # ports are asked for nothing else
+        return Job(self, self._ports.backend.diff(self._ports.held(), wanted))
+
+    def explain(self, running: Running, item: ConfigObject) -> Iterator[Line]:
+        """Of an interface that packets are shaped at, or judged."""
+        if item.kind == "interface":
+            for report in self._ports.backend.reports(self._ports.asked(running)):
+                if report.ifname == item.id:
+                    held = "; ".join(report.wrong) or "programs, record and qdiscs are so"
+                    yield Line("port", report.meant, held, not report.wrong)
+
+    def tightened(self, wanted: PortsWanted) -> Job | None:
+        """If the rules have to see packets, and so ports may have to leave the fast path."""
+        if not Sight.of(wanted.rules, "").filtered:
+            return None
+        self._ports.decide(wanted)
+        return self.job(wanted)
+
+
+class FirewallStage(PartStage):
+    """The rules. What new ones must see goes up the stack before they are there, so that none gets past."""
+
+    moves_ports = False
+
+    def __init__(self, backend: FirewallBackend, ports: Ports, sets: SetsStage) -> None:
+        super().__init__(FIREWALL, backend)
+        self._ports = ports
+        self._sets = sets
+        self.ports_stage = PortsStage(ports, self)
+
+    def is_touched(self, plan: Plan) -> bool:
+        return super().is_touched(plan) or bool(plan.shaping.ports)
+
+    def wanted(self, target: Target) -> FirewallWanted:
+        asked = self._ports.asked(target)
+        return self._with_devices(asked, self._ports.decide(asked))
+
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        """By the rules alone: what ports will do is not decided for a question."""
+        delta = execution.plan.of(FIREWALL)
+        if delta is not None:
+            yield from self._does.effects(asking.look(self.backend, None, delta))
+
+    def _with_devices(self, asked: PortsWanted, decisions: Mapping[str, Decision]) -> FirewallWanted:
+        return FirewallWanted(tuple(asked.rules), self._ports.backend.flow_devices(decisions))
+
+    def jobs(self, execution: Execution) -> Iterator[Job]:
+        if FIREWALL not in execution.plan.parts:
+            return
+        rules = execution.after.of(FIREWALL)
+        wanted = PortsWanted(execution.before.ports, rules)
+        tightened = self.ports_stage.tightened(wanted)
+        if tightened is not None:
+            yield tightened
+        yield self.job(self._with_devices(wanted, self._ports.would_be(wanted)))
+        unnamed = self._sets.job_behind_rules(execution)
+        if unnamed is not None:
+            yield unnamed
+
+
+class HtbStage(Stage):
+    """The trees of ports that shape by HTB."""
+
+    def __init__(self, backend: HtbBackend, ports: Ports) -> None:
+        super().__init__("htb", backend)
+        self._htb = backend
+        self._ports = ports
+
+    def is_touched(self, plan: Plan) -> bool:
+        return bool(plan.shaping.classes or plan.shaping.ports)
+
+    def wanted(self, target: Target) -> HtbWanted:
+        self._ports.decide(self._ports.asked(target))
+        return HtbWanted(self._chosen(target.ports), target.classes)
+
+    def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
+        return iter(())  # a tree is changed class by class, and one that comes or goes is a port's
+
+    def jobs(self, execution: Execution) -> Iterator[Job]:
+        shaping = execution.plan.shaping
+        if not self.is_touched(execution.plan):
+            return
+        ports = execution.after.ports
+        if shaping.ports:
+            rules = execution.before.of(FIREWALL)
+            self._ports.decide(PortsWanted(ports, rules))
+        chosen = self._chosen(ports)
+        if chosen:
+            wanted = HtbWanted(chosen, execution.after.classes)
+            classes = shaping.classes
+            quick = None if shaping.ports else self._htb.diff_changed(wanted, classes.set, classes.removed)
+            yield self.job(wanted) if quick is None else Job(self, quick)
+
+    def _chosen(self, ports: Mapping[str, PortSpec]) -> dict[str, PortSpec]:
+        decisions = self._ports.decisions
+        return {
+            name: port for name, port in ports.items() if name in decisions and decisions[name].mode == "htb"
+        }

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A commit of a rule looks at ports, and all that asks about them goes by one reading: interfaces by netlink,
+qdiscs by tc and attached programs cost milliseconds each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.test_parts import Switched, configured
+from weir.agent.configuration import Configuration
+from weir.kinds.firewall_rule import FirewallRule
+from weir.model.document import Change
+from weir.model.problem import ApplyFailed
+from weir.parts import PARTS
+
+RULE = FirewallRule("r1", chain="forward", action="drop", destination=("192.0.2.1/32",), position=1)
+ADDED = [Change("firewall-rule", "r1", None, RULE)]
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Iterator[Configuration]:
+    with configured(tmp_path, PARTS) as found:
+        yield found
+
+
+@pytest.fixture
+def reads(configuration: Configuration, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One for each reading of the ports."""
+    found: list[int] = []
+    monkeypatch.setattr(configuration.executor.ports, "read", lambda: (found.append(1), "as they are"))
+    return found
+
+
+def test_ports_are_read_once_in_a_commit_of_a_rule(configuration: Configuration, reads: list[int]) -> None:
+    configuration.apply(0, 1, ADDED)
+    assert len(reads) == 1
+    configuration.settle(1)
+    configuration.apply(1, 2, [change.inverse for change in ADDED])
+    assert len(reads) == 2, "the next commit does not go by what the one before has read"
+
+
+def test_ports_are_read_once_in_a_comparison_of_all(configuration: Configuration, reads: list[int]) -> None:
+    configuration.reconcile()
+    assert len(reads) == 1
+
+
+def test_a_port_that_was_changed_is_read_again(
+    configuration: Configuration, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [Switched("slow", "fast")]
+    ports: Any = configuration.executor.ports
+    monkeypatch.setattr(ports, "diff", lambda *_: left.pop() if left else ())
+    monkeypatch.setattr(ports, "apply", lambda _: None, raising=False)
+    monkeypatch.setattr(ports, "verify", lambda _: None, raising=False)
+    configuration.apply(0, 1, ADDED)
+    assert not left
+    assert len(reads) == 2
+
+
+def test_after_a_failure_ports_are_read_again(
+    configuration: Configuration, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_difference: object) -> None:
+        raise ApplyFailed("no")
+
+    left = [Switched("old", "new")]
+    firewall: Any = configuration.executor.firewall
+    monkeypatch.setattr(firewall, "diff", lambda *_: left.pop() if left else ())
+    monkeypatch.setattr(firewall, "apply", refuse, raising=False)
+    with pytest.raises(ApplyFailed):
+        configuration.apply(0, 1, ADDED)
+    assert len(reads) == 2, "once for the commit, once to bring back what was before"
