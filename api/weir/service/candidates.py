@@ -7,6 +7,7 @@ was staged is a conflict, and the owner says whose version stays.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from sqlite3 import Connection
@@ -42,7 +43,6 @@ from weir.service.types import (
 from weir.store import ConfigStore, ReadTransaction, Stored, WriteTransaction, candidates, reading
 from weir.store.candidates import StagedRow
 from weir.store.clock import wall_ms
-from weir.store.rows import etag_of
 from weir.wire.client import AgentClient
 
 
@@ -98,14 +98,14 @@ class CandidateService:
         with self._store.write() as transaction:
             connection = transaction.connection
             found = candidates.create(connection, by.username, transaction.head, wall_ms())
-            staged = []
+            known = _known(connection, by.username, edits)
             for edit in edits:
-                row = candidates.row(connection, by.username, edit.kind, edit.id)
-                version = transaction.version_now(edit.kind, edit.id)
-                _check_expected(edit, row, version)
-                staged.append((edit.kind, edit.id, edit.new, version))
+                _check_expected(edit, known[edit.kind, edit.id])
+            staged = (
+                (edit.kind, edit.id, edit.new, known[edit.kind, edit.id].running_revision) for edit in edits
+            )
             candidates.stage(connection, found, staged, wall_ms())
-            self._drop_empty(transaction, by.username, edits)
+            self._drop_empty(connection, by.username, [edit for edit in edits if edit.new is None])
             view = self._view_of(transaction, by)
         self._note(
             by,
@@ -325,13 +325,24 @@ class CandidateService:
         return _view(found, candidates.summary(transaction.connection, found.owner))
 
     @staticmethod
-    def _drop_empty(transaction: WriteTransaction, owner: str, edits: Sequence[Edit]) -> None:
+    def _drop_empty(connection: Connection, owner: str, deletions: Sequence[Edit]) -> None:
         """An object that was only ever in the candidate and is deleted there leaves it without a trace."""
-        for edit in edits:
-            if edit.new is None and transaction.version_now(edit.kind, edit.id) is None:
-                row = candidates.row(transaction.connection, owner, edit.kind, edit.id)
-                if row is not None and row.seen_revision is None:
-                    candidates.unstage(transaction.connection, owner, edit.kind, edit.id)
+        for (kind, object_id), known in _known(connection, owner, deletions).items():
+            if known.running_revision is None and known.serial is not None and known.seen_revision is None:
+                candidates.unstage(connection, owner, kind, object_id)
+
+
+def _known(
+    connection: Connection, owner: str, edits: Sequence[Edit]
+) -> dict[tuple[Kind, str], candidates.Known]:
+    by_kind = defaultdict[Kind, list[str]](list)
+    for edit in edits:
+        by_kind[edit.kind].append(edit.id)
+    return {
+        (kind, object_id): known
+        for kind, ids in by_kind.items()
+        for object_id, known in candidates.known(connection, owner, kind, ids).items()
+    }
 
 
 def _view(found: candidates.Candidate, summary: candidates.Summary) -> CandidateView:
@@ -344,19 +355,16 @@ def _changes(rows: Sequence[StagedRow], running: Callable[[Kind, str], ConfigObj
     return [change for change in found if change.old != change.new]
 
 
-def _check_expected(edit: Edit, row: StagedRow | None, version: int | None) -> None:
+def _check_expected(edit: Edit, known: candidates.Known) -> None:
     path = f"{edit.kind}/{edit.id}"
-    exists = version is not None if row is None else row.new is not None
     if edit.expects == ABSENT:
-        if exists:
+        if known.exists:
             raise Conflict(f"there is already a {edit.kind} {edit.id!r}", code="exists", path=path)
         return
-    if not exists and (edit.new is None or edit.expects != ANYTHING):
+    if not known.exists and (edit.new is None or edit.expects != ANYTHING):
         raise NotFound(f"there is no {edit.kind} {edit.id!r}", path=path)
-    if edit.expects != ANYTHING:
-        etag = row.etag if row is not None else etag_of(version or 0)
-        if etag != edit.expects:
-            raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed meanwhile", path=path)
+    if edit.expects not in (ANYTHING, known.etag):
+        raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed meanwhile", path=path)
 
 
 def _edits(rows: Iterator[StagedRow], count: int) -> Sequence[Edit]:

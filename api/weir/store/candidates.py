@@ -7,17 +7,18 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Unavailable
+from weir.store.inserting import insert
 from weir.store.reading import checked
-from weir.store.rows import ChangeCounts, decode, encode
+from weir.store.rows import ChangeCounts, decode, encode, etag_of
 from weir.store.sums import row_sum
 
-STAGE = """INSERT INTO candidate_change (owner, kind, id, serial, seen_revision, body, sum, staged_at_ms)
-VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (owner, kind, id)
+STAGE = "INSERT INTO candidate_change (owner, kind, id, serial, seen_revision, body, sum, staged_at_ms)"
+STAGED_AGAIN = """ON CONFLICT (owner, kind, id)
 DO UPDATE SET serial = excluded.serial, body = excluded.body, sum = excluded.sum,
     staged_at_ms = excluded.staged_at_ms"""
 _STAGED = (
@@ -34,6 +35,14 @@ SELECT staged.owner, staged.kind, staged.id, staged.body, staged.sum, staged.sta
     SELECT * FROM candidate_change WHERE owner = :owner AND serial > :after ORDER BY serial LIMIT :limit
 ) AS staged LEFT JOIN object_version AS running ON running.kind = staged.kind AND running.id = staged.id
     AND running.to_revision IS NULL ORDER BY staged.serial
+"""
+KNOWN = """
+SELECT asked.value, staged.serial, staged.body IS NULL, staged.seen_revision, running.from_revision
+FROM json_each(:ids) AS asked
+LEFT JOIN candidate_change AS staged
+    ON staged.owner = :owner AND staged.kind = :kind AND staged.id = asked.value
+LEFT JOIN object_version AS running
+    ON running.kind = :kind AND running.id = asked.value AND running.to_revision IS NULL
 """
 MAX_CONFLICTS = 100
 
@@ -79,6 +88,26 @@ class StagedRow:
     @property
     def conflict(self) -> bool:
         return self.seen_revision != self.running_revision
+
+
+class Known(NamedTuple):
+    """What there is of an object: `serial` is that of the staged change (None: none is staged), which may be
+    its deletion; `seen_revision` and `running_revision` as in a `StagedRow`."""
+
+    serial: int | None
+    deletes: bool
+    seen_revision: int | None
+    running_revision: int | None
+
+    @property
+    def exists(self) -> bool:
+        """As the candidate has it."""
+        return self.running_revision is not None if self.serial is None else not self.deletes
+
+    @property
+    def etag(self) -> str:
+        """Of the object as the candidate has it."""
+        return etag_of(self.running_revision or 0) if self.serial is None else etag_of_staged(self.serial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +241,12 @@ def row(connection: sqlite3.Connection, owner: str, kind: Kind, object_id: str) 
     return None if found is None else _row(*found)
 
 
+def known(connection: sqlite3.Connection, owner: str, kind: Kind, ids: Collection[str]) -> dict[str, Known]:
+    """What there is of each of these objects. One statement, however many they are, and no body is read."""
+    found = connection.execute(KNOWN, {"owner": owner, "kind": kind, "ids": json.dumps(list(ids))})
+    return {object_id: Known(*values) for object_id, *values in found}
+
+
 def stage(
     connection: sqlite3.Connection,
     candidate: Candidate,
@@ -226,7 +261,7 @@ def stage(
         body = None if new is None else encode(new)
         number_sum = row_sum(candidate.owner, kind, object_id, body)
         values.append((candidate.owner, kind, object_id, serial, seen, body, number_sum, at_ms))
-    connection.executemany(STAGE, values)
+    insert(connection, STAGE, values, STAGED_AGAIN)
     connection.execute("UPDATE candidate SET last_serial = ? WHERE owner = ?", (serial, candidate.owner))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from weir.model.objects import ConfigObject, Queue
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
+from weir.store.inserting import insert
 
 
 def key_of(prefix: Prefix) -> bytes:
@@ -72,4 +73,4 @@ class TargetMoves:
         """In key order: a bulk insert then appends to the tree instead of splitting it everywhere."""
         self._added.sort()
         connection.executemany("DELETE FROM target_now WHERE prefix = ? AND id = ?", self._removed)
-        connection.executemany("INSERT INTO target_now (prefix, id) VALUES (?, ?)", self._added)
+        insert(connection, "INSERT INTO target_now (prefix, id)", self._added)

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The versions that begin and end with a revision, written by few statements however many they are.
-
-A statement for each row would let go of the interpreter's lock for each row, and get it back after everybody
-else who has something to do: 50,000 rows took 42 s beside ten other requests a second. SQLite takes thousands
-at once as JSON (https://www.sqlite.org/json1.html#jeach), and others run meanwhile.
-"""
+"""The versions that begin and end with a revision, written by few statements however many they are."""
 
 from __future__ import annotations
 
@@ -13,32 +8,25 @@ import sqlite3
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
+from weir.store.inserting import in_pieces, insert
 from weir.store.prefixes import TargetMoves
 from weir.store.rows import columns, encode
 from weir.store.sums import row_sum
 
 AT_ONCE = 2000
-"""Rows in a statement: about a megabyte of JSON."""
+"""Rows that are packed, or ids that are named, together: about a megabyte."""
 COLUMNS = (
-    "kind, id, name, parent, position, disabled, max_limit_upload_bps, max_limit_download_bps, search, body, "
-    "sum"
-)
-INSERT = (
-    f"INSERT INTO object_version (from_revision, {COLUMNS}) SELECT ?, "
-    + ", ".join(f"value ->> {at}" for at in range(COLUMNS.count(",") + 1))
-    + " FROM json_each(?)"
+    "from_revision, kind, id, name, parent, position, disabled, max_limit_upload_bps, "
+    "max_limit_download_bps, search, body, sum"
 )
 END = (
     "UPDATE object_version SET to_revision = ? WHERE kind = ? AND to_revision IS NULL "
     "AND id IN (SELECT value FROM json_each(?))"
 )
-
-T = TypeVar("T")
 
 _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -52,8 +40,10 @@ class ChangedVersions:
     def __init__(self, changes: Iterable[Change]) -> None:
         self._targets = TargetMoves()
         self._keys = defaultdict[str, list[str]](list)
-        self._begun = [_packed(some) for some in _in_pieces(self._rows(changes))]
-        self._ended = [(kind, _packed(some)) for kind, ids in self._keys.items() for some in _in_pieces(ids)]
+        self._begun = [_packed(some) for some in in_pieces(self._rows(changes), AT_ONCE)]
+        self._ended = [
+            (kind, _packed(some)) for kind, ids in self._keys.items() for some in in_pieces(ids, AT_ONCE)
+        ]
         self.ended = sum(map(len, self._keys.values()))
         """How many versions end."""
         del self._keys
@@ -77,12 +67,12 @@ class ChangedVersions:
         """Insert them as of revision `number`, with the prefixes leading to them; the total of their sums."""
         total = 0
         for packed in self._begun:
-            rows = json.loads(zlib.decompress(packed))
-            for row in rows:
+            rows = []
+            for row in json.loads(zlib.decompress(packed)):
                 own = row_sum(row[0], row[1], number, row[-1])
-                row.append(own)
+                rows.append((number, *row, own))
                 total += own
-            connection.execute(INSERT, (number, _to_json(rows)))
+            insert(connection, f"INSERT INTO object_version ({COLUMNS})", rows)
         self._targets.write(connection)
         return total
 
@@ -98,9 +88,3 @@ def _packed(values: Sequence[Any]) -> bytes:
 
 def _row(item: ConfigObject) -> tuple[Any, ...]:
     return (item.kind, item.id, *columns(item), encode(item))
-
-
-def _in_pieces(items: Iterable[T]) -> Iterator[Sequence[T]]:
-    rest = iter(items)
-    while some := list(islice(rest, AT_ONCE)):
-        yield some
