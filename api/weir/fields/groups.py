@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.fields.base import Field
-from weir.fields.members import members_of
+from weir.fields.members import Reading, members_of
 from weir.fields.secret import Secret
 from weir.model.reader import Reader, shown
 
@@ -21,14 +21,14 @@ class Group(Field):
         self.of = of
         self.members = members_of(of)
         self._names = frozenset(member.name for member in self.members)
-        self._readers = tuple(member.reader() for member in self.members)
+        self._reading = Reading(self.members)
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
         inner = reader.inner(name)
         if inner is None:
             return default
         inner.refuse_unknown(self._names)
-        return self.of(*[read(inner) for read in self._readers])
+        return self.of(*self._reading.values(inner))
 
     def to_json(self, value: Any) -> Any:
         if value is None:

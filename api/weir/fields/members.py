@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
@@ -37,6 +37,22 @@ class Member:
             reader.error(self.name, "missing", f"must be given{example}")
             return None
         return self.field.read(reader, self.name, None)
+
+
+class Reading:
+    """Reads all members of a class out of a JSON object. Most are left out of most objects: nobody is asked
+    whether their default is valid."""
+
+    def __init__(self, members: Iterable[Member]) -> None:
+        self._members = tuple((item.name, item.required, item.default, item.reader()) for item in members)
+
+    def values(self, reader: Reader) -> list[Any]:
+        """In the order of the members; what is wrong is noted at the reader."""
+        data = reader.data
+        return [
+            read(reader) if required or name in data else default
+            for name, required, default, read in self._members
+        ]
 
 
 def members_of(of: type, without: str = "") -> tuple[Member, ...]:

@@ -70,6 +70,9 @@ class _Names(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._now())
 
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name == "queue" or name in DECLARED)
+
     def __len__(self) -> int:
         return len(self._now())
 

@@ -11,12 +11,12 @@ means the same as leaving it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from weir.fields import OBJECT_IDS, Field, Group, IdForm, OneOf, Position, Ref, Secret
-from weir.fields.members import Member, members_of
+from weir.fields.members import Member, Reading, members_of
 from weir.model.objects import ConfigObject
 from weir.model.reader import Json, Reader
 from weir.model.rule import Rule
@@ -97,15 +97,10 @@ class Declaration:
             raise TypeError(f"{of.__name__}.name is what people call the object, so it is never None")
         self.secrets = dict(_secrets_among(self.members))
         """By path: `password`, or `wireguard.private_key` of one in a group."""
-        self._stored = {
-            item.name: item.field
-            for item in self.members
-            if any(path.partition(".")[0] == item.name for path in self.secrets)
-        }
         cases = () if one_of is None else (one_of.discriminator,)
         self._names = frozenset({"id", *cases, *(member.name for member in self.members)})
         self._learnt = frozenset({"state", *self.state} - self._names if self.state else ())
-        self._readers = tuple(member.reader() for member in self.members)
+        self._reading = Reading(self.members)
         self._values = attrgetter("id", *(member.name for member in self.members))
         self._json_names = ("id", *(member.name for member in self.members))
         self._converted = tuple(
@@ -122,6 +117,10 @@ class Declaration:
             },
         }
         """As JSON."""
+        self._stored = tuple(
+            (item.name, _NONE if item.required else item.default, _storing(item.field))
+            for item in self.members
+        )
 
     def read(self, reader: Reader) -> ConfigObject:
         """The object that a JSON object describes; what is wrong with it is noted at the reader."""
@@ -138,7 +137,7 @@ class Declaration:
             reader.error("id", "bad-id", text)
         if self.one_of is not None and not reader.is_stored:
             self.one_of.check(reader)
-        return self.of(reader.id, *[read(reader) for read in self._readers])  # type: ignore[call-arg]
+        return self.of(reader.id, *self._reading.values(reader))  # type: ignore[call-arg]
 
     def completed(self, body: Any) -> Any:
         """A body of people with the group of the case that it names, where every field of that may be left
@@ -164,17 +163,26 @@ class Declaration:
 
     def to_stored_json(self, item: ConfigObject) -> Json:
         """As `to_json` without the fields that hold their default or follow from others."""
-        defaults = self.defaults
-        full = self.to_json(item)
-        if self.one_of is not None:
-            del full[self.one_of.discriminator]
-        for name, field in self._stored.items():
-            full[name] = field.to_stored(getattr(item, name))
-        return {name: value for name, value in full.items() if defaults.get(name, full) != value}
+        object_id, *values = self._values(item)
+        found: Json = {"id": object_id}
+        for (name, default, convert), value in zip(self._stored, values, strict=True):
+            if value != default:
+                found[name] = value if convert is None else convert(value)
+        return found
 
     def called(self, item: ConfigObject) -> str:
         """An object in a message: "route 0.0.0.0/0"."""
         return f"{self.short} {item.name}"
+
+
+_NONE = object()
+"""The default of a field that has none."""
+
+
+def _storing(field: Field) -> Callable[[Any], Any] | None:
+    """What makes of a value what is stored, None: it is the value itself."""
+    own = type(field)
+    return None if own.to_stored is Field.to_stored and own.to_json is Field.to_json else field.to_stored
 
 
 def _secrets_among(members: Iterable[Member], within: str = "") -> Iterator[tuple[str, Secret]]:

@@ -30,7 +30,7 @@ def reference_rule(declaration: Declaration) -> Rule:
             for field, ref in declaration.references.items():
                 target_id = getattr(item, field)
                 if target_id is not None:
-                    yield from _check(view, declaration.called(item), item, field, ref, target_id)
+                    yield from _check(view, declaration, item, field, ref, target_id)
 
     kind, references = declaration.kind, declaration.references
 
@@ -64,17 +64,22 @@ def _matters(ref: Ref, change: Change) -> bool:
 
 
 def _check(
-    view: View, called: str, item: ConfigObject, field: str, ref: Ref, target_id: str
+    view: View, declaration: Declaration, item: ConfigObject, field: str, ref: Ref, target_id: str
 ) -> Iterator[Finding]:
     target = view.document.get(ref.kind, target_id)
-    names = f"{called} names the {ref.role} {target_id!r}, which is not"
     if target is None:
-        yield error(f"unknown-{_word(ref.role)}", item, field, f"{names} configured")
+        text = f"{_names(declaration, item, ref, target_id)} configured"
+        yield error(f"unknown-{_word(ref.role)}", item, field, text)
     elif ref.fits is not None and not ref.fits(target):
-        yield error(f"unknown-{_word(ref.role)}", item, field, f"{names} a {ref.role}: {ref.unfit}")
+        text = f"{_names(declaration, item, ref, target_id)} a {ref.role}: {ref.unfit}"
+        yield error(f"unknown-{_word(ref.role)}", item, field, text)
     elif getattr(target, "disabled", False):
-        text = f"{called} is dead while its {ref.role} {target_id} is disabled"
+        text = f"{declaration.called(item)} is dead while its {ref.role} {target_id} is disabled"
         yield warning(f"{ref.kind}-disabled", item, field, text)
+
+
+def _names(declaration: Declaration, item: ConfigObject, ref: Ref, target_id: str) -> str:
+    return f"{declaration.called(item)} names the {ref.role} {target_id!r}, which is not"
 
 
 def still_named(declaration: Declaration, document_after: Document, change: Change) -> Iterator[Finding]:

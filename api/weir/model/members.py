@@ -40,9 +40,10 @@ def ports_of(text: str) -> range:
 def parse_member(value: object) -> str:
     """The canonical text of whatever form a value has. Raises `Invalid`."""
     if isinstance(value, str):
-        if _PORTS.fullmatch(value):
+        has_length = "/" in value  # as no port and no hardware address has
+        if not has_length and _PORTS.fullmatch(value):
             return parse_ports(value)
-        if _MAC.fullmatch(value):
+        if not has_length and _MAC.fullmatch(value):
             return value.lower().replace("-", ":")
         if looks_like_prefix(value):
             return parse_prefix(value).text
@@ -56,8 +57,10 @@ def parse_member(value: object) -> str:
 
 def form_of(text: str) -> Form:
     """Of a canonical text."""
+    if "/" in text:  # prefixes alone have one, and always
+        return "address"
     if _PORTS.fullmatch(text):
         return "port"
     if _MAC.fullmatch(text):
         return "mac"
-    return "address" if looks_like_prefix(text) else "interface"
+    return "interface"

@@ -62,6 +62,12 @@ def parse_prefix(text: str) -> Prefix:
     return Prefix(family, value, length)
 
 
+def address_bytes(prefix_text: str) -> bytes:
+    """The network address of a canonical prefix, in network byte order."""
+    address, _, _ = prefix_text.partition("/")
+    return socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+
+
 def split_domain(text: str) -> tuple[int, str]:
     """The domain of `prefix[@domain]`, 0 without one, and the prefix's text. Raises `Invalid`."""
     prefix_text, at, domain_text = text.partition("@")

@@ -15,7 +15,7 @@ from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.model.members import form_of, ports_of
 from weir.model.objects import ConfigObject
-from weir.model.prefix import WIDTH, Prefix, parse_prefix
+from weir.model.prefix import Prefix, address_bytes
 from weir.parts.delta import Counts, Step
 from weir.parts.part import Part
 
@@ -157,11 +157,11 @@ def _contents(document: Document, sets: Collection[str]) -> dict[Head, dict[byte
         item = document.get("set", name)
         if isinstance(item, Set) and item.source == "dynamic" and not item.disabled:
             found |= {head: {} for head in learnt_heads(item)}
+    filled = _filled(document, sets)
     for entry in document.every(SetEntry):
-        if entry.set in sets:
-            for head, key in _keys(document, entry):
-                values = found.setdefault(head, {})
-                values[key] = values.get(key, 0) + 1
+        for head, key in _keys(filled, entry):
+            values = found.setdefault(head, {})
+            values[key] = values.get(key, 0) + 1
     return found
 
 
@@ -171,10 +171,11 @@ def _moved(
     """Only the sets that entries come to or go from are copied, and only those entries compared. Of `others`
     nothing is looked at."""
     steps: dict[Head, dict[bytes, int]] = {}
+    filled = _filled(document, document.of_kind("set").keys() - others)
     for change in changes:
         for entry, step in ((change.old, -1), (change.new, 1)):
-            if isinstance(entry, SetEntry) and entry.set not in others:
-                for head, key in _keys(document, entry):
+            if isinstance(entry, SetEntry):
+                for head, key in _keys(filled, entry):
                     of_set = steps.setdefault(head, {})
                     of_set[key] = of_set.get(key, 0) + step
     after, found = dict(before), []
@@ -202,36 +203,48 @@ def learnt_heads(item: Set) -> list[Head]:
     return [Head(item.id, key, 0, item.timeout_s, item.max_entries) for key in ("ipv4_addr", "ipv6_addr")]
 
 
-def _keys(document: Document, entry: SetEntry) -> Iterator[tuple[Head, bytes]]:
+def _filled(document: Document, sets: Collection[str]) -> dict[str, str]:
+    """Of these sets those that configured entries fill, with the type of what they hold."""
+    found = ((name, document.get("set", name)) for name in sets)
+    return {
+        name: item.type
+        for name, item in found
+        if isinstance(item, Set) and item.source == "static" and not item.disabled
+    }
+
+
+def _keys(filled: Mapping[str, str], entry: SetEntry) -> Iterator[tuple[Head, bytes]]:
     """Where an entry is found in the kernel; nowhere while it, or its set, is disabled."""
-    item = document.get("set", entry.set)
-    if entry.disabled or not isinstance(item, Set) or item.disabled or item.source != "static":
-        return
-    if form_of(entry.value) == item.type:
+    if not entry.disabled and filled.get(entry.set) == form_of(entry.value):
         yield from keys_of(entry.set, entry.value)
 
 
 def keys_of(set_id: str, value: str) -> Iterator[tuple[Head, bytes]]:
     """Of a canonical value."""
-    match form_of(value):
-        case "address":
-            prefix = parse_prefix(value)
-            width = WIDTH[prefix.family]
-            key: KeyType = "ipv4_addr" if prefix.family == 4 else "ipv6_addr"
-            yield Head(set_id, key, prefix.length), prefix.value.to_bytes(width // 8, "big")
-        case "port":
-            head = Head(set_id, "inet_service")
+    head = head_of(set_id, value)
+    match head.key:
+        case "ipv4_addr" | "ipv6_addr":
+            yield head, address_bytes(value)
+        case "inet_service":
             yield from ((head, port.to_bytes(2, "big")) for port in ports_of(value))
-        case "mac":
-            yield Head(set_id, "ether_addr"), bytes.fromhex(value.replace(":", ""))
-        case "interface":
-            yield Head(set_id, "ifname"), value.encode().ljust(_IFNAME_BYTES, b"\0")
+        case "ether_addr":
+            yield head, bytes.fromhex(value.replace(":", ""))
+        case "ifname":
+            yield head, value.encode().ljust(_IFNAME_BYTES, b"\0")
 
 
 def head_of(set_id: str, value: str) -> Head:
-    """The kernel's set that all keys of a value are in."""
-    head, _ = next(keys_of(set_id, value))
-    return head
+    """The kernel's set that all keys of a canonical value are in."""
+    match form_of(value):
+        case "address":
+            address, _, length = value.partition("/")
+            return Head(set_id, "ipv6_addr" if ":" in address else "ipv4_addr", int(length))
+        case "port":
+            return Head(set_id, "inet_service")
+        case "mac":
+            return Head(set_id, "ether_addr")
+        case "interface":
+            return Head(set_id, "ifname")
 
 
 def text_of(head: Head, key: bytes) -> str:
