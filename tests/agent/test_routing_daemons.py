@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import pytest
 
@@ -54,6 +55,7 @@ class Daemons:
 
     def __init__(self) -> None:
         self.started = 0
+        self.checked: list[str] = []
 
     def identity(self) -> tuple[object, ...]:
         return (self.started,)
@@ -64,7 +66,8 @@ class Daemons:
     def read_lines(self) -> frozenset[str]:
         return frozenset()
 
-    def check(self, lines: object) -> None: ...
+    def check(self, lines: Sequence[str]) -> None:
+        self.checked += lines
 
     def change(self, add: object, remove: object) -> None: ...
 
@@ -96,3 +99,13 @@ def test_frr_is_itself_when_no_daemon_was_started_for_a_while(monkeypatch: pytes
     assert backend.read().settled
     frr.started += 1
     assert not backend.read().settled
+
+
+def test_only_what_comes_is_checked_however_many_routes_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing_routes, "change", lambda _put, _remove: None)
+    frr = Daemons()
+    wanted = {f"r{n}": RouteSpec(f"r{n}", f"192.0.2.{n}/32", "10.64.0.2", None, False, 1) for n in range(200)}
+    held = frozenset(f"ip route 192.0.2.{n}/32 10.64.0.2 tag 87" for n in range(199))
+    backend = RoutesBackend(frr)
+    backend.apply(backend.diff(RoutesState(held, frozenset(), frozenset(), True), wanted))
+    assert frr.checked == ["ip route 192.0.2.199/32 10.64.0.2 tag 87"]

@@ -55,11 +55,10 @@ class RoutesState:
 
 @dataclass(frozen=True, slots=True)
 class RoutesDifference:
-    """FRR's configuration lines (`whole`: every one that is wanted), and copies to be made or removed."""
+    """FRR's configuration lines, and copies to be made or removed."""
 
     add: tuple[str, ...]
     remove: tuple[str, ...]
-    whole: frozenset[str]
     copy: frozenset[KernelRoute]
     forget: frozenset[KernelRoute]
 
@@ -108,7 +107,6 @@ class RoutesBackend:
         return RoutesDifference(
             tuple(sorted(lines - held.lines)),
             tuple(sorted(held.lines - lines)),
-            lines,
             frozenset(ours - held.copies),
             frozenset(route for route in held.copies if route.place not in keep),
         )
@@ -116,7 +114,7 @@ class RoutesBackend:
     def apply(self, difference: RoutesDifference) -> None:
         standing_routes.change(difference.copy, ())
         if difference.add:
-            self._frr.check(sorted(difference.whole))
+            self._frr.check(difference.add)  # what FRR has already, it has taken
         if difference.add or difference.remove:
             self._frr.change(difference.add, difference.remove)
         standing_routes.change((), difference.forget)
