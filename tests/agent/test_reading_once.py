@@ -5,12 +5,14 @@ qdiscs by tc and attached programs cost milliseconds each."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.agent.test_parts import Switched, configured
+from weir.adapters import sessions
 from weir.agent.configuration import Configuration
 from weir.kinds.firewall_rule import FirewallRule
 from weir.model.document import Change
@@ -74,3 +76,16 @@ def test_after_a_failure_ports_are_read_again(
     with pytest.raises(ApplyFailed):
         configuration.apply(0, 1, ADDED)
     assert len(reads) == 2, "once for the commit, once to bring back what was before"
+
+
+def test_connections_are_listed_once_however_many_rules_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+    pair = (IPv4Address("192.0.2.1"), IPv4Address("198.51.100.1"))
+    monkeypatch.setattr(sessions, "_own", lambda: listed.append("own") or [pair])
+    monkeypatch.setattr(sessions, "_tracked", lambda: listed.append("tracked") or [pair, pair])
+    connections = sessions.Connections()
+    for _ in range(3):
+        assert connections.own(["192.0.2.0/24"]) == 1
+        assert connections.tracked(["0.0.0.0/0"]) == 2
+        assert connections.tracked(["203.0.113.0/24", "::/0"]) == 0
+    assert sorted(listed) == ["own", "tracked"]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.kinds.toys import Toy, toy
 from tests.model.strategies import patient
+from weir.backends.nft_rules import texts
 from weir.backends.rule_effects import entries_judged, judged_otherwise
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.service import Service
@@ -23,6 +24,7 @@ from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.parts import FIREWALL
 from weir.parts.effect import Effect, Sessions
+from weir.parts.filter import _compiled
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +146,43 @@ def test_entries_change_the_rules_as_the_whole_document_would(rng: random.Random
         assert state == whole and state.lengths == whole.lengths
 
 
+def test_of_many_rules_the_one_that_changes_is_compiled() -> None:
+    document = Document([Set("bad"), Service("web", ("80",)), SetEntry("e", "bad", "192.0.2.0/24")])
+    for n in range(300):
+        source = (f"10.7.{n >> 8}.{n & 255}/32",)
+        document.put(FirewallRule(f"many{n}", "forward", "drop", n, source=source, destination_set="bad"))
+    state = FIREWALL.wanted(document)
+    assert all(texts(rule) for rule in state)
+    old = document.get("firewall-rule", "many7")
+    assert isinstance(old, FirewallRule)
+    change = Change("firewall-rule", "many7", old, replace(old, source=("10.8.0.0/16",)))
+    document.apply([change])
+    compiled, written = _compiled.cache_info().misses, texts.cache_info().misses
+    after, _ = FIREWALL.moved(state, document, [change])
+    assert all(texts(rule) for rule in after) and after != state
+    assert _compiled.cache_info().misses - compiled == 1
+    assert texts.cache_info().misses - written == 1
+
+
+def test_what_a_rule_names_is_no_rule_of_before() -> None:
+    """What is remembered of a rule is what it becomes with these sets and this service."""
+    rule = FirewallRule("s", "forward", "drop", service="web", source_set="bad")
+    document = Document([Set("bad"), Service("web", ("80",)), SetEntry("e", "bad", "192.0.2.0/24"), rule])
+    before = FIREWALL.wanted(document)
+    document.put(Service("web", ("443",)))
+    other = FIREWALL.wanted(document)
+    document.put(replace(Service("web", ("443",)), disabled=True))
+    assert before != other and FIREWALL.wanted(document) == ()
+    document.put(Service("web", ("80",)))
+    document.put(SetEntry("f", "bad", "192.0.2.128/25"))
+    assert FIREWALL.wanted(document) != before
+    document.put(Set("bad", disabled=True))
+    assert FIREWALL.wanted(document) == ()
+    document.put(Set("bad"))
+    document.remove("set-entry", "f")
+    assert FIREWALL.wanted(document) == before
+
+
 class Looking(SimpleNamespace):
     """Notes for which prefixes sessions are counted; there are as many as prefixes."""
 
@@ -196,6 +235,45 @@ def test_a_rule_that_moves_behind_another_is_said_to_drop_sessions() -> None:
     drop = FirewallRule("d", "forward", "drop", 2)
     assert [found.id for found in effects([accept, drop], [replace(accept, position=3), drop], "a")] == ["a"]
     assert effects([accept, drop], [replace(accept, position=0), drop], "a") == []
+
+
+def test_which_rules_have_moved_is_found_in_any_two_orders() -> None:
+    rng = random.Random(7)
+    chains = {f"r{n}": ("forward", "input")[n % 2] for n in range(8)}
+    refusing = FirewallRule("z", "forward", "drop", 100)
+    for _ in range(300):
+        before, after = (
+            [
+                FirewallRule(name, chains[name], "accept", position=rng.randrange(9), protocol="tcp")
+                for name in rng.sample(list(chains), 7)
+            ]
+            for _ in range(2)
+        )
+        both = {rule.id for rule in before} & {rule.id for rule in after}
+        said = {effect.id for effect in effects([*before, refusing], [*after, refusing], *both)}
+        assert said == {name for name in both if earlier(before, name, both) != earlier(after, name, both)}
+
+
+def earlier(order: list[FirewallRule], name: str, both: set[str]) -> set[str]:
+    """Which rules that stay come before one in its chain."""
+    own = next(rule for rule in order if rule.id == name)
+    place = (own.position, own.id)
+    return {
+        rule.id
+        for rule in order
+        if rule.chain == own.chain and rule.id in both and (rule.position, rule.id) < place
+    }
+
+
+def test_sessions_of_thousands_of_rules_are_not_counted_for_each() -> None:
+    rules = [
+        FirewallRule(f"r{n}", "forward", "drop", source=(f"10.0.{n >> 8}.{n & 255}/32",)) for n in range(2000)
+    ]
+    looking = Looking(changed=[("firewall-rule", rule.id) for rule in rules], asked=[])
+    delta = FIREWALL.delta(FIREWALL.wanted(Document([])), FIREWALL.wanted(Document(rules)))
+    found = list(judged_otherwise(delta, looking))
+    assert len(found) == 2000 and {effect.severity for effect in found} == {"drops-sessions"}
+    assert len(looking.asked) == 20
 
 
 def test_a_service_is_said_to_drop_what_the_rules_that_name_it_refuse() -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import ipaddress
 import struct
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from pathlib import Path
 
 from weir.adapters import conntrack
@@ -17,24 +18,37 @@ MOST_TRACKED = 20_000
 _ESTABLISHED = "01"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Ends = tuple[Address, ...]
 Networks = Mapping[tuple[int, int], Set[int]]
 """By version of IP and bits behind the prefix: what is before them. One look for each length."""
 
 
-def own(networks: Iterable[str]) -> int:
-    """Established TCP connections of this machine with an end in one of the networks (prefixes; an address
-    with a length stands for its network)."""
-    wanted = _networks(networks)
-    return sum(1 for ends in _own() if _touches(ends, wanted))
+class Connections:
+    """TCP connections of one moment: they are listed when somebody asks first, and once, however many ask."""
+
+    def own(self, networks: Iterable[str]) -> int:
+        """Established ones of this machine with an end in one of the networks (prefixes; an address with a
+        length stands for its network)."""
+        return _count(self._own, networks)
+
+    def tracked(self, networks: Iterable[str]) -> int | None:
+        """Established ones that are tracked and have an end there; None: too many to be counted, or they
+        cannot be listed."""
+        return None if self._tracked is None else _count(self._tracked, networks)
+
+    @cached_property
+    def _own(self) -> Sequence[Ends]:
+        return list(_own())
+
+    @cached_property
+    def _tracked(self) -> Sequence[Ends] | None:
+        return _tracked()
 
 
-def tracked(networks: Iterable[str]) -> int | None:
-    """Established TCP connections that are tracked and have an end there; None: too many to be counted, or
-    they cannot be listed."""
+def _tracked() -> Sequence[Ends] | None:
     fill = conntrack.fill()
     if fill is None or fill[0] > MOST_TRACKED:
         return None
-    wanted = _networks(networks)
     try:
         listing = subprocess.run(
             ["conntrack", "-L", "-p", "tcp", "--state", "ESTABLISHED"],
@@ -48,7 +62,12 @@ def tracked(networks: Iterable[str]) -> int | None:
         return None
     if listing.returncode != 0:
         return None
-    return sum(1 for line in listing.stdout.splitlines() if _touches(_ends(line), wanted))
+    return [tuple(_ends(line)) for line in listing.stdout.splitlines()]
+
+
+def _count(found: Iterable[Ends], networks: Iterable[str]) -> int:
+    wanted = _networks(networks)
+    return sum(1 for ends in found if _touches(ends, wanted))
 
 
 def _networks(texts: Iterable[str]) -> Networks:

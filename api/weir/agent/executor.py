@@ -292,11 +292,12 @@ class Executor:
 def _counted(before: Compiled) -> Callable[[Iterable[str]], Sessions]:
     """Counts sessions; where rules track connections, also those that pass through the router."""
     is_tracked = bool(before.of(FIREWALL))
+    connections = sessions.Connections()
 
     def count(networks: Iterable[str]) -> Sessions:
         asked = list(networks)
-        own = sessions.own(asked)
-        tracked = sessions.tracked(asked) if is_tracked else None
+        own = connections.own(asked)
+        tracked = connections.tracked(asked) if is_tracked else None
         return Sessions(own, False) if tracked is None else Sessions(max(own, tracked), True)
 
     return count
