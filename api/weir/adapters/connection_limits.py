@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.adapters import nft
+from weir.adapters.nft_canonical import canonical
 from weir.model.problem import Problem
 
 TABLE, DRAFT = nft.LIMITS_PREFIX, f"{nft.LIMITS_PREFIX}_draft"
@@ -162,7 +163,7 @@ def _printed(table: str, items: Sequence[dict[str, Any]], hooks: dict[str, dict[
             if kind in item:
                 kept = {key: value for key, value in item[kind].items() if key not in ("table", "elem")}
                 hook = hooks.get(str(kept.get("name")), {}) if kind == "chain" else {}
-                found.append(nft.canonical({kind: {**kept, **hook}}))
+                found.append(canonical({kind: {**kept, **hook}}))
     return "\n".join(found)
 
 

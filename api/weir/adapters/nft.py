@@ -12,13 +12,16 @@ each set, which takes a second with 100,000 of them (1.0.6).
 from __future__ import annotations
 
 import json
+import marshal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from weir.adapters.nft_canonical import Expression, canonical
 from weir.adapters.nft_elements import generation
 from weir.adapters.process import run
 from weir.model.problem import ApplyFailed, Unavailable
@@ -37,7 +40,6 @@ _FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress"
 _ROUTED_FAMILIES = ("ip", "ip6", "inet", "netdev")
 _LEGACY_TABLES = ("ip_tables_names", "ip6_tables_names")
 
-Expression = dict[str, Any]
 Command = dict[str, Any]
 
 
@@ -68,21 +70,16 @@ class Table:
     sets: frozenset[str] = frozenset()
 
 
-def canonical(expression: Expression) -> str:
-    """One text per meaning: handles, counters' values and the order of set members do not count."""
-    return json.dumps(_normal(expression), sort_keys=True, separators=(",", ":"))
-
-
 def commands(held: Table | None, wanted: Table | None) -> list[Command]:
     """The transaction that makes of the table that is held the one that is wanted; nothing where they agree.
 
     A chain that differs is emptied and filled again, and one that hooks in elsewhere is made again. While
     rules of forwarded packets change, no connection stays in the flow table, whose packets they do not see.
     """
+    if agree(held, wanted):
+        return []
     if wanted is None:
-        if held is None or held == Table({}):
-            return []
-        if not held.sets:
+        if held is not None and not held.sets:
             return [_command("delete", "table", TABLE)]
         wanted = Table({})
     start = [] if held is not None else [_command("add", "table", TABLE)]
@@ -97,6 +94,17 @@ def commands(held: Table | None, wanted: Table | None) -> list[Command]:
         *_made(before, wanted, refilled, resets_flows),
         *_filled(wanted, refilled),
     ]
+
+
+def agree(held: Table | None, wanted: Table | None) -> bool:
+    """Whether there is nothing to do. Sets are none of it: what fills them makes and removes them."""
+    if wanted is None:
+        return held is None or agree(held, Table({}))
+    return held is not None and _without_sets(held) == _without_sets(wanted)
+
+
+def _without_sets(table: Table) -> tuple[object, ...]:
+    return table.chains, table.flow_devices, table.counters
 
 
 def from_nothing(wanted: Table | None) -> list[Command]:
@@ -343,8 +351,7 @@ def _chains(items: Sequence[dict[str, Any]]) -> dict[str, Chain]:
     for item in items:
         rule = item.get("rule")
         if rule is not None:
-            expressions = tuple(canonical(expression) for expression in rule.get("expr", ()))
-            rules.setdefault(rule["chain"], []).append((rule.get("comment", ""), expressions))
+            rules.setdefault(rule["chain"], []).append((rule.get("comment", ""), _texts(rule)))
     heads = [item["chain"] for item in items if "chain" in item]
     return {
         head["name"]: Chain(
@@ -359,32 +366,23 @@ def _chains(items: Sequence[dict[str, Any]]) -> dict[str, Chain]:
     }
 
 
+def _texts(rule: Mapping[str, Any]) -> tuple[str, ...]:
+    return _texts_of(marshal.dumps(rule.get("expr", []), _PLAIN))
+
+
+_PLAIN = 2
+"""The newest version of `marshal` in which equal values are equal bytes."""
+
+
+@lru_cache(maxsize=16_384)
+def _texts_of(printed: bytes) -> tuple[str, ...]:
+    """The expressions that nft printed of a rule. They are remembered: of thousands of rules that are read,
+    one is new."""
+    return tuple(map(canonical, marshal.loads(printed)))
+
+
 def _head(chain: Chain) -> dict[str, Any]:
     """How a base chain hooks in; nothing of another one."""
     if not chain.hook:
         return {}
     return {"type": chain.type, "hook": chain.hook, "prio": chain.priority, "policy": chain.policy}
-
-
-_IN_ORDER = ("&", "range")
-"""Whose members have places."""
-
-
-def _normal(value: Any) -> Any:
-    if isinstance(value, list):
-        members = _sorted(value)
-        return members[0] if len(members) == 1 else members
-    if not isinstance(value, dict):
-        return value
-    if isinstance(value.get("counter"), dict):
-        return {"counter": None}
-    if set(value) == {"set"} and isinstance(value["set"], list):
-        members = _sorted(value["set"])
-        return members[0] if len(members) == 1 else {"set": members}
-    return {
-        key: inner if key in _IN_ORDER else _normal(inner) for key, inner in value.items() if key != "handle"
-    }
-
-
-def _sorted(values: list[Any]) -> list[Any]:
-    return sorted(map(_normal, values), key=lambda value: json.dumps(value, sort_keys=True))

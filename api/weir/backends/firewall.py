@@ -13,6 +13,7 @@ from typing import ClassVar
 from weir.adapters import connection_limits, nft
 from weir.adapters.connection_limits import Limits
 from weir.adapters.nft import Chain, Table
+from weir.adapters.nft_canonical import canonical
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.nft_rules import match, texts
 from weir.backends.rule_effects import EVERYBODY, judged_otherwise
@@ -71,7 +72,7 @@ class FirewallDifference:
 
     @property
     def changes_rules(self) -> bool:
-        return bool(nft.commands(self.held, self.wanted))
+        return not nft.agree(self.held, self.wanted)
 
     @property
     def changes_limits(self) -> bool:
@@ -127,7 +128,7 @@ class FirewallBackend:
 
     def verify(self, difference: FirewallDifference) -> None:
         held = self.read()
-        if nft.commands(held.table, difference.wanted):
+        if not nft.agree(held.table, difference.wanted):
             refuse("firewall", [f"the table inet weir: {_first_difference(held.table, difference.wanted)}"])
         if held.limits != difference.limits_wanted:
             refuse("firewall", [f"the table inet {connection_limits.TABLE} is not as it was written"])
@@ -275,7 +276,7 @@ def _accepts_established(rule: PacketRule) -> bool:
 def _flow_rule() -> tuple[str, tuple[str, ...]]:
     """A connection gets that far only after its first packets passed the rules before it."""
     expressions = [match({"meta": {"key": "l4proto"}}, {"set": list(_OFFLOADED)}), nft.flow_expression()]
-    return "connections that XDP may forward", tuple(map(nft.canonical, expressions))
+    return "connections that XDP may forward", tuple(map(canonical, expressions))
 
 
 def _first_difference(held: Table | None, wanted: Table | None) -> str:

@@ -5,10 +5,10 @@ equal."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
-from weir.adapters import nft
-from weir.adapters.nft import Expression
+from weir.adapters.nft_canonical import Expression, canonical
 from weir.model.members import ports_of
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
 from weir.parts.rule import Lookup, PacketRule
@@ -17,9 +17,11 @@ _L4 = {"icmp": "icmp", "icmpv6": "ipv6-icmp", "icmp-any": ["icmp", "ipv6-icmp"]}
 _NETWORK = {4: "ip", 6: "ip6"}
 
 
+@lru_cache(maxsize=16_384)
 def texts(rule: PacketRule) -> tuple[str, ...]:
-    """The expressions of a rule, as canonical texts."""
-    return tuple(map(nft.canonical, _expressions(rule)))
+    """The expressions of a rule, as canonical texts. They are remembered: a commit asks several times for
+    all rules, of which it changes one."""
+    return tuple(map(canonical, _expressions(rule)))
 
 
 def match(left: Expression, right: object, operator: str = "==") -> Expression:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from weir.kinds.firewall_rule import BUILT_IN, FirewallRule, families, icmp_types_of
 from weir.kinds.service import Service
@@ -31,10 +32,29 @@ def configured(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     by_set: dict[str, list[Head]] = {}
     for head in sorted(lengths, key=lambda head: (head.key, -head.length)):
         by_set.setdefault(head.set_id, []).append(head)
+    heads = {name: tuple(found) for name, found in by_set.items()}
     rules = sorted(document.every(FirewallRule), key=lambda rule: (rule.chain, rule.position, rule.id))
     for rule in rules:
         if not rule.disabled:
-            yield from _Compiled(document, by_set, rule).rules()
+            names = (rule.source_set, rule.destination_set, rule.port_set, rule.add_set)
+            sets = tuple(_named(document, heads, name) for name in names if name is not None)
+            service = None if rule.service is None else document.get("service", rule.service)
+            yield from _compiled(rule, sets, service if isinstance(service, Service) else None)
+
+
+Named = tuple[Set | None, tuple[Head, ...]]
+"""A set that a rule names, and what the kernel has of its entries."""
+
+
+def _named(document: Document, heads: Mapping[str, tuple[Head, ...]], name: str) -> Named:
+    found = document.get("set", name)
+    return (found if isinstance(found, Set) else None), heads.get(name, ())
+
+
+@lru_cache(maxsize=16_384)
+def _compiled(rule: FirewallRule, sets: tuple[Named, ...], service: Service | None) -> tuple[PacketRule, ...]:
+    """What one rule becomes. It is remembered: of thousands of rules a commit changes one."""
+    return tuple(_Compiled(rule, sets, service).rules())
 
 
 def chain_of(name: str) -> str:
@@ -54,10 +74,10 @@ def rule_of(counter: str) -> str:
 
 
 class _Compiled:
-    def __init__(self, document: Document, by_set: Mapping[str, list[Head]], rule: FirewallRule) -> None:
-        self._document = document
-        self._by_set = by_set
+    def __init__(self, rule: FirewallRule, sets: tuple[Named, ...], service: Service | None) -> None:
         self._rule = rule
+        self._sets = {item.id: (item, heads) for item, heads in sets if item is not None}
+        self._service = service
 
     def rules(self) -> Iterator[PacketRule]:
         rule = self._rule
@@ -89,15 +109,14 @@ class _Compiled:
         return (0,) if rule.family == "any" else (4,) if rule.family == "ipv4" else (6,)
 
     def _set(self, name: str | None) -> Set | None:
-        found = self._document.get("set", name or "")
-        return found if isinstance(found, Set) else None
+        return self._sets[name][0] if name in self._sets else None
 
     def _protocols(self, match: PacketRule) -> Iterator[PacketRule]:
         rule = self._rule
         protocol, ports = rule.protocol, rule.ports
         if rule.service is not None:
-            service = self._document.get("service", rule.service)
-            if not isinstance(service, Service) or service.disabled:
+            service = self._service
+            if service is None or service.disabled:
                 return
             protocol, ports = service.protocol, service.ports
         if protocol == "icmp" and rule.icmp_types:
@@ -163,7 +182,7 @@ class _Compiled:
         item = self._set(set_id)
         if item is None or item.disabled:
             return []
-        heads = learnt_heads(item) if item.source == "dynamic" else self._by_set.get(set_id, [])
+        heads = learnt_heads(item) if item.source == "dynamic" else self._sets[set_id][1]
         found = []
         for head in heads:
             match head.key:
