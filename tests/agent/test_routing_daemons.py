@@ -50,6 +50,14 @@ def test_a_copy_goes_with_its_route_and_follows_it(rig: Rig) -> None:
     assert rig.status()["state"] == "ok"
 
 
+def test_a_route_gets_another_distance_and_back(rig: Rig) -> None:
+    for distance in (1, 9, 4, 1):
+        rig.commit(StaticRoute("far", FAR, gateway="10.64.0.3", distance=distance))
+    rig.commit(StaticRoute("far", FAR, gateway="10.64.0.2", distance=7))
+    rig.commit(delete=[("static-route", "far")])
+    assert rig.status()["state"] == "ok"
+
+
 class Daemons:
     """FRR as the backend sees it."""
 

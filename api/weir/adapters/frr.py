@@ -101,9 +101,14 @@ class Frr:
         with _file(self._work_dir, lines) as path:
             run([*self._vtysh, "-C", "-f", path], timeout_s=_TIMEOUT_S)
 
-    def change(self, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Add, then remove. Raises `ApplyFailed` or `Unavailable`; some lines may be in force then."""
-        lines = [*add, *(f"no {line}" for line in remove)]
+    def change(self, add: Sequence[str], remove: Sequence[str]) -> None:
+        """Add, then remove; but what is to have another distance goes before it comes, as FRR's `no` takes a
+        next hop away at any distance. Raises `ApplyFailed` or `Unavailable`; some lines may be in force then.
+        """
+        again = {without_distance(line) for line in add}
+        gone = {line: without_distance(line) in again for line in remove}
+        before, behind = ([f"no {line}" for line in gone if gone[line] is first] for first in (True, False))
+        lines = [*before, *add, *behind]
         if lines:
             reason = self.down_reason()
             if reason:
@@ -168,6 +173,13 @@ class Frr:
                 run([*self._vtysh, *one, "-f", path], timeout_s=max(until_s - time.monotonic(), 0.1))
         finally:
             self._writing.release()
+
+
+def without_distance(line: str) -> str:
+    """A route's line as one of any other distance has it, too."""
+    before, tag, after = line.partition(" tag ")
+    number, _, vrf = after.partition(" vrf ")
+    return f"{before}{tag}{number.split()[0]} {vrf}"
 
 
 def is_ours(line: str) -> bool:

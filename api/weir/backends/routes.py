@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 from weir.adapters import standing_routes
-from weir.adapters.frr import Route
+from weir.adapters.frr import Route, without_distance
 from weir.adapters.standing_routes import MAIN_TABLE, KernelRoute
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.kinds.static_route import StaticRoute
@@ -187,15 +187,9 @@ def _in_frr(spec: RouteSpec, lines: frozenset[str]) -> Line:
     near = sorted(other for other in lines if other.startswith(start))
     if not near:
         return Line("destination", line, "FRR has no route of Weir to this destination", False)
-    by_distance = [other for other in near if _without_distance(other) == _without_distance(line)]
+    by_distance = [other for other in near if without_distance(other) == without_distance(line)]
     words = f"FRR has {' and '.join(by_distance or near)}"
     return Line("distance" if by_distance else "gateway", line, words, False)
-
-
-def _without_distance(line: str) -> str:
-    before, tag, after = line.partition(" tag ")
-    number, _, vrf = after.partition(" vrf ")
-    return f"{before}{tag}{number.split()[0]} {vrf}"
 
 
 def _place_of(line: str) -> tuple[str, str | None]:
