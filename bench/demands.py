@@ -87,6 +87,8 @@ RELEASE = {
     "set-100k-load": most(6, 3),
     "set-entry-one": most(30, 10),
     "rule-one": most(100, 30),
+    "route-one": most(60, 20),
+    "bgp-neighbor-one": most(2000, 500),
 }
 """What a release has to reach."""
 

@@ -13,7 +13,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bench import control, fast, imports, instructions, large, lock, paced, rates, rows, screen, sets, soak
+from bench import (
+    control,
+    fast,
+    imports,
+    instructions,
+    large,
+    lock,
+    paced,
+    rates,
+    routing,
+    rows,
+    screen,
+    sets,
+    soak,
+)
 from bench.rows import OUT, Row
 from lab import netns, plan
 from lab.netns import LabError
@@ -109,6 +123,8 @@ GROUPS: dict[str, Group] = {
         ),
     ),
     "sets": Group(sets.run, 900, ("set-100k-load", "set-entry-one", "rule-one")),
+    "routes": Group(routing.routes, 1800, ("route-one",)),
+    "bgp": Group(routing.neighbors, 600, ("bgp-neighbor-one",)),
     "screen": Group(screen.run, 240, ("scroll-10k-fps", "live-100-ms")),
     "soak": Group(soak.run, 2 * 3600, ("soak-api", "soak-agent")),
     "police": Group(
