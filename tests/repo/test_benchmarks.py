@@ -47,6 +47,8 @@ change-during-50k-p99 3 0.5
 set-100k-load 6 3
 set-entry-one 30 10
 rule-one 100 30
+route-one 60 20
+bgp-neighbor-one 2000 500
 """
 """The figures that were asked for, with what they must reach and, where one was set, the aim."""
 
