@@ -25,6 +25,7 @@ describe("the name of a page", () => {
     ["bgp-neighbor", "BGP neighbors"],
     ["set-entry", "Set entries"],
     ["ntp", "Time service"],
+    ["firewall", "Firewall"],
   ])("of %s is %s, as its kind is written", (kind, title) =>
     expect(pageTitle(DECLARED.get(kind)!)).toBe(title),
   );

@@ -72,8 +72,8 @@ class RaiseService:
 
     @requires("config.write")
     def begin(self, by: Principal, queue_id: str, limits: Pair[int], for_s: int) -> RaiseView:
-        """Raise a queue's limit at once, as a revision. One that is raised already gets the new limit and time and
-        goes back to what it had at first.
+        """Raise a queue's limit at once, as a revision. One that is raised already gets the new limit and
+        time and goes back to what it had at first.
 
         Raises `NotFound`, `Invalid` (`not-raised`, or as a commit), and otherwise as a commit does.
         """
@@ -98,8 +98,8 @@ class RaiseService:
 
     @requires("config.write")
     def end(self, by: Principal, queue_id: str) -> bool:
-        """Put the limit back that the queue had before, now. False: somebody has set another one meanwhile, which
-        stays. Raises `NotFound` for a queue that is not raised, and as a commit does."""
+        """Put the limit back that the queue had before, now. False: somebody has set another one meanwhile,
+        which stays. Raises `NotFound` for a queue that is not raised, and as a commit does."""
         went_back = False
 
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
@@ -216,4 +216,6 @@ def _left_s(raised: Raise) -> float:
 
 
 def _words(limits: Pair[int]) -> str:
-    return "/".join(format_rate_exact(way) if way else "unlimited" for way in (limits.upload, limits.download))
+    return "/".join(
+        format_rate_exact(way) if way else "unlimited" for way in (limits.upload, limits.download)
+    )

@@ -29,8 +29,8 @@ def boot_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The end of a window of `window_s` seconds: boot time for the boot in which it was set, wall time for after a
-    reboot."""
+    """The end of a window of `window_s` seconds: boot time for the boot in which it was set, wall time for
+    after a reboot."""
 
     window_s: int
     wall_ms: int

@@ -14,7 +14,7 @@ from weir.store.sums import row_sum
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """The queue has `upload_bps` and `download_bps` (0: unlimited) until the deadline, then what it had before."""
+    """The queue has `upload_bps` and `download_bps` (0: unlimited) until the deadline, then what it had."""
 
     queue_id: str
     upload_bps: int

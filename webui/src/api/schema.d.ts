@@ -400,8 +400,9 @@ export interface paths {
         put?: never;
         /**
          * Raise a queue's limit for a while
-         * @description It holds at once, as a revision of its own, and goes back by itself as another one, also after a restart. A
-         *     queue that is raised already gets the new limit and time. Once somebody sets another limit, that one stays.
+         * @description It holds at once, as a revision of its own, and goes back by itself as another one, also after a
+         *     restart. A queue that is raised already gets the new limit and time. Once somebody sets another limit,
+         *     that one stays.
          */
         post: operations["raise_limit"];
         /** Take a raised limit back now */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Named } from "./names";
 
-/** A kind's page by its name, written as the kind is: "Routes", "BGP neighbors"; of one object "Time service". */
+/** A kind's page by its name, written as the kind is: "Routes", "BGP neighbors"; of one object, whose page has another name: "Time service". */
 export function pageTitle(named: Pick<Named, "page" | "plural" | "singular" | "isSingle">): string {
   const { page, plural, singular, isSingle } = named;
   const written = new Map(plural.split(" ").map((word) => [word.toLowerCase(), word]));
   const words = page.split("-").map((word) => written.get(word) ?? word);
-  const title = isSingle ? singular : words.join(" ");
+  const title = isSingle && !written.has(page) ? singular : words.join(" ");
   return title.charAt(0).toUpperCase() + title.slice(1);
 }

@@ -43,8 +43,9 @@ def list_raises() -> Response:
 def raise_limit(body: dict[str, Any], queue_id: str) -> Response:
     """Raise a queue's limit for a while
 
-    It holds at once, as a revision of its own, and goes back by itself as another one, also after a restart. A
-    queue that is raised already gets the new limit and time. Once somebody sets another limit, that one stays.
+    It holds at once, as a revision of its own, and goes back by itself as another one, also after a
+    restart. A queue that is raised already gets the new limit and time. Once somebody sets another limit,
+    that one stays.
     """
     limits = Pair(**body["max_limit_bps"])
     return answer(raise_json(service().raises.begin(me(), queue_id, limits, body["for_s"])))
