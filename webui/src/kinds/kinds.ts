@@ -24,7 +24,7 @@ export type Shape =
   | { type: "table"; item: Shape; most: number }
   | { type: "group"; fields: readonly Field[] }
   | { type: "rows"; fields: readonly Field[]; most: number }
-  | { type: "secret" }
+  | { type: "secret"; made?: boolean }
   | { type: "moment" }
   | { type: "position" }
   | { type: "json" };

@@ -42,6 +42,8 @@ export function Panel({ title, onClose, children, footer, onSubmit }: PanelProps
       aria-labelledby={titleId}
       tabIndex={-1}
       onKeyDown={(event) => {
+        const dialog = (event.target as Element).closest("[role=dialog]");
+        if (dialog !== null && dialog !== event.currentTarget) return; // A dialog that it opened has its own keys.
         if (event.key === "Escape" && !event.defaultPrevented) {
           event.preventDefault(); // It means the panel, and not also the page.
           onClose();

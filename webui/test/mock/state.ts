@@ -13,6 +13,7 @@ import type {
   Setup,
   SetupWishes,
 } from "@/api/types";
+import { defaultsOf } from "@/kinds/kinds";
 
 /** A router that lives in memory, typed by the same document as the real one; for tests and `npm run dev:mock`. */
 export interface MockState {
@@ -244,7 +245,7 @@ export function stagedChanges(state: MockState): Change[] {
       fields,
       effect: effectOf(state, change.kind, change.id),
       old: old ? { ...old } : null,
-      new: change.new,
+      new: change.new && { ...(old ? {} : defaultsOf(change.kind)), ...change.new },
     } satisfies Change;
   });
 }

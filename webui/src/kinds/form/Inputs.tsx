@@ -123,6 +123,7 @@ function GroupField(props: Of<"group">) {
   const { shape, value, onChange, nullable, label, path, messages } = props;
   const draft = value as Draft | null;
   const blank = blankOf(shape.fields);
+  if (shape.fields.length === 0 && !nullable) return null; // That it is there says all.
   if (draft === null && nullable)
     return (
       <fieldset className={classes.rows} id={`field-${path}`} tabIndex={-1}>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useCallback, useMemo } from "react";
+import { Suspense, useCallback, useMemo } from "react";
 import type { Kind } from "@/api/types";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import { Note } from "@/ui/blocks";
+import { EXTRAS } from "../extras";
 import type { Declared } from "../kinds";
 import { nameOf, type Row } from "../objects";
 import { StateSection } from "../StateSection";
@@ -14,21 +15,25 @@ interface KindDrawerProps {
   declared: Declared;
   /** null: a new object. */
   row: Row | null;
+  /** What a new one is, of all that it can be, and what its form is called. */
+  begins?: string;
+  title?: string;
   onClose: () => void;
 }
 
 /** The form of one object of a kind. */
-export function KindDrawer({ kind, declared, row, onClose }: KindDrawerProps) {
+export function KindDrawer({ kind, declared, row, begins, title, onClose }: KindDrawerProps) {
   const object = row?.object ?? null;
-  const initial = useMemo(() => draftOfObject(declared, object), [declared, object]);
+  const initial = useMemo(() => draftOfObject(declared, object, begins), [declared, object, begins]);
   const read = useCallback((draft: Draft) => readDraft(declared, draft), [declared]);
+  const Extra = object?.etag ? EXTRAS[kind] : undefined;
   const short = declared.short.charAt(0).toUpperCase() + declared.short.slice(1);
   return (
     <ObjectDrawer
       kind={kind as Kind}
       id={object?.id ?? null}
       etag={object?.etag ?? null}
-      title={object ? `${short} ${nameOf(declared, object)}` : `New ${declared.short}`}
+      title={object ? `${short} ${nameOf(declared, object)}` : (title ?? `New ${declared.short}`)}
       initial={initial}
       read={read}
       onClose={onClose}
@@ -51,6 +56,11 @@ export function KindDrawer({ kind, declared, row, onClose }: KindDrawerProps) {
             messages={messages}
             isNew={object === null}
           />
+          {Extra && row ? (
+            <Suspense fallback={null}>
+              <Extra row={row} />
+            </Suspense>
+          ) : null}
         </>
       )}
     </ObjectDrawer>

@@ -4,7 +4,7 @@ import { Fold } from "@/forms/Fold";
 import { Note } from "@/ui/blocks";
 import type { Declared, Field } from "../kinds";
 import { textOf, valueWords } from "../values";
-import { blankOf, isOffered, readDraft, typedFields, type Draft, type Messages } from "./draft";
+import { chosen, isOffered, readDraft, typedFields, type Draft, type Messages } from "./draft";
 import classes from "./Form.module.css";
 import { FieldInput } from "./Inputs";
 
@@ -84,12 +84,6 @@ function OneOfChoice({ declared, draft, set }: KindFieldsProps) {
   const { oneOf } = declared;
   if (!oneOf) return null;
   const now = oneOf.cases.find((item) => item.name === draft[oneOf.field]);
-  const choose = (name: string) => {
-    const member = oneOf.cases.find((item) => item.name === name)?.member;
-    const field = declared.fields.find((item) => item.name === member);
-    const isNew = field?.type === "group" && draft[field.name] === null;
-    set({ [oneOf.field]: name, ...(isNew ? { [field.name]: blankOf(field.fields) } : {}) });
-  };
   return (
     <NativeSelect
       id={`field-${oneOf.field}`}
@@ -97,7 +91,7 @@ function OneOfChoice({ declared, draft, set }: KindFieldsProps) {
       description={now?.help}
       data={oneOf.cases.map((item) => item.name)}
       value={now?.name ?? ""}
-      onChange={(event) => choose(event.currentTarget.value)}
+      onChange={(event) => set(chosen(declared, draft, event.currentTarget.value))}
     />
   );
 }

@@ -143,21 +143,27 @@ export function RefField(props: Of<"ref">) {
 
 /** Write-only: it can be replaced or cleared, and is never shown. */
 export function SecretField(props: Of<"secret">) {
-  const { value, onChange, label, path } = props;
+  const { shape, value, onChange, label, path } = props;
   const { isSet, wish, text } = value as SecretDraft;
   const set = (change: Partial<SecretDraft>) => onChange({ isSet, wish, text, ...change });
   if (isSet && wish !== "replace")
     return (
       <fieldset className={classes.rows} id={`field-${path}`} tabIndex={-1}>
         <legend>{label}</legend>
-        <p>{wish === "keep" ? "Set. It is never shown." : "It will be cleared."}</p>
+        <p>
+          {wish === "keep"
+            ? "Set. It is never shown."
+            : shape.made
+              ? "The router will make a new one."
+              : "It will be cleared."}
+        </p>
         <div className="row">
           <Button size="compact-sm" onClick={() => set({ wish: "replace" })}>
             Replace
           </Button>
           {wish === "keep" ? (
             <Button size="compact-sm" color="red" variant="subtle" onClick={() => set({ wish: "clear" })}>
-              Clear
+              {shape.made ? "Make a new one" : "Clear"}
             </Button>
           ) : (
             <Button size="compact-sm" onClick={() => set({ wish: "keep" })}>

@@ -72,17 +72,23 @@ const draftOfFields = (fields: readonly Field[], values: Draft): Draft =>
 export const typedFields = ({ fields, oneOf }: Pick<Declared, "fields" | "oneOf">): readonly Field[] =>
   fields.filter((field) => field.type !== "position" && field.name !== oneOf?.field);
 
-/** The form of an object, or of a new one with its defaults. */
-export function draftOfObject(declared: Declared, object: Draft | null): Draft {
+/** The form of an object, or of a new one with its defaults; `begins`: what a new one is, of all that it can be. */
+export function draftOfObject(declared: Declared, object: Draft | null, begins?: string): Draft {
   const values: Draft = object ?? declared.defaults;
   const { oneOf } = declared;
   const found = oneOf?.cases.find((item) => item.member !== "" && values[item.member] != null);
-  const which = oneOf ? (values[oneOf.field] ?? found?.name ?? oneOf.cases[0]?.name) : undefined;
-  return {
-    id: object?.["id"] ?? "",
-    ...draftOfFields(typedFields(declared), values),
-    ...(oneOf ? { [oneOf.field]: which } : {}),
-  };
+  const which = textOf(begins ?? values[oneOf?.field ?? ""] ?? found?.name ?? oneOf?.cases[0]?.name);
+  const draft = { id: object?.["id"] ?? "", ...draftOfFields(typedFields(declared), values) };
+  return { ...draft, ...chosen(declared, draft, which) };
+}
+
+/** What a form has after a choice of what the object is: a group that only this has is there. */
+export function chosen({ oneOf, fields }: Declared, draft: Draft, name: string): Draft {
+  if (!oneOf) return {};
+  const member = oneOf.cases.find((item) => item.name === name)?.member;
+  const field = fields.find((item) => item.name === member);
+  const isNew = field?.type === "group" && draft[field.name] === null;
+  return { [oneOf.field]: name, ...(isNew ? { [field.name]: blankOf(field.fields) } : {}) };
 }
 
 /** Whether a form offers a field: its condition holds, and it belongs to what the object is. */
@@ -130,7 +136,7 @@ class Reading {
       case "rows":
         return this.rows(shape, draft as readonly Draft[], path);
       case "secret":
-        return secret(draft as SecretDraft);
+        return secret(draft as SecretDraft, shape.made === true);
     }
     const text = textOf(draft).trim();
     if (text === "") return undefined;
@@ -210,8 +216,9 @@ export function parseNumber(text: string, unit: Unit | undefined): Parsed<number
   return { ok: false, message: "A whole number." };
 }
 
-function secret({ wish, text }: SecretDraft): unknown {
+function secret({ wish, text }: SecretDraft, made: boolean): unknown {
   if (wish === "keep") return { set: true };
+  if (wish === "clear" && made) return { new: true };
   return wish === "replace" && text !== "" ? text : undefined;
 }
 

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
-import { useState } from "react";
 import { Note } from "@/ui/blocks";
+import { CopyButton } from "@/ui/CopyButton";
 
 /** Something that is shown this once. */
 export function Secret({ what, value, onDone }: { what: string; value: string; onDone: () => void }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => {
-    navigator.clipboard.writeText(value).then(
-      () => setCopied(true),
-      () => setCopied(false),
-    );
-  };
   return (
     <Note severity="ok" live>
       <p>{what}. It is shown only now.</p>
@@ -19,7 +12,7 @@ export function Secret({ what, value, onDone }: { what: string; value: string; o
         {value}
       </p>
       <div className="row">
-        {window.isSecureContext ? <Button onClick={copy}>{copied ? "Copied" : "Copy"}</Button> : null}
+        <CopyButton text={value} />
         <Button onClick={onDone}>I have kept it</Button>
       </div>
     </Note>

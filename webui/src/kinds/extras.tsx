@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What the form of one kind has beside its fields. */
+import type { ComponentType } from "react";
+import type { Row } from "./objects";
+
+export interface ExtraProps {
+  row: Row;
+}
+
+/** By kind; each is loaded with the first form that has it. */
+export const EXTRAS: Readonly<Record<string, ComponentType<ExtraProps>>> = {};
