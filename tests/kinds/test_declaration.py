@@ -146,3 +146,10 @@ def test_a_text_that_is_none_is_nothing_to_search_for(monkeypatch: pytest.Monkey
     monkeypatch.setattr(rows, "DECLARED", {"note": declared})
     assert rows.columns(of("n1"))[-1].split() == ["n1", "n1"]
     assert rows.columns(of("n1", "Hello"))[-1].split() == ["n1", "n1", "hello"]
+
+
+def test_a_name_of_a_field_is_not_that_of_what_is_learnt() -> None:
+    wrong = make_dataclass("Wrong", [("id", str), ("size", Annotated[int, Whole(1, 2)], 1)], bases=(Note,))
+    said = {"singular": "note", "plural": "notes", "short": "note", "about": "x"}
+    with pytest.raises(TypeError, match="Wrong: size is both configured and learnt"):
+        Declaration(wrong, **said, state={"size": Whole(1, 2)})

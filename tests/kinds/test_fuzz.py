@@ -14,6 +14,7 @@ import pytest
 from tests.kinds.toys import Toy, toy
 from weir.fields import (
     Choice,
+    Endpoint,
     Flag,
     Host,
     HostName,
@@ -21,6 +22,7 @@ from weir.fields import (
     Port,
     Position,
     Prefix,
+    PublicKey,
     Ref,
     Rows,
     Secret,
@@ -52,6 +54,8 @@ class Chest(ConfigObject):
     lines: Annotated[str, Text(50, lines=True)] = ""
     host: Annotated[str | None, Host()] = None
     server: Annotated[str | None, HostName()] = None
+    endpoint: Annotated[str | None, Endpoint()] = None
+    key: Annotated[str | None, PublicKey()] = None
     prefix: Annotated[str | None, Prefix()] = None
     port: Annotated[int, Port()] = 80
     inside: Annotated[str | None, Ref("chest")] = None
@@ -82,6 +86,8 @@ HOSTILE: tuple[Any, ...] = (
     "10.0.0.1/33",
     "10.0.0.1/8",
     "fe80::1%eth0",
+    "[fe80::1]:",
+    "vpn.example.net:0518209",
     "nobody",
     [],
     ["\ud800"],

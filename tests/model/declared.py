@@ -96,6 +96,16 @@ def _(_field: fields.HostName) -> st.SearchStrategy[Any]:
 
 
 @values_of.register
+def _(_field: fields.Endpoint) -> st.SearchStrategy[Any]:
+    return _several("vpn.example.net:51820", "198.51.100.7:51820")
+
+
+@values_of.register
+def _(_field: fields.PublicKey) -> st.SearchStrategy[Any]:
+    return _several("A" * 43 + "=", "B" * 42 + "A=")
+
+
+@values_of.register
 def _(_field: fields.Prefix) -> st.SearchStrategy[Any]:
     return _several("198.51.100.0/24", "198.51.100.0/25", "2001:db8::/32")
 

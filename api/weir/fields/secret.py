@@ -86,7 +86,8 @@ class Secret(Field):
         return None if value is None else {"sealed": value}
 
     def bounds(self) -> str:
-        return f"a secret of {self.min_chars} to {self.max_chars:,} characters, write-only"
+        least = f"{self.min_chars} to " if self.min_chars < self.max_chars else ""
+        return f"a secret of {least}{self.max_chars:,} characters, write-only"
 
 
 def _is_sealed(value: object) -> bool:

@@ -10,6 +10,7 @@ from weir.fields.base import Field, Parsed, When
 from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
 from weir.model.address import parse_address, parse_host, parse_host_or_name, parse_network
+from weir.model.endpoint import parse_endpoint, parse_key
 from weir.model.members import parse_member, parse_ports
 from weir.model.problem import Invalid
 from weir.model.reader import Reader, shown
@@ -140,6 +141,30 @@ class Label(Characters):
 
     def bounds(self) -> str:
         return OBJECT_IDS.wanted
+
+
+class Endpoint(Characters, Parsed):
+    """A host, by address or name, with its UDP port."""
+
+    parse = staticmethod(parse_endpoint)
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(3, 260, **said)
+
+    def bounds(self) -> str:
+        return "a host and its port"
+
+
+class PublicKey(Characters, Parsed):
+    """The public half of a key of Curve25519, as WireGuard writes it."""
+
+    parse = staticmethod(parse_key)
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(44, 44, **said)
+
+    def bounds(self) -> str:
+        return "a key in base64"
 
 
 class Choice(Field):

@@ -18,6 +18,7 @@ from typing import Any
 from weir.fields import (
     Address,
     Choice,
+    Endpoint,
     Field,
     Flag,
     Group,
@@ -31,6 +32,7 @@ from weir.fields import (
     Ports,
     Position,
     Prefix,
+    PublicKey,
     Ref,
     Rows,
     Secret,
@@ -212,6 +214,8 @@ def shape(field: Field) -> Json:
             return {"type": "choice", "choices": list(field.choices)}
         case Host() | HostName():
             return {"type": "host"}
+        case Endpoint() | PublicKey():
+            return {"type": "text", "most": field.max_chars, "lines": False}
         case Prefix():
             return {"type": "prefix"}
         case Address():

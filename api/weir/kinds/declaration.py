@@ -95,6 +95,8 @@ class Declaration:
             raise TypeError(f"{of.__name__}: the field of type Position is to be called position")
         if any(item.name == "name" and item.nullable for item in self.members):
             raise TypeError(f"{of.__name__}.name is what people call the object, so it is never None")
+        if twice := self.state.keys() & {item.name for item in self.members}:
+            raise TypeError(f"{of.__name__}: {', '.join(sorted(twice))} is both configured and learnt")
         self.secrets = dict(_secrets_among(self.members))
         """By path: `password`, or `wireguard.private_key` of one in a group."""
         cases = () if one_of is None else (one_of.discriminator,)

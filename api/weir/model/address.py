@@ -62,12 +62,17 @@ def parse_host_or_name(value: object) -> str:
     """An address in canonical text, or a name in the DNS in lower case. Raises `Invalid`."""
     if not isinstance(value, str):
         raise Invalid(f"must be an address or a DNS name, not {shown(value)}", code="bad-host")
-    if ":" in value or value.replace(".", "").isdigit():
+    if not is_dns_name(value):
         return parse_host(value)
     name = value.lower().removesuffix(".")
     if not value.isascii() or len(name) > 253 or not all(map(_LABEL.fullmatch, name.split("."))):
         raise Invalid(f"{shown(value)} is neither an address nor a DNS name", code="bad-host")
     return name
+
+
+def is_dns_name(host: str) -> bool:
+    """Whether it has to be looked up: it is written as no address is."""
+    return ":" not in host and not host.replace(".", "").isdigit()
 
 
 def parse_address(value: object) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -27,6 +27,29 @@ def one_for_each(
 ) -> Rule:
     """A rule: of the objects whose `key` is equal the first in `order` stands, and each other one is an error
     at `field`. `says` gets such a one and the first. An object whose key is None stands in nobody's way."""
+
+    def keys(item: T) -> Iterable[Hashable]:
+        own = key(item)
+        return () if own is None else (own,)
+
+    def words(item: T, first: T, _key: Hashable) -> str:
+        return says(item, first)
+
+    return one_for_each_of(of, name, keys=keys, code=code, field=field, says=words, order=order)
+
+
+def one_for_each_of(
+    of: type[T],
+    name: str,
+    *,
+    keys: Callable[[T], Iterable[Hashable]],
+    code: str,
+    field: str,
+    says: Callable[[T, T, Any], str],
+    order: Callable[[T], Any] = attrgetter("id"),
+) -> Rule:
+    """As `one_for_each`, of objects with several keys, of which each may be one object's; `says` gets the key
+    as well."""
     kind = of.kind
 
     def alike(view: View) -> dict[Hashable, list[T]]:
@@ -35,20 +58,20 @@ def one_for_each(
     def _by_key(items: Iterator[T]) -> dict[Hashable, list[T]]:
         found: dict[Hashable, list[T]] = {}
         for item in sorted(items, key=order):
-            if (own := key(item)) is not None:
+            for own in keys(item):
                 found.setdefault(own, []).append(item)
         return found
 
     def check(view: View, item: T) -> Iterator[Finding]:
-        if (own := key(item)) is not None:
+        for own in keys(item):
             first = alike(view)[own][0]
             if first.id != item.id:
-                yield error(code, item, field, says(item, first))
+                yield error(code, item, field, says(item, first, own))
 
     def reach(view: View, change: Change) -> Iterator[str]:
         for item in (change.old, change.new):
-            if isinstance(item, of) and (own := key(item)) is not None:
-                yield from (other.id for other in alike(view).get(own, ()))
+            if isinstance(item, of):
+                yield from (other.id for own in keys(item) for other in alike(view).get(own, ()))
         if change.kind == kind:
             yield change.id
 
