@@ -117,11 +117,11 @@ class _Operations:
         def list_(query: Query) -> Response:
             return answer(page_json(self.kind, query, self.render))
 
-        named = f"list_{plural.lower().replace(' ', '_')}"
+        names = plural.lower().replace(" ", "_")
         asks = paging.PageWithState if self.declaration.state else paging.Page
         listing = self.area.operation("GET", self.path, scope=READ, query=asks, answers=shapes.page)
         view = self.views.get("LIST", list_)
-        listing(_told(view, named, self.says.get("LIST", f"List {plural}")))
+        listing(_told(view, f"list_{names}", self.says.get("LIST", f"List {plural}")))
         if shapes.create is not None:
             creating = self.area.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
             creating(_told(self._create, f"create_{self.one}", f"Create {_a(self.declaration.singular)}"))
@@ -137,11 +137,7 @@ class _Operations:
             status=200,
             max_body_bytes=LARGE_BODY_BYTES,
         )
-        many(
-            _told(
-                bulk_, f"bulk_{plural.lower().replace(' ', '_')}", f"Create, replace and delete many {plural}"
-            )
-        )
+        many(_told(bulk_, f"bulk_{names}", f"Create, replace and delete many {plural}"))
 
     def _create(self, body: dict[str, Any], query: Query) -> Response:
         object_id = body.pop("id", None)
