@@ -93,7 +93,7 @@ def test_a_patch_that_adds_another_case_is_refused() -> None:
 def test_the_schemas_are_one_of_the_cases(name: str) -> None:
     schemas = describe()["components"]["schemas"]
     said = schemas[name]["discriminator"]
-    assert said["propertyName"] == "type" and tuple(said["mapping"]) == ("ethernet", "vlan", "vrf")
+    assert said["propertyName"] == "type" and tuple(said["mapping"]) == ONE_OF.names
     found = {case: schemas[place.rpartition("/")[2]] for case, place in said["mapping"].items()}
     for case, schema in found.items():
         assert schema["properties"]["type"]["enum"] == [case]
@@ -124,10 +124,12 @@ def test_the_command_line_has_an_option_for_each_field_of_a_case() -> None:
 def test_a_form_shows_a_field_where_its_case_is_chosen() -> None:
     kind = described()["interface"]
     fields = {field["name"]: field for field in kind["fields"]}
-    assert fields["type"]["choices"] == ["ethernet", "vlan", "vrf"]
+    assert fields["type"]["choices"] == list(ONE_OF.names)
     assert kind["oneOf"]["field"] == "type"
     members = {case["name"]: case["member"] for case in kind["oneOf"]["cases"]}
-    assert members == {"ethernet": "", "vlan": "vlan", "vrf": "vrf_table"}
+    assert members == {"ethernet": "", "vlan": "vlan", "vrf": "vrf_table"} | {
+        name: name for name in ("loopback",)
+    }
     inner = {field["name"]: field for field in fields["vlan"]["fields"]}
     assert list(inner) == ["parent", "id", "protocol"]
     assert (inner["id"]["label"], inner["protocol"]["default"]) == ("ID", "802.1Q")

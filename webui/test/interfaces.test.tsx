@@ -7,6 +7,11 @@ import { mockRouter, renderAt } from "./render";
 const router = mockRouter();
 const staged = (id: string) => router.state.staged.get(`interface/${id}`)?.new;
 
+const make = async (user: ReturnType<typeof userEvent.setup>, what: string) => {
+  await user.click(screen.getByRole("button", { name: "New interface" }));
+  await user.click(await screen.findByRole("menuitem", { name: new RegExp(`^${what}`) }));
+};
+
 describe("a VLAN", () => {
   it("is made by name, parent and tag", async () => {
     const user = userEvent.setup();
@@ -104,17 +109,29 @@ describe("a VRF", () => {
   });
 });
 
+describe("what the router makes out of nothing", () => {
+  it("is a loopback, which has neither a role nor a shaper", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces?edit=new:loopback");
+    await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "lo1");
+    expect(screen.queryByRole("combobox", { name: /^Role/ })).toBeNull();
+    expect(screen.queryByRole("combobox", { name: /^Shaper/ })).toBeNull();
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(staged("lo1")).toMatchObject({ type: "loopback", loopback: {} }));
+  });
+});
+
 describe("what is not in force yet", () => {
   it("is kept for the form that it was typed into", async () => {
     const user = userEvent.setup();
     renderAt("/interfaces?edit=new");
     await user.type(await screen.findByRole("textbox", { name: /^VLAN id/ }), "7");
     await user.keyboard("{Escape}");
-    await user.click(screen.getByRole("button", { name: "New VRF" }));
+    await make(user, "VRF");
     await user.type(await screen.findByRole("textbox", { name: "Routing table" }), "12");
     expect(screen.queryByRole("textbox", { name: /^VLAN id/ })).toBeNull();
     await user.keyboard("{Escape}");
-    await user.click(screen.getByRole("button", { name: "New VLAN" }));
+    await make(user, "VLAN");
     expect(await screen.findByRole<HTMLInputElement>("textbox", { name: /^VLAN id/ })).toHaveProperty(
       "value",
       "7",

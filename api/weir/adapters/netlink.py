@@ -169,6 +169,12 @@ class Links:
             "no-vrf",
         )
 
+    def add_device(self, name: str, kind: str) -> None:
+        """Make an interface that is on no other one, with our mark. Raises `Unsupported` for a kernel without
+        that kind."""
+        request = partial(self._netlink.link, "add", ifname=name, kind=kind, group=OUR_GROUP)
+        self._make(f"{name}: {kind}", request, f"this kernel has no {kind}", f"no-{kind}")
+
     def set_master(self, name: str, master: str) -> None:
         """Put an interface into a VRF; "" takes it out. The kernel takes it down and up again meanwhile."""
         index = self.link(name).index

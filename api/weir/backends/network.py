@@ -18,6 +18,7 @@ from weir.adapters import files
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.backends.devices import DeviceChanges, device_changes
 from weir.backends.network_effects import NetworkEffects
 from weir.backends.network_explained import explain_interface
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
@@ -27,12 +28,15 @@ from weir.model.problem import ApplyFailed
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
-from weir.parts.network import NetworkSpec
+from weir.parts.network import DEVICES, NetworkSpec
 
 ROUTER_SETTINGS = {
     # Else an address takes the others of its network along when it goes: also the one that takes its place.
     "net/ipv4/conf/all/promote_secondaries": "1",
 }
+
+
+_MADE = frozenset(("vlan", "vrf", *DEVICES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,13 @@ class NetworkState:
 class NetworkDifference:
     """(interface, value) pairs in the order they are done; `missing` interfaces cannot be served.
 
-    `vlans.blocked` and `vrfs.blocked` are those that cannot be as long as somebody else is in their place.
+    `blocked` of `vlans`, `vrfs` and `devices` are those that cannot be as long as somebody else is in their
+    place.
     """
 
     vlans: VlanChanges = field(default_factory=VlanChanges)
     vrfs: VrfChanges = field(default_factory=VrfChanges)
+    devices: DeviceChanges = field(default_factory=DeviceChanges)
     sysctls: dict[str, str] = field(default_factory=dict)
     mtus: list[tuple[str, int]] = field(default_factory=list)
     remembered_mtus: dict[str, int] = field(default_factory=dict)
@@ -77,12 +83,14 @@ class NetworkDifference:
 
     def __bool__(self) -> bool:
         changes = self.sysctls or self.mtus or self.up or self.add or self.remove
-        return bool(changes or self.vlans.remove or self.vlans.make or self.vlans.blocked or self.vrfs)
+        made = self.vlans.remove or self.vlans.make or self.vlans.blocked or self.vrfs or self.devices
+        return bool(changes or made)
 
     def steps(self) -> Sequence[Step]:
         return [
             *(step("network", "remove", "interface", name) for name in self.vlans.remove),
             *(step("network", "add", "interface", f"{n}: {vlan.text}") for n, vlan in self.vlans.make),
+            *self.devices.steps(),
             *self.vrfs.steps(),
             *(step("network", "change", "setting", f"{k} = {v}") for k, v in self.sysctls.items()),
             *(step("network", "change", "interface", f"{name} mtu {mtu}") for name, mtu in self.mtus),
@@ -119,7 +127,7 @@ class NetworkBackend:
                     frozenset(foreign[name]),
                     link.kind,
                     vlan_of(link, names),
-                    link.ours and link.kind in ("vlan", "vrf"),
+                    link.ours and link.kind in _MADE,
                     names.get(link.master, ""),
                     link.vrf_table,
                 )
@@ -133,22 +141,29 @@ class NetworkBackend:
     def diff(self, held: NetworkState, wanted: Mapping[str, NetworkSpec]) -> NetworkDifference:
         wanted = lower_first(wanted)
         gone = gone_vrfs(held.links, wanted)
-        stay = {name: state for name, state in held.links.items() if name not in gone}
+        devices = device_changes(held.links, wanted)
+        there = {name: state for name, state in held.links.items() if name not in devices.remove}
+        there.update((name, _new(kind)) for name, kind in devices.make if name not in there)
+        stay = {name: state for name, state in there.items() if name not in gone}
         vlans = vlan_changes(stay, wanted)
-        links = {name: state for name, state in held.links.items() if name not in vlans.gone}
-        found = NetworkDifference(vlans, vrf_changes(links, gone, wanted, held.rules, dict(vlans.make)))
+        links = {name: state for name, state in there.items() if name not in vlans.gone}
+        new = {name for name, _ in (*vlans.make, *devices.make)}
+        vrfs = vrf_changes(links, gone, wanted, held.rules, new)
+        found = NetworkDifference(vlans, vrfs, devices)
         if wanted:
             found.sysctls = {k: v for k, v in ROUTER_SETTINGS.items() if held.sysctls.get(k) not in (v, None)}
         links = {name: state for name, state in links.items() if name in stay}
-        made, made_vrfs = dict(found.vlans.make), dict(found.vrfs.make)
+        made, made_vrfs, made_devices = dict(vlans.make), dict(vrfs.make), dict(devices.make)
         mtus = {name: state.mtu for name, state in links.items()}
         for name, spec in wanted.items():
             if name in made:
                 mtu = links[made[name].parent].mtu  # it is made before the parent's changes
                 links[name] = LinkState(False, mtu, frozenset(), frozenset(), "vlan", made[name], True)
+            if name in made_devices:
+                links[name] = _new(made_devices[name])
             if name in made_vrfs:
                 links[name] = LinkState(False, 0, frozenset(), frozenset(), "vrf", None, True)
-            if name in found.vlans.blocked or name in found.vrfs.blocked:
+            if any(name in changes.blocked for changes in (found.vlans, found.vrfs, found.devices)):
                 continue
             state = links.get(name)
             if state is None:
@@ -163,8 +178,10 @@ class NetworkBackend:
         return found
 
     def apply(self, difference: NetworkDifference) -> None:
-        for name in difference.vlans.remove:
+        for name in (*difference.vlans.remove, *difference.devices.remove, *difference.vrfs.remove):
             self._links.remove_link(name)
+        for name, kind in difference.devices.make:
+            self._links.add_device(name, kind)
         for name, vlan in difference.vlans.make:
             self._links.add_vlan(name, vlan.parent, vlan.id, vlan.protocol)
         self._apply_vrfs(difference.vrfs)
@@ -182,8 +199,6 @@ class NetworkBackend:
             self._links.remove_address(name, text)
 
     def _apply_vrfs(self, changes: VrfChanges) -> None:
-        for name in changes.remove:
-            self._links.remove_link(name)
         for name, table in changes.make:
             self._links.add_vrf(name, table)
         for rule in changes.add_rules:
@@ -210,6 +225,7 @@ class NetworkBackend:
     def verify(self, difference: NetworkDifference) -> None:
         held = self.read()
         wrong = _wrong_vlans(difference.vlans, held.links) + _wrong_vrfs(difference.vrfs, held)
+        wrong += difference.devices.wrong(held.links)
         wrong += [
             f"{k} is {held.sysctls.get(k)}" for k, v in difference.sysctls.items() if held.sysctls.get(k) != v
         ]
@@ -281,6 +297,11 @@ class NetworkBackend:
             files.replace(self._memory, content.encode())
         except OSError as error:
             raise ApplyFailed(f"{self._memory} cannot be written: {error.strerror}", code="memory") from error
+
+
+def _new(kind: str) -> LinkState:
+    """An interface that is going to be made."""
+    return LinkState(False, DEVICES[kind], frozenset(), frozenset(), kind, None, True)
 
 
 def _wrong_vrfs(changes: VrfChanges, held: NetworkState) -> list[str]:

@@ -28,8 +28,8 @@ class NetworkEffects:
 
     def all(self) -> Iterator[Effect]:
         found = self._found
-        made = {name for name, _ in [*found.vlans.make, *found.vrfs.make]}
-        for name in sorted(found.vlans.gone | set(found.vrfs.remove)):
+        made = {name for name, _ in [*found.vlans.make, *found.vrfs.make, *found.devices.make]}
+        for name in sorted({*found.vlans.gone, *found.vrfs.remove, *found.devices.remove}):
             if name not in made:
                 yield self._drops(name, f"{name} is removed")
             elif name in found.vlans.gone:

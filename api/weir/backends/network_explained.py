@@ -21,11 +21,11 @@ def explain_interface(
 ) -> Iterator[Line]:
     spec, held, difference = found.wanted[item.id], found.held, found.difference
     state = held.links.get(item.id)
-    blocked = {**difference.vlans.blocked, **difference.vrfs.blocked}.get(item.id)
+    blocked = {**difference.vlans.blocked, **difference.vrfs.blocked, **difference.devices.blocked}.get(
+        item.id
+    )
     if blocked:
-        yield Line(
-            "vrf_table" if spec.vrf_table else "vrf" if spec.vrf else "vlan", _made_as(spec), blocked, False
-        )
+        yield Line(_case(spec), _made_as(spec), blocked, False)
     if state is None:
         yield Line("id", _made_as(spec), "there is no such interface", False)
         return
@@ -36,6 +36,8 @@ def explain_interface(
         yield Line(
             "vlan", spec.vlan.text, state.vlan.text if state.vlan else "no VLAN", state.vlan == spec.vlan
         )
+    if spec.device and not blocked:
+        yield Line(_case(spec), spec.device, state.kind or "a port", state.kind == spec.device)
     if spec.vrf_table:
         text = vrf_text(state.vrf_table) if state.vrf_table else "no VRF"
         yield Line("vrf_table", vrf_text(spec.vrf_table), text, state.vrf_table == spec.vrf_table)
@@ -50,9 +52,18 @@ def explain_interface(
             yield Line(name, wanted, value, name not in difference.sysctls)
 
 
+def _case(spec: NetworkSpec) -> str:
+    """The field that says what the interface is made as."""
+    if spec.device:
+        return "loopback" if spec.device == "dummy" else spec.device
+    return "vrf_table" if spec.vrf_table else "vrf" if spec.vrf else "vlan"
+
+
 def _made_as(spec: NetworkSpec) -> str:
     if spec.vlan:
         return spec.vlan.text
+    if spec.device:
+        return f"an interface of the kind {spec.device}"
     return (
         vrf_text(spec.vrf_table) if spec.vrf_table else f"in VRF {spec.vrf}" if spec.vrf else "an interface"
     )

@@ -12,7 +12,8 @@ from weir.model.document import Document
 def ports_of(document: Document, interface_slots: Mapping[str, int]) -> dict[str, PortSpec]:
     """One port per enabled interface, whatever its role: nothing may pass unshaped in silence.
 
-    A VRF is none: what is routed in it passes through the interfaces that are in it.
+    A VRF is none: what is routed in it passes through the interfaces that are in it. Nor is a loopback:
+    nothing comes in by it or leaves by it.
     """
     return {
         item.id: PortSpec(
@@ -27,5 +28,5 @@ def ports_of(document: Document, interface_slots: Mapping[str, int]) -> dict[str
             reverse_path=item.reverse_path,
         )
         for item in sorted(document.interfaces(), key=lambda item: item.id)
-        if not item.disabled and item.vrf_table is None
+        if not item.disabled and item.is_port
     }

@@ -23,5 +23,6 @@ KIND = Declaration(
         Case("ethernet", "A device that the router finds: an Ethernet port, or what another program made."),
         Case("vlan", "Frames of another interface with a tag.", "vlan"),
         Case("vrf", "A routing table of its own, for the interfaces in it.", "vrf_table"),
+        Case("loopback", "Leads nowhere: for addresses that do not depend on a port.", "loopback"),
     ),
 )

@@ -151,7 +151,7 @@ def _waiting(field: str, names: Pair[str], document: Document) -> Iterator[Field
 
 def _kept(field: str, kinds: set[str], document: Document) -> FieldEnforcement:
     """Whether these kinds hold packets on the router's interfaces."""
-    enabled = [item for item in document.interfaces() if not item.disabled and item.vrf_table is None]
+    enabled = [item for item in document.interfaces() if not item.disabled and item.is_port]
     trees = sorted(item.id for item in enabled if item.shaper == "htb")
     if kinds <= NATIVE_KINDS:
         return FieldEnforcement(field, True, _native_note(kinds, trees))

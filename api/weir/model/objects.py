@@ -20,6 +20,7 @@ from weir.fields import (
     Ref,
     Table,
     Text,
+    When,
     Whole,
 )
 from weir.model.limits import (
@@ -153,11 +154,20 @@ class Vlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Loopback:
+    """An interface that leads nowhere: for addresses that do not depend on a port."""
+
+
+_PASSES = When("type", ("vrf", "loopback"), unless=True)
+"""Packets come in by it and leave by it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Interface(ConfigObject):
     """A network interface; the id is the kernel's name.
 
-    One with a `vlan` or a `vrf_table` is made by the router, any other is there or not. Where `vrf_table` is
-    0, `weir.model.vrf` chooses the table.
+    One with a `vlan`, a `vrf_table` or `loopback` is made by the router, any other is there or not.
+    Where `vrf_table` is 0, `weir.model.vrf` chooses the table.
     """
 
     kind: ClassVar[Kind] = "interface"
@@ -168,6 +178,7 @@ class Interface(ConfigObject):
             "lan",
             "wan",
             "none",
+            when=_PASSES,
             help="`wan` is outside: firewall and masquerading apply there. Every enabled interface is "
             "shaped, whatever its role.",
         ),
@@ -186,6 +197,7 @@ class Interface(ConfigObject):
         Choice(
             "static",
             "dhcp",
+            when=When("type", ("ethernet", "vlan")),
             help="`dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.",
         ),
     ] = "static"
@@ -203,6 +215,8 @@ class Interface(ConfigObject):
         Whole(
             MIN_OVERHEAD_BYTES,
             MAX_OVERHEAD_BYTES,
+            importance="folded",
+            when=_PASSES,
             help="Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for "
             "Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.",
         ),
@@ -214,6 +228,8 @@ class Interface(ConfigObject):
             "edt",
             "police",
             "htb",
+            importance="folded",
+            when=_PASSES,
             help="How limits are kept; `auto` takes the best that the kernel can do, and `system` says "
             "which and why.",
         ),
@@ -223,6 +239,8 @@ class Interface(ConfigObject):
         Choice(
             "auto",
             "off",
+            importance="folded",
+            when=When("type", ("ethernet", "vlan")),
             help="Whether packets that conform are forwarded in XDP. `auto` where the device and the "
             "kernel can and nobody else has to see them; `state` says whether they are and why.",
         ),
@@ -233,6 +251,8 @@ class Interface(ConfigObject):
             "allow",
             "queue",
             "drop",
+            importance="folded",
+            when=_PASSES,
             help="Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but "
             "for a queue that has the interface as target. `queue`: to that queue, and dropped while "
             "there is none in force. `drop`: dropped. See below.",
@@ -244,6 +264,8 @@ class Interface(ConfigObject):
             "off",
             "loose",
             "strict",
+            importance="folded",
+            when=_PASSES,
             help="Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose "
             "way back is this interface (BCP 38). The first setup chooses `strict` for LAN and "
             "`loose` for WAN. See below.",
@@ -254,6 +276,8 @@ class Interface(ConfigObject):
         Whole(
             0,
             MAX_DOMAIN,
+            importance="folded",
+            when=_PASSES,
             help="Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one"
             " without `@` where it is 0. See below.",
         ),
@@ -269,6 +293,7 @@ class Interface(ConfigObject):
             INTERFACE_NAMES,
             role="VRF",
             own_rules=True,
+            when=When("type", ("vrf",), unless=True),
             help="The VRF that it is in: routes and addresses of its own. See below.",
         ),
     ] = None
@@ -281,4 +306,13 @@ class Interface(ConfigObject):
             " name.",
         ),
     ] = None
+    loopback: Annotated[
+        Loopback | None,
+        Group(Loopback, help="An interface that leads nowhere, whose addresses are up with the router."),
+    ] = None
     disabled: Annotated[bool, Flag(help="Down, without addresses, not shaped.")] = False
+
+    @property
+    def is_port(self) -> bool:
+        """Whether packets come and go by it, so that it can shape: not by a VRF, nor by a loopback."""
+        return self.vrf_table is None and self.loopback is None

@@ -12,6 +12,10 @@ from weir.model.tree import vlan_parents
 from weir.model.vrf import table_of
 from weir.parts.part import EntriesPart
 
+DEVICES = {"dummy": 1500}
+"""What is made out of nothing, by the kernel's name of its kind, with its MTU in bytes where none is
+configured."""
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkSpec:
@@ -29,11 +33,13 @@ class NetworkSpec:
     vrf: str | None = None
     vrf_table: int = 0
     """Of a VRF, which the router makes: its routing table; 0 = it is none."""
+    device: str = ""
+    """Of what the router makes out of nothing: the kernel's name of its kind; "" = it is none."""
 
     @property
     def is_made(self) -> bool:
         """By the router, when what it is made on is there."""
-        return self.vlan is not None or bool(self.vrf_table)
+        return self.vlan is not None or bool(self.vrf_table) or bool(self.device)
 
 
 class NetworkPart(EntriesPart[NetworkSpec]):
@@ -55,20 +61,28 @@ class NetworkPart(EntriesPart[NetworkSpec]):
         addresses = " ".join([*new.addresses, *(["DHCP"] if new.dhcp else [])])
         vrf = f" in VRF {new.vrf}," if new.vrf else ""
         vrf = f" VRF with table {new.vrf_table}," if new.vrf_table else vrf
+        vrf = f" {new.device},{vrf}" if new.device else vrf
         return f"{new.ifname}{vlan}{vrf} {state}{mtu} {addresses or 'without address'}"
 
 
+def device_of(item: Interface) -> str:
+    """The kernel's kind of what is made out of nothing; "" for another interface."""
+    return "dummy" if item.loopback is not None else ""
+
+
 def _spec(item: Interface, document: Document) -> NetworkSpec:
+    device = device_of(item)
     return NetworkSpec(
         ifname=item.id,
         up=not any(below.disabled for below in (item, *vlan_parents(document, item))),
         addresses=() if item.disabled else item.addresses,
-        mtu=item.mtu,
+        mtu=item.mtu or DEVICES.get(device),
         description=item.description,
         vlan=item.vlan,
         dhcp=item.addressing == "dhcp" and not item.disabled,
         vrf=item.vrf,
         vrf_table=table_of(item) or 0,
+        device=device,
     )
 
 

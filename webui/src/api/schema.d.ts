@@ -3511,6 +3511,7 @@ export interface components {
             id: number;
             protocol: string;
         };
+        Loopback: Record<string, never>;
         Lease: {
             address: string;
             server: string;
@@ -3548,7 +3549,7 @@ export interface components {
             fast_path: "off" | "on" | "established" | null;
             fast_path_reason: string | null;
         };
-        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"];
+        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["LoopbackInterface"];
         InterfacePage: {
             items: components["schemas"]["Interface"][];
             next_cursor: string | null;
@@ -3566,12 +3567,13 @@ export interface components {
              */
             protocol: "802.1Q" | "802.1ad";
         };
-        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"];
+        LoopbackInput: Record<string, never>;
+        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
         InterfaceBulkInput: {
             upsert?: components["schemas"]["InterfaceUpsertInput"][];
             delete?: string[];
         };
-        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"];
+        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
         VlanPatch: {
             /** @description The interface whose frames have the tag. */
             parent?: string | null;
@@ -3583,12 +3585,13 @@ export interface components {
              */
             protocol?: "802.1Q" | "802.1ad" | null;
         };
+        LoopbackPatch: Record<string, never>;
         InterfacePatch: {
             /**
              * @description What it is made as. It follows from the other fields where it is left out.
              * @enum {string|null}
              */
-            type?: "ethernet" | "vlan" | "vrf" | null;
+            type?: "ethernet" | "vlan" | "vrf" | "loopback" | null;
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @enum {string|null}
@@ -3635,6 +3638,8 @@ export interface components {
             vrf?: string | null;
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table?: number | null;
+            /** @description An interface that leads nowhere, whose addresses are up with the router. */
+            loopback?: components["schemas"]["LoopbackPatch"] | null;
             /** @description Down, without addresses, not shaped. */
             disabled?: boolean | null;
         };
@@ -7601,7 +7606,7 @@ export interface components {
             comment: string;
         };
         /** @description The fields of a interface as they are configured. */
-        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"];
+        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
         /** @description The fields of a static route as they are configured. */
         StaticRouteObject: {
             id: string;
@@ -8500,6 +8505,7 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: null;
+            loopback: null;
             disabled: boolean;
             etag: string | null;
             warnings: components["schemas"]["Finding"][];
@@ -8529,6 +8535,7 @@ export interface components {
             vlan: components["schemas"]["Vlan"];
             vrf: string | null;
             vrf_table: null;
+            loopback: null;
             disabled: boolean;
             etag: string | null;
             warnings: components["schemas"]["Finding"][];
@@ -8558,6 +8565,37 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: number;
+            loopback: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceState"] | null;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            loopback: components["schemas"]["Loopback"];
             disabled: boolean;
             etag: string | null;
             warnings: components["schemas"]["Finding"][];
@@ -8637,6 +8675,7 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
              * @default false
@@ -8716,6 +8755,7 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
              * @default false
@@ -8795,6 +8835,87 @@ export interface components {
             vrf: string | null;
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table: number;
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            /** @description An interface that leads nowhere, whose addresses are up with the router. */
+            loopback: components["schemas"]["LoopbackInput"];
             /**
              * @description Down, without addresses, not shaped.
              * @default false
@@ -8873,6 +8994,7 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
              * @default false
@@ -8955,6 +9077,7 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
              * @default false
@@ -9037,6 +9160,90 @@ export interface components {
             vrf: string | null;
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table: number;
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            /** @description An interface that leads nowhere, whose addresses are up with the router. */
+            loopback: components["schemas"]["LoopbackInput"];
             /**
              * @description Down, without addresses, not shaped.
              * @default false
@@ -9068,6 +9275,7 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: null;
+            loopback: null;
             disabled: boolean;
         };
         /** @description Frames of another interface with a tag. */
@@ -9092,6 +9300,7 @@ export interface components {
             vlan: components["schemas"]["Vlan"];
             vrf: string | null;
             vrf_table: null;
+            loopback: null;
             disabled: boolean;
         };
         /** @description A routing table of its own, for the interfaces in it. */
@@ -9116,6 +9325,32 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: number;
+            loopback: null;
+            disabled: boolean;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            loopback: components["schemas"]["Loopback"];
             disabled: boolean;
         };
     };

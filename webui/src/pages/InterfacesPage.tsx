@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button } from "@mantine/core";
-import { IconPlus } from "@tabler/icons-react";
+import { Button, Menu } from "@mantine/core";
+import { IconChevronDown, IconPlus } from "@tabler/icons-react";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import { asCustomersSee, useInterfaces } from "@/api/interfaces";
@@ -8,11 +8,14 @@ import { useLiveInterfaces } from "@/api/live";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { systemQuery } from "@/api/queries";
-import type { Interface, Lease } from "@/api/types";
+import type { Change, Interface, Lease } from "@/api/types";
 import { useKeys } from "@/app/keyboard";
 import { InterfaceFields } from "@/forms/InterfaceFields";
 import { NEW_VLAN, NEW_VRF, readInterface, valuesOf } from "@/forms/interfaceValues";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
+import { KindDrawer } from "@/kinds/form/KindDrawer";
+import { DECLARED } from "@/kinds/kinds";
+import type { Stored } from "@/kinds/objects";
 import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
@@ -99,6 +102,7 @@ function Made({ item }: { item: Interface }) {
   const table = item.vrf_table || item.state?.vrf_table;
   if (table || item.vrf_table === 0)
     return <>VRF{table ? <span className="dim"> table {table}</span> : null}</>;
+  if (item.loopback) return <>loopback</>;
   if (!vlan) return <span className="dim">{item.state?.kind ?? "–"}</span>;
   return (
     <span title={vlan.protocol}>
@@ -139,8 +143,18 @@ function Handling({ item: { state } }: { item: Interface }) {
   );
 }
 
-/** In the address of the page: no interface can have this name. */
-const NEW_VRF_EDIT = "new:vrf";
+/** What can be made here; in the address of the page by a word that is no interface's name. */
+const NEW = {
+  new: { title: "New VLAN", item: "VLAN", key: "n" },
+  "new:vrf": { title: "New VRF", item: "VRF", key: "v" },
+  "new:loopback": { title: "New loopback", item: "Loopback", key: "l" },
+} as const;
+type Made = keyof typeof NEW;
+const MADE = Object.keys(NEW) as Made[];
+
+/** Those that have the form that follows from the declaration; others have one of their own. */
+const IS_GENERIC = (item: Interface | undefined, edit: string | undefined): boolean =>
+  item ? item.loopback !== null : edit === "new:loopback";
 
 /** `known`: the agent has told which interfaces there are. */
 const stateTag = (item: Interface, isNew: boolean, known: boolean) => {
@@ -161,14 +175,9 @@ export default function InterfacesPage() {
   );
   const open = (id: string | undefined) => void navigate({ search: { edit: id } });
   const edited = items.find((item) => item.id === edit);
-  const isNewVrf = !edited && edit === NEW_VRF_EDIT;
+  const made = edited ? undefined : MADE.find((word) => word === edit);
   useKeys(
-    may
-      ? [
-          { keys: "n", label: "New VLAN", run: () => open("new") },
-          { keys: "v", label: "New VRF", run: () => open(NEW_VRF_EDIT) },
-        ]
-      : [],
+    may ? MADE.map((word) => ({ keys: NEW[word].key, label: NEW[word].title, run: () => open(word) })) : [],
   );
   const columns: readonly Column<Interface>[] = [
     {
@@ -227,14 +236,22 @@ export default function InterfacesPage() {
   return (
     <Split
       drawer={
-        edit === "new" || isNewVrf || edited ? (
+        (made ?? edited) === undefined ? null : IS_GENERIC(edited, made) ? (
+          <MadeDrawer
+            key={edited ? `${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}` : made}
+            item={edited}
+            made={made}
+            staged={edited ? (staged.get(edited.id)?.action ?? null) : null}
+            onClose={() => open(undefined)}
+          />
+        ) : (
           <ObjectDrawer
-            key={edited ? `${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}` : edit}
+            key={edited ? `${edited.id} ${edited.etag ?? ""} ${staged.has(edited.id)}` : made}
             kind="interface"
             id={edited?.id ?? null}
             etag={edited?.etag ?? null}
-            title={edited?.id ?? (isNewVrf ? "New VRF" : "New VLAN")}
-            initial={edited ? valuesOf(edited) : isNewVrf ? NEW_VRF : NEW_VLAN}
+            title={edited?.id ?? NEW[made ?? "new"].title}
+            initial={edited ? valuesOf(edited) : made === "new:vrf" ? NEW_VRF : NEW_VLAN}
             read={(values) => refuseTaken(readInterface(values), edited ? [] : items)}
             onClose={() => open(undefined)}
             removable={edited?.configured ?? false}
@@ -250,21 +267,35 @@ export default function InterfacesPage() {
               />
             )}
           </ObjectDrawer>
-        ) : null
+        )
       }
     >
       <Page
         title="Interfaces"
         actions={
           may ? (
-            <>
-              <Button leftSection={<IconPlus size={15} />} onClick={() => open(NEW_VRF_EDIT)}>
-                New VRF
-              </Button>
-              <Button variant="filled" leftSection={<IconPlus size={15} />} onClick={() => open("new")}>
-                New VLAN
-              </Button>
-            </>
+            <Menu position="bottom-end" width={220}>
+              <Menu.Target>
+                <Button
+                  variant="filled"
+                  leftSection={<IconPlus size={15} />}
+                  rightSection={<IconChevronDown size={15} />}
+                >
+                  New interface
+                </Button>
+              </Menu.Target>
+              <Menu.Dropdown>
+                {MADE.map((word) => (
+                  <Menu.Item
+                    key={word}
+                    rightSection={<span className="dim">{NEW[word].key}</span>}
+                    onClick={() => open(word)}
+                  >
+                    {NEW[word].item}
+                  </Menu.Item>
+                ))}
+              </Menu.Dropdown>
+            </Menu>
           ) : null
         }
       >
@@ -311,6 +342,31 @@ export default function InterfacesPage() {
         </Section>
       </Page>
     </Split>
+  );
+}
+
+interface MadeDrawerProps {
+  /** undefined: a new one. */
+  item: Interface | undefined;
+  made: Made | undefined;
+  staged: Change["action"] | null;
+  onClose: () => void;
+}
+
+/** The form of a loopback. */
+function MadeDrawer({ item, made, staged, onClose }: MadeDrawerProps) {
+  const declared = DECLARED.get("interface");
+  if (!declared) return null;
+  const object = item && (item as unknown as Stored);
+  return (
+    <KindDrawer
+      kind="interface"
+      declared={declared}
+      row={object ? { object, before: null, staged, base: "" } : null}
+      begins={made?.replace("new:", "")}
+      title={made && NEW[made].title}
+      onClose={onClose}
+    />
   );
 }
 

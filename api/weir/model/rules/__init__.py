@@ -15,7 +15,7 @@ from weir.model.document import Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View
-from weir.model.rules import hierarchy, network, rates, targets, vlans, vrfs
+from weir.model.rules import devices, hierarchy, network, rates, targets, vlans, vrfs
 from weir.model.rules.naming import naming_findings
 from weir.model.rules.removal import removal_findings
 
@@ -26,6 +26,7 @@ _WRITTEN: tuple[Rule, ...] = (
     *network.RULES,
     *vlans.RULES,
     *vrfs.RULES,
+    *devices.RULES,
 )
 """Those of the kinds that have none declared."""
 

@@ -235,6 +235,14 @@ def _missing_interface(view: View, queue: Queue, field: str, name: str) -> Itera
             f"queue {queue.name!r} has the {field} {name!r}, a VRF: packets come and go through the "
             "interfaces in it, so it matches nothing",
         )
+    elif interface.loopback is not None:
+        yield warning(
+            "loopback-as-interface",
+            queue,
+            field,
+            f"queue {queue.name!r} has the {field} {name!r}, a loopback: nothing comes in by it or leaves by "
+            "it, so it matches nothing",
+        )
 
 
 def unknown_domain(view: View, queue: Queue) -> Iterator[Finding]:
@@ -285,14 +293,14 @@ def mapped_address(_view: View, queue: Queue) -> Iterator[Finding]:
 def _users_of_interface(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
-    elif change.kind == "interface" and differs(change, "role", "disabled", "vrf_table"):
+    elif change.kind == "interface" and differs(change, "role", "disabled", "is_port"):
         yield from view.document.queue_ids_by_interface.of(change.id)
 
 
 def _users_as_dst(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
-    elif change.kind == "interface" and differs(change, "disabled", "vrf_table"):
+    elif change.kind == "interface" and differs(change, "disabled", "is_port"):
         yield from view.document.far_interface_queue_ids
 
 
