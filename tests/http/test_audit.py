@@ -21,6 +21,7 @@ SILENT = {
     "setup.finish_setup": "before there is anybody (tests/http/test_setup.py)",
     "system.accept_store": "config.accept; needs an agent that refuses the store (tests/http/test_store.py)",
     "system.restore_store": "a commit as any other; needs a damaged store (tests/http/test_store.py)",
+    "wireguard-peers.make_wireguard_client": "a commit as any other (tests/kinds/test_wireguard.py)",
     "auth.sign_in": "tests/service/test_users.py",
     "auth.sign_out": "tests/service/test_users.py",
     "auth.change_password": "tests/service/test_users.py",
@@ -124,6 +125,11 @@ def install(api: Client) -> Any:
 def route(api: Client) -> str:
     body = {"destination": "10.8.0.0/16", "blackhole": True}
     return f"/static-routes/{api('POST', '/static-routes', body).json['id']}"
+
+
+def peer(api: Client) -> Any:
+    api("PUT", "/interfaces/wg0", {"type": "wireguard"})
+    return api("POST", "/wireguard-peers", {"id": "p1", "interface": "wg0"})
 
 
 Step = tuple[str, Callable[[Client], Any]]
@@ -243,6 +249,13 @@ STEPS: dict[str, Step] = {
         {"id": "n2", "bgp": "b2", "address": "192.0.2.78", "remote_as": 65000},
         note="description",
     ),
+    **collection(
+        "wireguard-peers",
+        "wireguard_peer",
+        {"id": "p1", "interface": "wg0"},
+        {"id": "p2", "interface": "wg0"},
+    ),
+    "wireguard-peers.create_wireguard_peer": ("config.commit", peer),
     **collection("bfd-profiles", "bfd_profile", {"id": "f1"}, {"id": "f2"}),
     **collection("ospf-instances", "ospf", {"id": "o1"}, {"id": "o2", "disabled": True}),
     **collection(

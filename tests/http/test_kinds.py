@@ -22,6 +22,7 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "queue": ("/queues/q9", {"name": "x"}),
     "queue-type": ("/queue-types/t9", {"type": "pfifo"}),
     "interface": ("/interfaces/eth9", {}),
+    "wireguard-peer": ("/wireguard-peers/w9", {"interface": "wg9"}),
     "static-route": ("/static-routes/r9", {"destination": "10.0.0.0/8", "blackhole": True}),
     "set": ("/sets/s9", {}),
     "set-entry": ("/set-entries/e9", {"set": "s9", "value": "192.0.2.0/24"}),
@@ -40,12 +41,14 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "ntp": ("/ntp", {}),
     "tuning": ("/tuning", {}),
 }
+TUNNEL = ("/interfaces/wg9", {"type": "wireguard"})
 NEEDS = {
     "set-entry": ["set"],
     "prefix-list-entry": ["prefix-list"],
     "route-map-entry": ["route-map"],
     "bgp-neighbor": ["bgp"],
     "ospf-interface": ["ospf", "interface"],
+    "wireguard-peer": ["tunnel"],
 }
 """What an object of the kind refers to."""
 SINGLE = {kind for kind, declared in DECLARED.items() if declared.is_single}
@@ -83,7 +86,7 @@ def test_a_field_of_another_kinds_answer_is_not_dropped_in_silence(api: Client, 
 def test_an_answer_may_be_sent_back(api: Client, kind: str) -> None:
     path, body = NEW[kind]
     for needed in NEEDS.get(kind, ()):
-        api("PUT", *NEW[needed])
+        api("PUT", *(NEW | {"tunnel": TUNNEL})[needed])
     made = api("PUT", path, body, etag="built-in" if kind in SINGLE else None)
     assert made.status_code in (200, 201), made.json
     shown = api("GET", path)

@@ -110,6 +110,26 @@ describe("a VRF", () => {
 });
 
 describe("what the router makes out of nothing", () => {
+  it("is a tunnel, whose key it makes as well", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces");
+    await screen.findByRole("button", { name: "lan0" });
+    await make(user, "WireGuard tunnel");
+    await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "wg0");
+    expect(screen.getByRole<HTMLInputElement>("textbox", { name: "Listen port" }).value).toBe("51820");
+    expect(screen.queryByRole("combobox", { name: /^Addressing/ }), "it has no DHCP").toBeNull();
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() =>
+      expect(staged("wg0")).toMatchObject({
+        type: "wireguard",
+        wireguard: { private_key: null, listen_port: 51820 },
+        vlan: null,
+      }),
+    );
+    const row = (await screen.findByRole("button", { name: "wg0" })).closest("tr")!;
+    expect(row.textContent).toContain("WireGuard UDP port 51820");
+  });
+
   it("is a loopback, which has neither a role nor a shaper", async () => {
     const user = userEvent.setup();
     renderAt("/interfaces?edit=new:loopback");
@@ -117,7 +137,9 @@ describe("what the router makes out of nothing", () => {
     expect(screen.queryByRole("combobox", { name: /^Role/ })).toBeNull();
     expect(screen.queryByRole("combobox", { name: /^Shaper/ })).toBeNull();
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(staged("lo1")).toMatchObject({ type: "loopback", loopback: {} }));
+    await waitFor(() =>
+      expect(staged("lo1")).toMatchObject({ type: "loopback", loopback: {}, wireguard: null }),
+    );
   });
 });
 

@@ -280,7 +280,6 @@ describe("routes", () => {
     expect(
       within(screen.getByRole("list", { name: "Firewall" })).getByRole("link", { name: "Firewall" }),
     ).toBeTruthy();
-    expect(screen.queryByRole("list", { name: "VPN" })).toBeNull();
   });
 });
 

@@ -57,17 +57,17 @@ class KernelRoute:
 
 def read() -> tuple[frozenset[KernelRoute], frozenset[KernelRoute]]:
     """(FRR's static routes, our copies) of all tables. Raises `Unavailable` or `ApplyFailed`."""
-    frr = (_route(item, version) for version in (4, 6) for item in _listed(version, FRR_STATIC_PROTO))
+    frr = (route_of(item, version) for version in (4, 6) for item in listed(version, FRR_STATIC_PROTO))
     ours = (
-        _route(item, version)
+        route_of(item, version)
         for version in (4, 6)
-        for item in _listed(version, OUR_PROTO)
+        for item in listed(version, OUR_PROTO)
         if item.get("metric") == METRIC
     )
     return frozenset(frr), frozenset(ours)
 
 
-def _listed(version: int, protocol: int) -> list[dict[str, Any]]:
+def listed(version: int, protocol: int) -> list[dict[str, Any]]:
     return _asked(f"ip -j -N -d -{version} route show table all proto {protocol}")
 
 
@@ -120,7 +120,7 @@ _KINDS = {"1": "unicast", "6": "blackhole", "7": "unreachable", "8": "prohibit"}
 """RTN_*, as `ip -N` writes them."""
 
 
-def _route(item: dict[str, Any], version: int) -> KernelRoute:
+def route_of(item: dict[str, Any], version: int) -> KernelRoute:
     text = str(item["dst"])
     if text == "default":
         text = "::/0" if version == 6 else "0.0.0.0/0"

@@ -128,8 +128,8 @@ def take_over(folder: Path, links: Links) -> None:
 
 
 def _is_served(spec: NetworkSpec) -> bool:
-    """What is in a VRF waits: before it is there, its addresses would be in everybody's table. So do
-    loopbacks."""
+    """What is in a VRF waits: before it is there, its addresses would be in everybody's table. So do tunnels,
+    which pass nothing before the agent has opened their keys, and loopbacks."""
     return spec.up and spec.vrf is None and not spec.vrf_table and not spec.device
 
 

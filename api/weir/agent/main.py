@@ -14,7 +14,7 @@ import pwd
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -33,8 +33,9 @@ from weir.adapters.modules import load_flow_tables
 from weir.adapters.netlink import Links
 from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
+from weir.adapters.wireguard import Tunnels
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, early, logs, protocols
+from weir.agent import capabilities, early, logs, protocols, tunnels
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
@@ -67,7 +68,6 @@ from weir.backends.network import NetworkBackend
 from weir.backends.ntp import NtpBackend
 from weir.backends.ports import PortsBackend
 from weir.backends.routes import RoutesBackend
-from weir.backends.routing import RoutingBackend
 from weir.backends.sets import SetsBackend
 from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
@@ -168,9 +168,10 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     sending = Sending(datapath, fast.doubt)
     sending.begin()
     ports = PortsBackend(datapath, links, modes, fast)
-    secrets = _secrets(options)
+    secrets, held = _secrets(options), tunnels.opened(stack)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
-    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, routing_protocols)
+    parts = {"routing": routing_protocols, "wireguard": tunnels.backend(held, links, state_dir, secrets)}
+    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, parts)
     events = Events()
     stack.callback(events.close)
     refusing = partial(capacity.explaining, lines.capacity)
@@ -182,8 +183,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    others = (Hosts(configuration, datapath, links), secrets, _states(executor, frr, configuration))
-    server = _server(options, (handlers, *others, *_machine(options, data)), handlers.closed)
+    others = (Hosts(configuration, datapath, links), _states(executor, frr, configuration, held, stack))
+    server = _server(options, (handlers, secrets, *others, *_machine(options, data)), handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
@@ -217,7 +218,7 @@ def _executor(
     ports: PortsBackend,
     modes: PortModes,
     frr: Frr,
-    routing: RoutingBackend,
+    parts: Mapping[str, Any],
 ) -> Executor:
     state_dir = options.state_dir or options.socket.parent
     rules = FirewallBackend()
@@ -231,15 +232,18 @@ def _executor(
         ports=ports,
         forwarding=ForwardingBackend(),
         routes=RoutesBackend(frr),
-        routing=routing,
+        **parts,
         leases=Leases(state_dir / "leases.json"),
         ntp=NtpBackend(state_dir / "daemons" / "ntp", sets_clock=options.sets_clock),
     )
 
 
-def _states(executor: Executor, frr: Frr, configuration: Configuration) -> States:
+def _states(
+    executor: Executor, frr: Frr, configuration: Configuration, held: Tunnels, stack: ExitStack
+) -> States:
     counted = {"firewall-rule": executor.firewall.counted}
-    return States({**counted, **protocols.sources(frr, configuration), **executor.learners()})
+    learnt = {**executor.learners(), **tunnels.sources(held, configuration, stack)}
+    return States({**counted, **protocols.sources(frr, configuration), **learnt})
 
 
 def _secrets(options: argparse.Namespace) -> Secrets:

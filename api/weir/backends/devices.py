@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces made out of nothing, which are on no other one: loopbacks.
+"""Interfaces made out of nothing, which are on no other one: tunnels of WireGuard, and loopbacks.
 
 Only what carries our mark is removed; an equal one of somebody else's is used as it is.
 """

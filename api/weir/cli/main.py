@@ -18,6 +18,7 @@ from weir.cli import (
     store,
     system,
     tuning,
+    tunnels,
     updates,
 )
 from weir.cli.group import Group, Session
@@ -47,6 +48,7 @@ for group in (
     store,
     system,
     tuning,
+    tunnels,
     updates,
     kinds,
 ):

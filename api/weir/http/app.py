@@ -30,6 +30,7 @@ from weir.http.resources import (
     stats,
     system,
     tuning,
+    tunnels,
     updates,
     users,
 )
@@ -73,7 +74,12 @@ Lists are paged: follow `next_cursor`. With `?candidate=1` a write is staged ins
 
 def areas() -> tuple[Area, ...]:
     """All areas, those of the declared kinds in the middle."""
-    own = {"queue-type": network.queue_types, "interface": network.interfaces, "tuning": tuning.area}
+    own = {
+        "queue-type": network.queue_types,
+        "interface": network.interfaces,
+        "wireguard-peer": tunnels.area,
+        "tuning": tuning.area,
+    }
     return (*_FIRST, *kinds.areas(own), *_LAST)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from weir.http import editing
 from weir.http.context import Context, me
-from weir.http.rendering import findings_json, moment, object_json, read_number
+from weir.http.rendering import findings_json, moment, object_json, read_number, state_json
 from weir.model import codec
 from weir.model.address import split_address
 from weir.model.objects import Interface
@@ -28,10 +28,11 @@ def interface_page(context: Context, query: Mapping[str, Any]) -> Json:
     kernel = context.stats.router.kernel_interfaces()
     names = sorted({*configured, *kernel})
     start, limit = read_number(query["cursor"]) or 0, query["limit"]
+    shown = names[start : start + limit]
+    states = context.service.states.of(me(), "interface", shown) if query["with_"] == "state" else None
     return {
-        "items": [
-            _interface(context, name, configured.get(name), kernel) for name in names[start : start + limit]
-        ],
+        "items": [_interface(context, name, configured.get(name), kernel) for name in shown],
+        "states": None if states is None else [state_json(item) for item in states],
         "next_cursor": str(start + limit) if start + limit < len(names) else None,
         "total": len(names),
     }

@@ -27,6 +27,7 @@ from weir.kinds import (
     sets,
     static_route,
     tuning,
+    wireguard_peer,
 )
 from weir.kinds.declaration import Declaration
 
@@ -35,6 +36,7 @@ DECLARED: dict[str, Declaration] = {
     for declaration in (
         queue_type.KIND,
         interface.KIND,
+        wireguard_peer.KIND,
         static_route.KIND,
         prefix_list.KIND,
         prefix_list_entry.KIND,

@@ -18,11 +18,13 @@ from weir.fields import (
     Group,
     Many,
     Ref,
+    Secret,
     Table,
     Text,
     When,
     Whole,
 )
+from weir.model.endpoint import parse_key
 from weir.model.limits import (
     MAX_ADDRESSES,
     MAX_COMMENT_CHARS,
@@ -154,6 +156,26 @@ class Vlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Wireguard:
+    """An encrypted tunnel. Whom it leads to is said by its peers (`wireguard-peer`)."""
+
+    private_key: Annotated[
+        str | None,
+        Secret(
+            44,
+            44,
+            check=parse_key,
+            made="x25519",
+            help="The router makes it where you give none, and nobody else ever knows it. Peers need its "
+            "public half, which the interface's state has.",
+        ),
+    ] = None
+    listen_port: Annotated[
+        int, Whole(1, 65_535, help="The UDP port on which peers reach the router; open on every WAN.")
+    ] = 51_820
+
+
+@dataclass(frozen=True, slots=True)
 class Loopback:
     """An interface that leads nowhere: for addresses that do not depend on a port."""
 
@@ -166,8 +188,8 @@ _PASSES = When("type", ("vrf", "loopback"), unless=True)
 class Interface(ConfigObject):
     """A network interface; the id is the kernel's name.
 
-    One with a `vlan`, a `vrf_table` or `loopback` is made by the router, any other is there or not.
-    Where `vrf_table` is 0, `weir.model.vrf` chooses the table.
+    One with a `vlan`, a `vrf_table`, `wireguard` or `loopback` is made by the router, any other is there or
+    not. Where `vrf_table` is 0, `weir.model.vrf` chooses the table.
     """
 
     kind: ClassVar[Kind] = "interface"
@@ -206,7 +228,8 @@ class Interface(ConfigObject):
         Whole(
             MIN_MTU_BYTES,
             MAX_MTU_BYTES,
-            help="Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.",
+            help="Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, "
+            "a WireGuard tunnel 1,420.",
         ),
     ] = None
     description: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
@@ -305,6 +328,9 @@ class Interface(ConfigObject):
             help="A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's"
             " name.",
         ),
+    ] = None
+    wireguard: Annotated[
+        Wireguard | None, Group(Wireguard, label="WireGuard", help="An encrypted tunnel. See below.")
     ] = None
     loopback: Annotated[
         Loopback | None,

@@ -13,8 +13,9 @@ from weir.parts.routes import ROUTES
 from weir.parts.routing import ROUTING
 from weir.parts.sets import SETS
 from weir.parts.tuning import TUNING
+from weir.parts.wireguard import WIREGUARD
 
-PARTS = Parts((SETS, FIREWALL, NETWORK, TUNING, FORWARDING, ROUTES, ROUTING, NTP))
+PARTS = Parts((SETS, FIREWALL, NETWORK, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING, NTP))
 
 __all__ = [
     "FIREWALL",
@@ -25,6 +26,7 @@ __all__ = [
     "ROUTING",
     "SETS",
     "TUNING",
+    "WIREGUARD",
     "Part",
     "Parts",
 ]

@@ -101,9 +101,17 @@ def _moved(before: Lengths, changes: Sequence[Change]) -> Lengths:
     return +after
 
 
+def _udp_services(interfaces: list[Interface]) -> Iterator[int]:
+    """Ports of the router's own services, which a WAN may reach once they are configured."""
+    for item in interfaces:
+        if item.wireguard is not None and not item.disabled:
+            yield item.wireguard.listen_port
+
+
 def _rules(policy: Firewall, wan: tuple[str, ...], interfaces: list[Interface]) -> Iterator[PacketRule]:
     """The policy; and where it has connections tracked, how many each source may have of them."""
-    policed = tuple(_in_vrfs(_firewall(policy, wan), interfaces))
+    services = tuple(sorted(_udp_services(interfaces)))
+    policed = tuple(_in_vrfs(_firewall(policy, wan, services), interfaces))
     yield from policed
     if policed:
         vrfs = tuple(item.id for item in interfaces if item.vrf_table is not None)
@@ -139,7 +147,7 @@ def _in_vrfs(
             yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
 
 
-def _firewall(policy: Firewall, wan: tuple[str, ...]) -> Iterator[PacketRule]:
+def _firewall(policy: Firewall, wan: tuple[str, ...], udp_services: tuple[int, ...]) -> Iterator[PacketRule]:
     """The policy as rules. What is not from a WAN interface passes; without a WAN there are no rules."""
     if policy.drop_new_from_wan:
         yield PacketRule("input", "accept", "answers to what the router asked", wan, ct_states=_ESTABLISHED)
@@ -160,8 +168,11 @@ def _firewall(policy: Firewall, wan: tuple[str, ...]) -> Iterator[PacketRule]:
                 "input", "accept", "ping", wan, family=6, protocol="icmpv6", icmp_types=("echo-request",)
             )
         if policy.allowed_wan_tcp_ports:
-            ports = tuple(sorted(policy.allowed_wan_tcp_ports))
-            yield PacketRule("input", "accept", "allowed services", wan, protocol="tcp", tcp_ports=ports)
+            allowed = tuple(sorted(policy.allowed_wan_tcp_ports))
+            yield PacketRule("input", "accept", "allowed services", wan, protocol="tcp", tcp_ports=allowed)
+        if udp_services:
+            ports = tuple(map(str, udp_services))
+            yield PacketRule("input", "accept", "tunnels", wan, protocol="udp", ports=ports)
         yield PacketRule("input", "drop", "everything else from a WAN to the router", wan)
         yield PacketRule("forward", "accept", "answers to what was asked inside", wan, ct_states=_ESTABLISHED)
         yield PacketRule("forward", "drop", "everything else from a WAN through the router", wan)
@@ -179,7 +190,8 @@ def rule_text(rule: PacketRule) -> str:
         *(f"to {name}" for name in rule.out_interfaces),
         *(f"not from {name}" for name in rule.outside),
     ]
-    ports = f" (TCP {', '.join(map(str, rule.tcp_ports))})" if rule.tcp_ports else ""
+    numbers = ", ".join([*map(str, rule.tcp_ports), *rule.ports])
+    ports = f" ({rule.protocol.upper()} {numbers})" if numbers else ""
     if rule.is_configured:
         what = f"rule {rule.comment}"
         return f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {what}"

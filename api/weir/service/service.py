@@ -25,6 +25,7 @@ from weir.service.setup import SetupService
 from weir.service.states import StateService
 from weir.service.stored import StoredService
 from weir.service.tuning import TuningService
+from weir.service.tunnel_clients import TunnelClients
 from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
 from weir.service.watch import Watch
@@ -51,6 +52,7 @@ class Service:
         self.config = ConfigService(store, running, agent, committer, self.audit)
         self.states = StateService(agent)
         self.sealing = SealingService(agent)
+        self.clients = TunnelClients(self.config, self.states, self.sealing)
         self.backup = BackupService(self.config, self.audit, agent)
         self.candidates = CandidateService(store, running, agent, committer, self.audit)
         self.raises = RaiseService(store, committer, self.audit)

@@ -569,6 +569,143 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/interfaces/{name}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a interface */
+        get: operations["get_interface_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/wireguard-peers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List WireGuard peers */
+        get: operations["list_wireguard_peers"];
+        put?: never;
+        /** Create a WireGuard peer */
+        post: operations["create_wireguard_peer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/wireguard-peers/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many WireGuard peers */
+        post: operations["bulk_wireguard_peers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/wireguard-peers/{peer_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a WireGuard peer */
+        get: operations["get_wireguard_peer"];
+        /** Create or replace a WireGuard peer */
+        put: operations["put_wireguard_peer"];
+        post?: never;
+        /** Delete a WireGuard peer */
+        delete: operations["delete_wireguard_peer"];
+        options?: never;
+        head?: never;
+        /** Change fields of a WireGuard peer (merge patch) */
+        patch: operations["patch_wireguard_peer"];
+        trace?: never;
+    };
+    "/api/v1/wireguard-peers/{peer_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a WireGuard peer: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_wireguard_peer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/wireguard-peers/{peer_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a WireGuard peer */
+        get: operations["get_wireguard_peer_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/wireguard-peers/{peer_id}/client": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a client's configuration
+         * @description With new keys, whose public halves the peer has from then on: the configuration from before does not
+         *     work any more. It is answered once. The peer says what is in it in `client`.
+         */
+        post: operations["make_wireguard_client"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/static-routes": {
         parameters: {
             query?: never;
@@ -3115,7 +3252,7 @@ export interface components {
         };
         ObjectReference: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
             id: string;
         };
         Candidate: {
@@ -3249,7 +3386,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -3506,10 +3643,30 @@ export interface components {
             /** @description What was lately found different in these parts, of any object. */
             drift: components["schemas"]["Drift"][];
         };
+        InterfaceStateFields: {
+            /** @description Of a WireGuard tunnel: what its peers have to know of it. */
+            public_key: string | null;
+        };
+        InterfaceState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["InterfaceStateFields"];
+        };
         Vlan: {
             parent: string;
             id: number;
             protocol: string;
+        };
+        SecretState: {
+            set: boolean;
+        };
+        Wireguard: {
+            private_key: components["schemas"]["SecretState"] | null;
+            listen_port: number;
         };
         Loopback: Record<string, never>;
         Lease: {
@@ -3520,7 +3677,7 @@ export interface components {
             /** @description It is prolonged at half of its time. */
             expires_at: string;
         };
-        InterfaceState: {
+        InterfaceInKernel: {
             index: number;
             kind: string;
             /** @description Of a VLAN: as the kernel has it. */
@@ -3549,8 +3706,9 @@ export interface components {
             fast_path: "off" | "on" | "established" | null;
             fast_path_reason: string | null;
         };
-        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["LoopbackInterface"];
+        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["LoopbackInterface"];
         InterfacePage: {
+            states: components["schemas"]["InterfaceState"][] | null;
             items: components["schemas"]["Interface"][];
             next_cursor: string | null;
             total: number;
@@ -3567,13 +3725,30 @@ export interface components {
              */
             protocol: "802.1Q" | "802.1ad";
         };
+        WireguardInput: {
+            /**
+             * @description The router makes it where you give none, and nobody else ever knows it. Peers need its public half, which the interface's state has.
+             * @default null
+             */
+            private_key: string | {
+                set: boolean;
+            } | {
+                /** @enum {boolean} */
+                new: true;
+            } | null;
+            /**
+             * @description The UDP port on which peers reach the router; open on every WAN.
+             * @default 51820
+             */
+            listen_port: number;
+        };
         LoopbackInput: Record<string, never>;
-        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
+        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
         InterfaceBulkInput: {
             upsert?: components["schemas"]["InterfaceUpsertInput"][];
             delete?: string[];
         };
-        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
+        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
         VlanPatch: {
             /** @description The interface whose frames have the tag. */
             parent?: string | null;
@@ -3585,13 +3760,24 @@ export interface components {
              */
             protocol?: "802.1Q" | "802.1ad" | null;
         };
+        WireguardPatch: {
+            /** @description The router makes it where you give none, and nobody else ever knows it. Peers need its public half, which the interface's state has. */
+            private_key?: string | {
+                set: boolean;
+            } | {
+                /** @enum {boolean} */
+                new: true;
+            } | null;
+            /** @description The UDP port on which peers reach the router; open on every WAN. */
+            listen_port?: number | null;
+        };
         LoopbackPatch: Record<string, never>;
         InterfacePatch: {
             /**
              * @description What it is made as. It follows from the other fields where it is left out.
              * @enum {string|null}
              */
-            type?: "ethernet" | "vlan" | "vrf" | "loopback" | null;
+            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "loopback" | null;
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @enum {string|null}
@@ -3604,7 +3790,7 @@ export interface components {
              * @enum {string|null}
              */
             addressing?: "static" | "dhcp" | null;
-            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's. */
+            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420. */
             mtu?: number | null;
             /** @description For people. */
             description?: string | null;
@@ -3638,10 +3824,265 @@ export interface components {
             vrf?: string | null;
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table?: number | null;
+            /** @description An encrypted tunnel. See below. */
+            wireguard?: components["schemas"]["WireguardPatch"] | null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback?: components["schemas"]["LoopbackPatch"] | null;
             /** @description Down, without addresses, not shaped. */
             disabled?: boolean | null;
+        };
+        WireguardPeerStateFields: {
+            /** @description `up`: keys were exchanged in the last 3 minutes; `stale`: earlier. */
+            session: string | null;
+            /** @description When keys were exchanged last. */
+            last_handshake_at: string | null;
+            /** @description Where its packets came from last, or are sent. */
+            current_endpoint: string | null;
+            /** @description Received from it. */
+            rx_bytes: number | null;
+            /** @description Sent to it. */
+            tx_bytes: number | null;
+        };
+        WireguardPeerState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["WireguardPeerStateFields"];
+        };
+        Client: {
+            addresses: string[];
+            dns: string[];
+            endpoint: string | null;
+            routes: string[];
+        };
+        WireguardPeer: {
+            id: string;
+            interface: string;
+            public_key: string | null;
+            preshared_key: components["schemas"]["SecretState"] | null;
+            allowed_ips: string[];
+            endpoint: string | null;
+            keepalive_s: number;
+            route_allowed_ips: boolean;
+            client: components["schemas"]["Client"] | null;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        WireguardPeerPage: {
+            states: components["schemas"]["WireguardPeerState"][] | null;
+            items: components["schemas"]["WireguardPeer"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        ClientInput: {
+            /** @description The client's own addresses in the tunnel. */
+            addresses?: string[] | null;
+            /** @description Servers that it asks for names. */
+            dns?: string[] | null;
+            /**
+             * @description Where it reaches the router; without one, at the address of a WAN.
+             * @default null
+             */
+            endpoint: string | null;
+            /** @description What it sends into the tunnel; everything where it is empty. */
+            routes?: string[] | null;
+        };
+        WireguardPeerCreateInput: {
+            /** @description The interface that it is a peer of. */
+            interface: string;
+            /**
+             * @description The peer's. Making a client's configuration fills it in.
+             * @default null
+             */
+            public_key: string | null;
+            /**
+             * @description A key that both ends have, against future quantum computers.
+             * @default null
+             */
+            preshared_key: string | {
+                set: boolean;
+            } | null;
+            /** @description Whose packets it may send, and which are sent to it. No other peer of the tunnel has them. */
+            allowed_ips?: string[] | null;
+            /**
+             * @description Where it is reached. A name is looked up again when handshakes stay away. Without one the peer speaks first.
+             * @default null
+             */
+            endpoint: string | null;
+            /**
+             * @description Seconds between packets that keep a NAT before it open; 25 is usual, 0 sends none.
+             * @default 0
+             */
+            keepalive_s: number;
+            /**
+             * @description The router has a route into the tunnel for each of them.
+             * @default true
+             */
+            route_allowed_ips: boolean;
+            /**
+             * @description What its configuration says where the router makes it.
+             * @default null
+             */
+            client: components["schemas"]["ClientInput"] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The peer is kept and has no effect.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        WireguardPeerUpsertInput: {
+            /** @description The interface that it is a peer of. */
+            interface: string;
+            /**
+             * @description The peer's. Making a client's configuration fills it in.
+             * @default null
+             */
+            public_key: string | null;
+            /**
+             * @description A key that both ends have, against future quantum computers.
+             * @default null
+             */
+            preshared_key: string | {
+                set: boolean;
+            } | null;
+            /** @description Whose packets it may send, and which are sent to it. No other peer of the tunnel has them. */
+            allowed_ips?: string[] | null;
+            /**
+             * @description Where it is reached. A name is looked up again when handshakes stay away. Without one the peer speaks first.
+             * @default null
+             */
+            endpoint: string | null;
+            /**
+             * @description Seconds between packets that keep a NAT before it open; 25 is usual, 0 sends none.
+             * @default 0
+             */
+            keepalive_s: number;
+            /**
+             * @description The router has a route into the tunnel for each of them.
+             * @default true
+             */
+            route_allowed_ips: boolean;
+            /**
+             * @description What its configuration says where the router makes it.
+             * @default null
+             */
+            client: components["schemas"]["ClientInput"] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The peer is kept and has no effect.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        WireguardPeerBulkInput: {
+            upsert?: components["schemas"]["WireguardPeerUpsertInput"][];
+            delete?: string[];
+        };
+        WireguardPeerInput: {
+            /** @description The interface that it is a peer of. */
+            interface: string;
+            /**
+             * @description The peer's. Making a client's configuration fills it in.
+             * @default null
+             */
+            public_key: string | null;
+            /**
+             * @description A key that both ends have, against future quantum computers.
+             * @default null
+             */
+            preshared_key: string | {
+                set: boolean;
+            } | null;
+            /** @description Whose packets it may send, and which are sent to it. No other peer of the tunnel has them. */
+            allowed_ips?: string[] | null;
+            /**
+             * @description Where it is reached. A name is looked up again when handshakes stay away. Without one the peer speaks first.
+             * @default null
+             */
+            endpoint: string | null;
+            /**
+             * @description Seconds between packets that keep a NAT before it open; 25 is usual, 0 sends none.
+             * @default 0
+             */
+            keepalive_s: number;
+            /**
+             * @description The router has a route into the tunnel for each of them.
+             * @default true
+             */
+            route_allowed_ips: boolean;
+            /**
+             * @description What its configuration says where the router makes it.
+             * @default null
+             */
+            client: components["schemas"]["ClientInput"] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description The peer is kept and has no effect.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        ClientPatch: {
+            /** @description The client's own addresses in the tunnel. */
+            addresses?: string[] | null;
+            /** @description Servers that it asks for names. */
+            dns?: string[] | null;
+            /** @description Where it reaches the router; without one, at the address of a WAN. */
+            endpoint?: string | null;
+            /** @description What it sends into the tunnel; everything where it is empty. */
+            routes?: string[] | null;
+        };
+        WireguardPeerPatch: {
+            /** @description The interface that it is a peer of. */
+            interface?: string | null;
+            /** @description The peer's. Making a client's configuration fills it in. */
+            public_key?: string | null;
+            /** @description A key that both ends have, against future quantum computers. */
+            preshared_key?: string | {
+                set: boolean;
+            } | null;
+            /** @description Whose packets it may send, and which are sent to it. No other peer of the tunnel has them. */
+            allowed_ips?: string[] | null;
+            /** @description Where it is reached. A name is looked up again when handshakes stay away. Without one the peer speaks first. */
+            endpoint?: string | null;
+            /** @description Seconds between packets that keep a NAT before it open; 25 is usual, 0 sends none. */
+            keepalive_s?: number | null;
+            /** @description The router has a route into the tunnel for each of them. */
+            route_allowed_ips?: boolean | null;
+            /** @description What its configuration says where the router makes it. */
+            client?: components["schemas"]["ClientPatch"] | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description The peer is kept and has no effect. */
+            disabled?: boolean | null;
+        };
+        TunnelClient: {
+            /** @description As `wg-quick` and the apps of WireGuard read it. */
+            config: string;
+            /** @description The same as a QR code, a picture to be scanned. */
+            qr_svg: string;
         };
         StaticRoute: {
             id: string;
@@ -4781,9 +5222,6 @@ export interface components {
             stale_since: string | null;
             stale_reason: string | null;
             fields: components["schemas"]["BgpNeighborStateFields"];
-        };
-        SecretState: {
-            set: boolean;
         };
         BgpNeighbor: {
             id: string;
@@ -6631,11 +7069,11 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -6708,7 +7146,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -7306,6 +7744,20 @@ export interface components {
              */
             base: string | null;
         };
+        WireguardPeerChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "wireguard-peer";
+            id: string;
+            new: components["schemas"]["WireguardPeerInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         StaticRouteChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -7606,7 +8058,21 @@ export interface components {
             comment: string;
         };
         /** @description The fields of a interface as they are configured. */
-        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
+        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
+        /** @description The fields of a wireguard peer as they are configured. */
+        WireguardPeerObject: {
+            id: string;
+            interface: string;
+            public_key: string | null;
+            preshared_key: components["schemas"]["SecretState"] | null;
+            allowed_ips: string[];
+            endpoint: string | null;
+            keepalive_s: number;
+            route_allowed_ips: boolean;
+            client: components["schemas"]["Client"] | null;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a static route as they are configured. */
         StaticRouteObject: {
             id: string;
@@ -7864,6 +8330,20 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["InterfaceObject"] | null;
             new: components["schemas"]["InterfaceObject"] | null;
+        };
+        WireguardPeerChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "wireguard-peer";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["WireguardPeerObject"] | null;
+            new: components["schemas"]["WireguardPeerObject"] | null;
         };
         StaticRouteChange: {
             /**
@@ -8154,6 +8634,25 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["InterfaceObject"] | null;
             new: components["schemas"]["InterfaceObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        WireguardPeerStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "wireguard-peer";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["WireguardPeerObject"] | null;
+            new: components["schemas"]["WireguardPeerObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -8505,13 +9004,14 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: null;
+            wireguard: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
             warnings: components["schemas"]["Finding"][];
             /** @description False where the kernel has it and the configuration does not name it. */
             configured: boolean;
-            state: components["schemas"]["InterfaceState"] | null;
+            state: components["schemas"]["InterfaceInKernel"] | null;
         };
         /** @description Frames of another interface with a tag. */
         VlanInterface: {
@@ -8535,13 +9035,14 @@ export interface components {
             vlan: components["schemas"]["Vlan"];
             vrf: string | null;
             vrf_table: null;
+            wireguard: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
             warnings: components["schemas"]["Finding"][];
             /** @description False where the kernel has it and the configuration does not name it. */
             configured: boolean;
-            state: components["schemas"]["InterfaceState"] | null;
+            state: components["schemas"]["InterfaceInKernel"] | null;
         };
         /** @description A routing table of its own, for the interfaces in it. */
         VrfInterface: {
@@ -8565,13 +9066,45 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: number;
+            wireguard: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
             warnings: components["schemas"]["Finding"][];
             /** @description False where the kernel has it and the configuration does not name it. */
             configured: boolean;
-            state: components["schemas"]["InterfaceState"] | null;
+            state: components["schemas"]["InterfaceInKernel"] | null;
+        };
+        /** @description An encrypted tunnel to its peers. */
+        WireguardInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "wireguard";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: components["schemas"]["Wireguard"];
+            loopback: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceInKernel"] | null;
         };
         /** @description Leads nowhere: for addresses that do not depend on a port. */
         LoopbackInterface: {
@@ -8595,13 +9128,14 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: null;
+            wireguard: null;
             loopback: components["schemas"]["Loopback"];
             disabled: boolean;
             etag: string | null;
             warnings: components["schemas"]["Finding"][];
             /** @description False where the kernel has it and the configuration does not name it. */
             configured: boolean;
-            state: components["schemas"]["InterfaceState"] | null;
+            state: components["schemas"]["InterfaceInKernel"] | null;
         };
         /** @description A device that the router finds: an Ethernet port, or what another program made. */
         EthernetInterfaceInput: {
@@ -8625,7 +9159,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
              * @default null
              */
             mtu: number | null;
@@ -8675,6 +9209,7 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            wireguard?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -8704,7 +9239,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
              * @default null
              */
             mtu: number | null;
@@ -8755,6 +9290,7 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            wireguard?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -8784,7 +9320,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
              * @default null
              */
             mtu: number | null;
@@ -8835,6 +9371,7 @@ export interface components {
             vrf: string | null;
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table: number;
+            wireguard?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -8842,13 +9379,13 @@ export interface components {
              */
             disabled: boolean;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
-        LoopbackInterfaceInput: {
+        /** @description An encrypted tunnel to its peers. */
+        WireguardInterfaceInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "loopback";
+            type: "wireguard";
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @default none
@@ -8864,7 +9401,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
              * @default null
              */
             mtu: number | null;
@@ -8914,6 +9451,88 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            /** @description An encrypted tunnel. See below. */
+            wireguard: components["schemas"]["WireguardInput"];
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback: components["schemas"]["LoopbackInput"];
             /**
@@ -8944,7 +9563,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
              * @default null
              */
             mtu: number | null;
@@ -8994,6 +9613,7 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            wireguard?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9026,7 +9646,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
              * @default null
              */
             mtu: number | null;
@@ -9077,6 +9697,7 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            wireguard?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9109,7 +9730,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
              * @default null
              */
             mtu: number | null;
@@ -9160,6 +9781,7 @@ export interface components {
             vrf: string | null;
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table: number;
+            wireguard?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9170,13 +9792,13 @@ export interface components {
             /** @description Refuse unless the object still has it. */
             etag?: string;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
-        LoopbackInterfaceUpsertInput: {
+        /** @description An encrypted tunnel to its peers. */
+        WireguardInterfaceUpsertInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "loopback";
+            type: "wireguard";
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @default none
@@ -9192,7 +9814,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
              * @default null
              */
             mtu: number | null;
@@ -9242,6 +9864,91 @@ export interface components {
              */
             vrf: string | null;
             vrf_table?: null;
+            /** @description An encrypted tunnel. See below. */
+            wireguard: components["schemas"]["WireguardInput"];
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback: components["schemas"]["LoopbackInput"];
             /**
@@ -9275,6 +9982,7 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: null;
+            wireguard: null;
             loopback: null;
             disabled: boolean;
         };
@@ -9300,6 +10008,7 @@ export interface components {
             vlan: components["schemas"]["Vlan"];
             vrf: string | null;
             vrf_table: null;
+            wireguard: null;
             loopback: null;
             disabled: boolean;
         };
@@ -9325,6 +10034,33 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: number;
+            wireguard: null;
+            loopback: null;
+            disabled: boolean;
+        };
+        /** @description An encrypted tunnel to its peers. */
+        WireguardInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "wireguard";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: components["schemas"]["Wireguard"];
             loopback: null;
             disabled: boolean;
         };
@@ -9350,6 +10086,7 @@ export interface components {
             vlan: null;
             vrf: string | null;
             vrf_table: null;
+            wireguard: null;
             loopback: components["schemas"]["Loopback"];
             disabled: boolean;
         };
@@ -10441,6 +11178,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
             };
             header?: never;
             path?: never;
@@ -10667,6 +11406,355 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_interface_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InterfaceState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_wireguard_peers: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireguardPeerPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_wireguard_peer: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WireguardPeerCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireguardPeer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_wireguard_peers: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WireguardPeerBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_wireguard_peer: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireguardPeer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_wireguard_peer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WireguardPeerInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireguardPeer"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireguardPeer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_wireguard_peer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_wireguard_peer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["WireguardPeerPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireguardPeer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_wireguard_peer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_wireguard_peer_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireguardPeerState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    make_wireguard_client: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                peer_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TunnelClient"];
                 };
             };
             default: components["responses"]["PROBLEM"];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What the form of one kind has beside its fields. */
-import type { ComponentType } from "react";
+import { lazy, type ComponentType } from "react";
 import type { Row } from "./objects";
 
 export interface ExtraProps {
@@ -8,4 +8,6 @@ export interface ExtraProps {
 }
 
 /** By kind; each is loaded with the first form that has it. */
-export const EXTRAS: Readonly<Record<string, ComponentType<ExtraProps>>> = {};
+export const EXTRAS: Readonly<Record<string, ComponentType<ExtraProps>>> = {
+  "wireguard-peer": lazy(() => import("./wireguard/ClientPanel")),
+};

@@ -102,6 +102,12 @@ function Made({ item }: { item: Interface }) {
   const table = item.vrf_table || item.state?.vrf_table;
   if (table || item.vrf_table === 0)
     return <>VRF{table ? <span className="dim"> table {table}</span> : null}</>;
+  if (item.wireguard)
+    return (
+      <>
+        WireGuard <span className="dim">UDP port {item.wireguard.listen_port}</span>
+      </>
+    );
   if (item.loopback) return <>loopback</>;
   if (!vlan) return <span className="dim">{item.state?.kind ?? "–"}</span>;
   return (
@@ -147,6 +153,7 @@ function Handling({ item: { state } }: { item: Interface }) {
 const NEW = {
   new: { title: "New VLAN", item: "VLAN", key: "n" },
   "new:vrf": { title: "New VRF", item: "VRF", key: "v" },
+  "new:wireguard": { title: "New tunnel", item: "WireGuard tunnel", key: "t" },
   "new:loopback": { title: "New loopback", item: "Loopback", key: "l" },
 } as const;
 type Made = keyof typeof NEW;
@@ -154,7 +161,9 @@ const MADE = Object.keys(NEW) as Made[];
 
 /** Those that have the form that follows from the declaration; others have one of their own. */
 const IS_GENERIC = (item: Interface | undefined, edit: string | undefined): boolean =>
-  item ? item.loopback !== null : edit === "new:loopback";
+  item
+    ? item.wireguard !== null || item.loopback !== null
+    : edit === "new:wireguard" || edit === "new:loopback";
 
 /** `known`: the agent has told which interfaces there are. */
 const stateTag = (item: Interface, isNew: boolean, known: boolean) => {
@@ -353,7 +362,7 @@ interface MadeDrawerProps {
   onClose: () => void;
 }
 
-/** The form of a loopback. */
+/** The form of a tunnel or a loopback. */
 function MadeDrawer({ item, made, staged, onClose }: MadeDrawerProps) {
   const declared = DECLARED.get("interface");
   if (!declared) return null;

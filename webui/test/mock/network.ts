@@ -38,6 +38,7 @@ const port = (id: string, role: string, address: string): Interface => ({
   vlan: null,
   vrf: null,
   vrf_table: null,
+  wireguard: null,
   loopback: null,
   disabled: false,
   etag: "r1",

@@ -23,7 +23,7 @@ class Lease(Answer):
     expires_at = fields.String(metadata={"description": "It is prolonged at half of its time."})
 
 
-class InterfaceState(Answer):
+class InterfaceInKernel(Answer):
     """What the kernel says of an interface now."""
 
     index = fields.Integer()
@@ -71,7 +71,7 @@ INTERFACE = schemas_of(
             metadata={"description": "False where the kernel has it and the configuration does not name it."}
         ),
         "etag": fields.String(allow_none=True),
-        "state": fields.Nested(InterfaceState, allow_none=True),
+        "state": fields.Nested(InterfaceInKernel, allow_none=True),
     },
     creates=False,
 )

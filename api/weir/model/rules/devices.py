@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the router makes out of nothing: loopbacks, which have no frames."""
+"""What the router makes out of nothing: tunnels and loopbacks, which have no frames."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from weir.model.objects import Interface
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error
+from weir.model.unique import one_for_each
 
 
 def device_form(view: View, interface: Interface) -> Iterator[Finding]:
@@ -30,7 +31,29 @@ def device_form(view: View, interface: Interface) -> Iterator[Finding]:
 
 def frameless(interface: Interface) -> str:
     """What an interface without Ethernet frames is called; "" for others."""
+    if interface.wireguard is not None:
+        return "WireGuard tunnel"
     return "loopback" if interface.loopback is not None else ""
 
 
-RULES = (Rule("device-form", "interface", device_form, all_after("interface", "interface"), True),)
+def _udp_port(interface: Interface) -> int | None:
+    tunnel = interface.wireguard
+    return None if tunnel is None or interface.disabled else tunnel.listen_port
+
+
+def _port_taken(interface: Interface, first: Interface) -> str:
+    port = _udp_port(first)
+    return f"UDP port {port} is that of {first.id} already: give {interface.id} another listen_port"
+
+
+RULES = (
+    Rule("device-form", "interface", device_form, all_after("interface", "interface"), True),
+    one_for_each(
+        Interface,
+        "udp-port",
+        key=_udp_port,
+        code="port-taken",
+        field="wireguard.listen_port",
+        says=_port_taken,
+    ),
+)
