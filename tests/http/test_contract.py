@@ -43,6 +43,8 @@ FINDINGS = {
 EXPLAINED = {
     "bad-prefix": "an address is a grammar of its own; the document gives its length and an example",
     "bad-ports": "a range of ports is a grammar of its own",
+    "bad-endpoint": "a host with its port is a grammar of its own",
+    "bad-key": "32 bytes in base64: the document gives the length",
     "bad-member": "what a set holds is a grammar of its own",
     "bad-id": "the keys of a queue type's options have the form of ids",
     "bad-cursor": "a cursor is opaque: only one that the API gave is good",
