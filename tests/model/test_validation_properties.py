@@ -30,10 +30,16 @@ def around(kind: str) -> st.SearchStrategy[ConfigObject]:
 OBJECTS = {"queue": anything, **{kind: around(kind) for kind in BY_KIND}}
 
 
+def documents(objects: st.SearchStrategy[ConfigObject], most: int) -> st.SearchStrategy[Document]:
+    """No object is there twice."""
+    some = st.lists(objects, max_size=most, unique_by=lambda item: (item.kind, item.id))
+    return some.map(Document)
+
+
 @st.composite
 def scenes(draw: st.DrawFn, objects: st.SearchStrategy[ConfigObject]) -> tuple[Document, list[Change]]:
     """A document, and changes to it."""
-    document = Document(draw(st.lists(objects, max_size=10)))
+    document = draw(documents(objects, 10))
     return document, draw(changes_to(document, objects))
 
 
@@ -77,14 +83,15 @@ def test_rules_reach_every_object_whose_findings_change(kind: str, data: st.Data
 
 
 def errors_of(findings: list[Finding]) -> bool:
-    return any(item.severity == "error" for item in findings)
+    """Whether one says that the document is invalid, not only that a disabled object needs another."""
+    return any(item.severity == "error" and item.code != "still-referenced" for item in findings)
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
 @patient
 @given(data=st.data())
 def test_a_change_that_makes_a_document_invalid_is_refused(kind: str, data: st.DataObject) -> None:
-    document = Document(data.draw(st.lists(OBJECTS[kind], max_size=3)))
+    document = data.draw(documents(OBJECTS[kind], 3))
     assume(not errors_of(validate_all(document)))
     changes = data.draw(changes_to(document, OBJECTS[kind], max_changes=2))
     document.apply(changes)
