@@ -5,6 +5,7 @@ back, and that nobody else's entries are touched."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,6 +54,9 @@ class RecordingKernel:
 
     def touched(self, _plan: Plan) -> list[str]:
         return []
+
+    def read_once(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def sync(self, wanted: Compiled, parts: Iterable[str] = ()) -> Synced:
         return Synced()

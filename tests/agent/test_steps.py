@@ -51,7 +51,7 @@ class Ports(PortsBackend):
     def diff(self, held: Any, wanted: PortsWanted) -> PortsDifference:
         return PortsDifference()
 
-    def decisions(self, wanted: PortsWanted) -> dict[str, Decision]:
+    def decisions(self, held: object, wanted: PortsWanted) -> dict[str, Decision]:
         return {name: Decision("edt", "", Role.FAST | Role.FLOW) for name in wanted.ports}
 
 
@@ -99,7 +99,7 @@ class Noting:
     def effects(self, _look: object) -> tuple[()]:
         return ()
 
-    def decisions(self, _wanted: object) -> dict[str, Decision]:
+    def decisions(self, _held: object, _wanted: object) -> dict[str, Decision]:
         return {}
 
     def flow_devices(self, _decisions: object) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -89,11 +90,12 @@ def test_what_a_netlink_socket_remembers_of_its_requests_is_forgotten(
 
     tracemalloc.start()
     try:
-        first, last = ask(306), ask(306)
+        held = [ask(306) for _ in range(4)]
     finally:
         tracemalloc.stop()
         links.close()
-    assert last - first < 306 * 60
+    # Threads that earlier tests left have things, too: what grows each time is the socket's.
+    assert min(after - before for before, after in pairwise(held)) < 306 * 60
 
 
 def heap_kib() -> int:

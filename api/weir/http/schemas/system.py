@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from marshmallow import fields, validate
 
-from weir.http.schemas.base import Answer, Input, one_of
+from weir.http.schemas.base import Answer, Input, Text, one_of
 
 
 class Capability(Answer):
@@ -82,7 +82,7 @@ class StoreHead(Input):
     """The newest revision of a database, and what its whole past comes down to."""
 
     revision = fields.Integer(required=True, validate=validate.Range(0))
-    digest = fields.String(required=True, validate=validate.Regexp(r"[0-9a-f]{32}\Z"))
+    digest = Text(required=True, min_length=32, max_length=32, validate=[validate.Regexp(r"^[0-9a-f]{32}$")])
 
 
 class StoreFound(Answer):
