@@ -176,13 +176,12 @@ def udp_rate_bps(
 def fullest_rate_bps(
     source: Peer, target: Peer, source_address: str, address: str, limit_bps: int, *, size: int = 1000
 ) -> tuple[float, str]:
-    """`udp_rate_bps` of half as much again as the limit. A busy machine may starve the sender, which no
-    limit can repair: then it is tried again, twice; what exceeds the limit is returned at once."""
-    found = (0.0, "")
+    """`udp_rate_bps` of half as much again as the limit: the nearest to it of up to three. A busy machine may
+    starve the sender, or the receiver, which then counts what waited for it; no limit can repair that. One
+    that does not hold fails all three."""
+    found: list[tuple[float, str]] = []
     for _ in range(3):
-        found = max(
-            found, udp_rate_bps(source, target, source_address, address, limit_bps * 3 // 2, size=size)
-        )
-        if found[0] > limit_bps * 0.98:
+        found.append(udp_rate_bps(source, target, source_address, address, limit_bps * 3 // 2, size=size))
+        if abs(found[-1][0] - limit_bps) < limit_bps * 0.02:
             break
-    return found
+    return min(found, key=lambda one: abs(one[0] - limit_bps))
