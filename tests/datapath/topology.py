@@ -11,6 +11,8 @@ import subprocess
 import sys
 from types import TracebackType
 
+from tests.nearest import nearest
+
 CLIENT, SERVER, PUBLIC = "10.64.0.2", "198.51.100.2", "198.51.100.1"
 CLIENT6, SERVER6 = "2001:db8:64::2", "2001:db8:100::2"
 
@@ -176,12 +178,10 @@ def udp_rate_bps(
 def fullest_rate_bps(
     source: Peer, target: Peer, source_address: str, address: str, limit_bps: int, *, size: int = 1000
 ) -> tuple[float, str]:
-    """`udp_rate_bps` of half as much again as the limit: the nearest to it of up to three. A busy machine may
-    starve the sender, or the receiver, which then counts what waited for it; no limit can repair that. One
-    that does not hold fails all three."""
-    found: list[tuple[float, str]] = []
-    for _ in range(3):
-        found.append(udp_rate_bps(source, target, source_address, address, limit_bps * 3 // 2, size=size))
-        if abs(found[-1][0] - limit_bps) < limit_bps * 0.02:
-            break
-    return min(found, key=lambda one: abs(one[0] - limit_bps))
+    """`udp_rate_bps` of half as much again as the limit, of up to three times the one nearest to it."""
+    offered_bps = limit_bps * 3 // 2
+    return nearest(
+        limit_bps,
+        lambda: udp_rate_bps(source, target, source_address, address, offered_bps, size=size),
+        lambda found: found[0],
+    )
