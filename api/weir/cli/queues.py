@@ -285,7 +285,7 @@ def lower(session: Session, name: str) -> None:
     if session.json:
         output.show_json(answer)
     elif answer["went_back"]:
-        click.echo(f"{name} has the limit of before.")
+        click.echo(f"{name} has its previous limit again.")
     else:
         click.echo(f"The limit of {name} was changed meanwhile and stays.")
 

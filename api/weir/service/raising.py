@@ -43,7 +43,7 @@ class RaiseView:
 
 
 class RaiseService:
-    """Thread-safe. Between `start` and `stop` it takes back what is over."""
+    """Thread-safe. Between `start` and `stop` it ends raises whose time is over."""
 
     def __init__(self, store: ConfigStore, committer: Committer, audit: AuditService) -> None:
         self._store = store

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Named } from "./names";
 
-/** A kind's page by its name, written as the kind is: "Routes", "BGP neighbors"; of one object, whose page has another name: "Time service". */
+/** A kind's page by its name, written as the kind is: "Routes", "BGP neighbors"; of a kind with one object by
+ * its singular: "Time service". */
 export function pageTitle(named: Pick<Named, "page" | "plural" | "singular" | "isSingle">): string {
   const { page, plural, singular, isSingle } = named;
   const written = new Map(plural.split(" ").map((word) => [word.toLowerCase(), word]));

@@ -127,7 +127,7 @@ export function RaisedNote({ queue }: { queue: Queue }) {
         say(
           "notice",
           wentBack
-            ? `${queue.name} has the limit of before.`
+            ? `${queue.name} has its previous limit again.`
             : `The limit of ${queue.name} was changed meanwhile and stays.`,
         ),
     });
@@ -136,9 +136,9 @@ export function RaisedNote({ queue }: { queue: Queue }) {
     <Note severity={raised.held_up ? "warning" : "notice"}>
       <span className="spread">
         <span>
-          Raised by {raised.author} to <Limits of={raised.max_limit_bps} />{" "}
-          {isOver ? "; its time is over." : `until ${stampText(raised.until)}.`} Then{" "}
-          <Limits of={raised.before_bps} /> again.
+          Raised by {raised.author} to <Limits of={raised.max_limit_bps} />
+          {isOver ? "; its time is over" : ` until ${stampText(raised.until)}`}. The limit goes back to{" "}
+          <Limits of={raised.before_bps} />.
           {raised.held_up ? ` It cannot go back yet: ${sentence(raised.held_up)}` : ""}
         </span>
         {may ? (
