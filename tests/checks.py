@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab import emulator
@@ -37,6 +38,8 @@ class Check:
     name: str
     group: str
     command: list[str]
+    tests: int = 0
+    """So many words at the command's end say which tests; 0: it has none that can be run alone."""
     folder: Path = ROOT
     processors: int = 1
     lab: bool = False
@@ -44,6 +47,11 @@ class Check:
     """The name of a check that has to have passed, if it is among those that run."""
     limit_s: float = 600.0
     environment: dict[str, str] = field(default_factory=dict)
+
+    def only(self, tests: Sequence[str]) -> Check:
+        """The same with these tests alone."""
+        command = [*self.command[: -self.tests], *tests]
+        return replace(self, name=f"{self.name} again", command=command, tests=len(tests))
 
 
 def unit_areas() -> list[str]:
@@ -57,13 +65,13 @@ def unit_areas() -> list[str]:
 
 def lint_checks() -> list[Check]:
     def tool(name: str, *arguments: str, folder: Path = ROOT) -> Check:
-        return Check(name, "lint", [str(BIN / name), *arguments], folder)
+        return Check(name, "lint", [str(BIN / name), *arguments], folder=folder)
 
     python = ["api/weir", "lab", "bench", "tests"]
     return [
         Check("ruff check", "lint", [str(BIN / "ruff"), "check", "--quiet", *python]),
         Check("ruff format", "lint", [str(BIN / "ruff"), "format", "--quiet", "--check", *python]),
-        Check("mypy api", "lint", [str(BIN / "mypy")], ROOT / "api"),
+        Check("mypy api", "lint", [str(BIN / "mypy")], folder=ROOT / "api"),
         Check(
             "mypy lab",
             "lint",
@@ -95,7 +103,7 @@ def lint_checks() -> list[Check]:
         ),
         Check("shellcheck", "lint", ["bash", "-c", "git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck"]),
         Check("clang-format", "lint", ["bash", "-c", CLANG_FORMAT]),
-        Check("eslint", "lint", ["npm", "run", "--silent", "lint"], ROOT / "webui"),
+        Check("eslint", "lint", ["npm", "run", "--silent", "lint"], folder=ROOT / "webui"),
     ]
 
 
@@ -115,13 +123,21 @@ CLANG_FORMAT = (
 def unit_checks() -> list[Check]:
     npm_test = ["npm", "test", "--silent", "--", "--run"]
     in_parallel = [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}"]
+    areas = unit_areas()
     return [
-        Check("vitest", "unit", npm_test, ROOT / "webui", environment={"CI": "1"}),
-        Check("datapath", "unit", ["make", "test"], ROOT / "datapath"),
+        Check("vitest", "unit", npm_test, folder=ROOT / "webui", environment={"CI": "1"}),
+        Check("datapath", "unit", ["make", "test"], folder=ROOT / "datapath"),
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
         Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
-        Check("pytest", "unit", [*in_parallel, *unit_areas()], processors=PROCESSORS, limit_s=1800),
+        Check(
+            "pytest",
+            "unit",
+            [*in_parallel, *areas],
+            tests=len(areas),
+            processors=PROCESSORS,
+            limit_s=1800,
+        ),
     ]
 
 
@@ -129,31 +145,40 @@ def in_vm(
     name: str,
     group: str,
     options: list[str],
-    asked: list[str],
+    tests: list[str],
     *,
+    marked: str = "",
     processors: int = 1,
     guest_s: int = GUEST_S,
 ) -> Check:
     """Tests in a virtual machine, which is ended, and started again if it broke down, before the check is."""
     silence_s = SILENCE_S["counting" if COUNTING[0] in options else "other"]
     watched = ["--timeout", str(guest_s), "--silence", str(silence_s), "--failure", FAILURE]
-    command = ["lab/vm/run", *watched, *options, *BY_TEST, *asked]
+    wanted = ["-m", marked] if marked else []
+    command = ["lab/vm/run", *watched, *options, *BY_TEST, *wanted, *tests]
     needs = KERNEL if "--kernel" in options else ""
     limit_s = emulator.LIVES * guest_s + TO_END_S
-    return Check(name, group, command, processors=processors, needs=needs, limit_s=limit_s)
+    return Check(name, group, command, len(tests), processors=processors, needs=needs, limit_s=limit_s)
 
 
 def vm_checks() -> list[Check]:
     return [
-        in_vm("vm", "vm", [], ["-m", "not on_ours", "tests/vm"], processors=PROCESSORS),
+        in_vm("vm", "vm", [], ["tests/vm"], marked="not on_ours", processors=PROCESSORS),
         Check(
-            "kernel", "kernel", [*PYTEST, "tests/kernel"], processors=PROCESSORS, needs=KERNEL, limit_s=1200
+            "kernel",
+            "kernel",
+            [*PYTEST, "tests/kernel"],
+            1,
+            processors=PROCESSORS,
+            needs=KERNEL,
+            limit_s=1200,
         ),
         in_vm(
             "vm on the product's kernel",
             "kernel",
             ON_OURS,
-            ["-m", "on_ours and not counted", "tests/vm"],
+            ["tests/vm"],
+            marked="on_ours and not counted",
             processors=PROCESSORS,
             guest_s=1200,
         ),
@@ -161,6 +186,7 @@ def vm_checks() -> list[Check]:
             "lab in the virtual machine",
             "kernel",
             [*PYTEST, "-m", "on_ours", "tests/lifecycle"],
+            1,
             processors=PROCESSORS,
             lab=True,
             needs=KERNEL,
@@ -183,7 +209,8 @@ def counted_checks() -> list[Check]:
             f"counted {path.stem.removeprefix('test_')}",
             "kernel",
             [*COUNTING, *ON_OURS],
-            ["-m", "counted", f"tests/vm/{path.name}"],
+            [f"tests/vm/{path.name}"],
+            marked="counted",
         )
         for path in files
         if "mark.counted" in path.read_text(encoding="utf-8")
@@ -207,7 +234,7 @@ def newcomer_checks() -> list[Check]:
     limit_s = 1200.0
     patient = [*PYTEST, "-o", f"faulthandler_timeout={limit_s}"]
     return [
-        Check(name, "newcomer", [*patient, "-k", words, tests], limit_s=limit_s)
+        Check(name, "newcomer", [*patient, "-k", words, tests], 1, limit_s=limit_s)
         for name, words in named.items()
     ]
 
@@ -217,13 +244,15 @@ def checks(groups: list[str]) -> list[Check]:
         # The long ones first, and those that run alone last.
         kernel_build(),
         *side_by_side_on_ours(),
-        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], lab=True, limit_s=900),
+        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=900),
         *newcomer_checks(),
         in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
-        Check("lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], lab=True, limit_s=600),
+        Check(
+            "lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], 1, lab=True, limit_s=600
+        ),
         *lint_checks(),
         *unit_checks(),
-        Check("lab", "lab", [*PYTEST, "tests/lab"], processors=PROCESSORS, lab=True, limit_s=900),
+        Check("lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900),
         *vm_checks(),
     ]
     return [check for check in every if check.group in groups]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from pathlib import Path
 
@@ -113,6 +114,61 @@ def test_a_guest_that_was_started_again_is_not_hidden(
     run.report(outcome)
     assert outcome.code == 0
     assert f"guest> {told}" in capsys.readouterr().out
+
+
+PYTEST = """
+import sys
+from pathlib import Path
+tests = sys.argv[2:]
+runs = Path(sys.argv[1]); runs.write_text(runs.read_text() + "x")
+both = ["tests/a/test_a.py::test_one[a b]", "tests/a/test_a.py::test_two"]
+failed = both if tests == ["tests/a"] else tests[{keep}:]
+print("E   assert 1 == 2")
+for test in failed: print(f"FAILED {test} - assert 1 == 2")
+print(f"{len(failed)} failed in 1.00s" if failed else "2 passed in 1.00s")
+sys.exit(bool(failed))
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "code"), [pytest.param(2, 0, id="passes alone"), pytest.param(1, 1, id="one fails again")]
+)
+def test_a_few_tests_that_failed_are_run_again_alone_and_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    keep: int,
+    code: int,
+) -> None:
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    (runs := tmp_path / "runs").write_text("")
+    words = PYTEST.replace("{keep}", str(keep))
+    outcome = run.settled(checks.Check("a", "unit", [sys.executable, "-c", words, str(runs), "tests/a"], 1))
+    run.report(outcome)
+    said = capsys.readouterr().out
+    assert (outcome.code, runs.read_text()) == (code, "xx")
+    assert ("unsteady, failed and passed again alone: tests/a/test_a.py::test_one[a b]" in said) == (not code)
+    assert "assert 1 == 2" in said
+
+
+def test_a_check_of_which_many_tests_failed_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    monkeypatch.setattr(run, "MOST_AGAIN", 1)
+    (runs := tmp_path / "runs").write_text("")
+    words = PYTEST.replace("{keep}", "2")
+    check = checks.Check("a", "unit", [sys.executable, "-c", words, str(runs), "tests/a"], 1)
+    assert (run.settled(check).code, runs.read_text()) == (1, "x")
+
+
+def test_the_tests_of_a_check_are_the_last_words_of_its_command() -> None:
+    """All that pytest runs, but the contract: its cases have one name."""
+    for check in checks.checks(GROUPS):
+        words = check.command[-check.tests :] if check.tests else []
+        assert all(word.startswith("tests/") or word == "-s" for word in words), check.name
+        of_pytest = any(word.endswith("pytest") for word in check.command)
+        assert bool(check.tests) == of_pytest or check.name == "contract", check.name
 
 
 def test_the_times_of_the_checks_are_told_longest_first(capsys: pytest.CaptureFixture[str]) -> None:
