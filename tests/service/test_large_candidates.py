@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from sqlite3 import Connection
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.service.router import ANNA, Router, queue, wait_until
-from weir.model.objects import Pair
+from weir.model.objects import Pair, Queue
 from weir.service import ANYTHING, CandidateDiff, Edit, candidates
 from weir.store import candidates as store_candidates
 
@@ -66,6 +67,20 @@ def test_rows_come_before_the_effect_is_known(router: Router, previews: list[thr
     effect = complete(router).effect
     assert effect is not None and effect.preview is not None
     assert effect.preview["counts"]["added"] == COUNT
+
+
+def test_thousands_of_objects_are_not_held_while_the_agent_works(
+    router: Router, previews: list[threading.Event]
+) -> None:
+    """They took 120 MB of 50,000 queues, beside what their commit takes."""
+    stage(router, comment="only staged")
+    diff(router)
+    wait_until(lambda: bool(previews), "the agent was not asked")
+    gc.collect()
+    held = [item for item in gc.get_objects() if isinstance(item, Queue) and item.comment == "only staged"]
+    previews[0].set()
+    complete(router)
+    assert len(held) == 0
 
 
 def test_the_effect_is_worked_out_once_for_all_pages(router: Router, previews: list[threading.Event]) -> None:

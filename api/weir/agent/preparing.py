@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weir.agent.executor import Timing
-from weir.agent.running import Done, completed, refuse_invalid
+from weir.agent.running import Done, after_beside, completed, refuse_invalid
 from weir.agent.undoing import Undoing
 from weir.backends.tables import PackedTables
 from weir.compiler import Missed, PlanAhead, Unfit
 from weir.memory import give_back_soon
-from weir.model.document import Change, Document
+from weir.model.document import Change
 from weir.model.problem import Conflict
-from weir.model.rules import is_much
 from weir.wire.protocol import NOT_PREPARED
 
 MAX_MISSED = 2000
@@ -56,7 +55,7 @@ class Preparing(Undoing, ABC):
             self._prepared, self._missed, self._preparing = None, [], token
         try:
             changes = completed(changes, document)
-            after = _after(document, changes)
+            after = after_beside(document, changes)
             refuse_invalid(after, changes)
             with self._refusing():
                 ahead = PlanAhead(compiled, after, changes, self._now_local())
@@ -109,15 +108,6 @@ class Preparing(Undoing, ABC):
                 prepared.tables = self.executor.prepared(prepared.ahead.plan)
         except Unfit as reason:
             raise _not_prepared(str(reason)) from reason
-
-
-def _after(document: Document, changes: Sequence[Change]) -> Document:
-    """Another document; the changes look into the one before."""
-    if is_much(document, changes):
-        return document.after(changes)
-    after = document.copy()
-    after.apply(changes)
-    return after
 
 
 def _not_prepared(reason: str) -> Conflict:

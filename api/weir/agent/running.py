@@ -23,7 +23,7 @@ from weir.compiler import Earlier, Missed, Plan, SlotAllocation, nothing_compile
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.packed_changes import PackedChanges
-from weir.model.problem import Invalid, Problem
+from weir.model.problem import Finding, Invalid, Problem
 from weir.model.rules import is_much, validate
 
 log = logging.getLogger(__name__)
@@ -142,7 +142,12 @@ class RunningConfiguration:
             self.executor.tables.rest()
 
     def preview(self, changes: Sequence[Change]) -> dict[str, Any]:
-        """What changes would do: steps, counts and errors; nothing is done."""
+        """What changes would do: steps, counts and errors; nothing is done.
+
+        Thousands are looked at on a copy, so that nobody waits for them.
+        """
+        if len(changes) > MANY_CHANGES:
+            return self._previewed_beside(changes)
         with self.lock:
             changes = completed(changes, self.document)
             after = self._document_after(changes)
@@ -152,12 +157,29 @@ class RunningConfiguration:
                     plan = update(self.compiled, after, changes, self._now_local())
             finally:
                 self._take_back(after, changes)
-            return {
-                "steps": steps_json(plan),
-                "counts": plan.counts()._asdict(),
-                "effects": self._effects(plan, changes, is_question=True),
-                "findings": [finding.to_json() for finding in errors],
-            }
+            return self._previewed(plan, changes, errors)
+
+    def _previewed_beside(self, changes: Sequence[Change]) -> dict[str, Any]:
+        with self.lock:
+            document, compiled = self.document.copy(), self.compiled.copy()
+        try:
+            changes = completed(changes, document)
+            after = after_beside(document, changes)
+            errors = validate(after, changes, errors_only=True)
+            with self._refusing():
+                plan = update(compiled, after, changes, self._now_local())
+            with self.lock:
+                return self._previewed(plan, changes, errors)
+        finally:
+            give_back_soon()
+
+    def _previewed(self, plan: Plan, changes: Sequence[Change], errors: Sequence[Finding]) -> dict[str, Any]:
+        return {
+            "steps": steps_json(plan),
+            "counts": plan.counts()._asdict(),
+            "effects": self._effects(plan, changes, is_question=True),
+            "findings": [finding.to_json() for finding in errors],
+        }
 
     def _effects(
         self, plan: Plan, changes: Sequence[Change], *, is_question: bool = False
@@ -292,6 +314,15 @@ def completed(changes: Sequence[Change], document: Document) -> Sequence[Change]
     held = document.get
     found = (Change(item.kind, item.id, held(item.kind, item.id), item.new) for item in changes)
     return [change for change in found if change.old is not None or change.new is not None]
+
+
+def after_beside(document: Document, changes: Sequence[Change]) -> Document:
+    """Another document; the changes look into the one before."""
+    if is_much(document, changes):
+        return document.after(changes)
+    after = document.copy()
+    after.apply(changes)
+    return after
 
 
 def refuse_invalid(after: Document, changes: Sequence[Change]) -> None:

@@ -8,8 +8,9 @@ was staged is a conflict, and the owner says whose version stays.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from sqlite3 import Connection
 from typing import Any, Literal
 
@@ -17,12 +18,12 @@ from weir.kinds import DECLARED
 from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import tree
 from weir.model.document import POSITION_STEP, Change, Document
-from weir.model.objects import ConfigObject, Kind
+from weir.model.objects import Kind
 from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, Unavailable
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
 from weir.service.configuration import ask_preview
-from weir.service.edits import expected_changes_of
+from weir.service.edits import changes_of, expected_changes_of
 from weir.service.effects import Effects, Newest
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
@@ -41,7 +42,6 @@ from weir.service.types import (
     Principal,
 )
 from weir.store import ConfigStore, ReadTransaction, Stored, WriteTransaction, candidates, reading
-from weir.store.candidates import StagedRow
 from weir.store.clock import wall_ms
 from weir.wire.client import AgentClient
 
@@ -152,9 +152,9 @@ class CandidateService:
     def _as_staged(self, by: Principal) -> Iterator[Document]:
         """The running document with the candidate's changes, while the context lasts."""
         with self._store.snapshot() as connection:
-            rows = candidates.rows(connection, by.username)
-        with self._running.document() as document:
-            staged = _changes(rows, document.get)
+            edits = _staged_edits(connection, by.username)
+        with self._running.document_for(len(edits)) as document:
+            staged = changes_of(edits, document)
             document.apply(staged)
             try:
                 yield document
@@ -230,19 +230,24 @@ class CandidateService:
     def _work_out(self, by: Principal, most: int | None = None) -> Effect:
         """Validation, and what the agent would do; the agent is not asked where validation finds errors, and
         not about more than `most` changes."""
-        rows = self._rows(by)
-        trial = self._running.try_changes(lambda document: _changes(rows, document.get))
+        with self._store.snapshot() as connection:
+            if candidates.get(connection, by.username) is None:
+                raise _no_candidate()
+            edits = _staged_edits(connection, by.username)
+        trial = self._running.try_changes(partial(changes_of, edits))
+        count, changes, findings = len(edits), trial.changes, trial.findings
+        del edits, trial  # another document of thousands of queues: not while the agent works
         preview = reason = None
-        if any(finding.severity == "error" for finding in trial.findings):
+        if any(finding.severity == "error" for finding in findings):
             reason = "Validation finds errors."
-        elif most is not None and len(rows) > most:
+        elif most is not None and count > most:
             reason = "So many changes take a while; the candidate's diff says what they do."
         else:
             try:
-                preview = ask_preview(self._agent, trial.changes)
+                preview = ask_preview(self._agent, changes)
             except Unavailable:
                 preview = None
-        return Effect(preview, trial.findings, reason)
+        return Effect(preview, findings, reason)
 
     @requires("config.read")
     def validate(self, by: Principal) -> Effect:
@@ -279,7 +284,7 @@ class CandidateService:
             if found is None:
                 raise _no_candidate()
             _refuse_conflicts(candidates.conflicts(transaction.connection, by.username))
-            edits = _edits(candidates.each_row(transaction.connection, by.username), size)
+            edits = _staged_edits(transaction.connection, by.username)
             with self._running.document_for(len(edits)) as document:
                 return expected_changes_of(edits, document, transaction)
 
@@ -312,12 +317,6 @@ class CandidateService:
     def _note(self, by: Principal, what: str, detail: str) -> None:
         self._audit.note(entry_of(by, f"candidate.{what}", by.username, detail=detail))
 
-    def _rows(self, by: Principal) -> list[StagedRow]:
-        with self._store.snapshot() as connection:
-            if candidates.get(connection, by.username) is None:
-                raise _no_candidate()
-            return candidates.rows(connection, by.username)
-
     @staticmethod
     def _view_of(transaction: WriteTransaction, by: Principal) -> CandidateView:
         found = candidates.get(transaction.connection, by.username)
@@ -349,12 +348,6 @@ def _view(found: candidates.Candidate, summary: candidates.Summary) -> Candidate
     return CandidateView(found.owner, found.base_revision, found.created_at_ms, summary)
 
 
-def _changes(rows: Sequence[StagedRow], running: Callable[[Kind, str], ConfigObject | None]) -> list[Change]:
-    """The staged changes against the running document; those that change nothing are left out."""
-    found = (Change(row.kind, row.id, running(row.kind, row.id), row.new) for row in rows)
-    return [change for change in found if change.old != change.new]
-
-
 def _check_expected(edit: Edit, known: candidates.Known) -> None:
     path = f"{edit.kind}/{edit.id}"
     if edit.expects == ABSENT:
@@ -367,10 +360,11 @@ def _check_expected(edit: Edit, known: candidates.Known) -> None:
         raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed meanwhile", path=path)
 
 
-def _edits(rows: Iterator[StagedRow], count: int) -> Sequence[Edit]:
-    """What the rows stage; thousands as one piece of memory. What is deleted and not there is left out."""
+def _staged_edits(connection: Connection, owner: str) -> Sequence[Edit]:
+    """What is staged; thousands as one piece of memory. What is deleted and not there is left out."""
+    rows = candidates.each_row(connection, owner)
     edits = (Edit(row.kind, row.id, row.new) for row in rows if row.new or row.running_revision)
-    return PackedEdits(edits) if count > MANY else list(edits)
+    return PackedEdits(edits) if candidates.count(connection, owner) > MANY else list(edits)
 
 
 def _refuse_conflicts(conflicts: Sequence[tuple[Kind, str]]) -> None:
