@@ -6,10 +6,10 @@ from __future__ import annotations
 from flask import Response
 from marshmallow import fields
 
+from weir.formats.qr import svg_of
 from weir.http import editing
 from weir.http.context import me, service
 from weir.http.endpoint import WRITE, answer
-from weir.http.qr import svg_of
 from weir.http.resources.kinds import area_of
 from weir.http.schemas import base
 from weir.http.schemas.kinds import schemas_of
