@@ -220,7 +220,7 @@ class Interface(ConfigObject):
             "static",
             "dhcp",
             when=When("type", ("ethernet", "vlan")),
-            help="`dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.",
+            help="`dhcp`: an IPv4 address and routes by DHCP, beside the addresses.",
         ),
     ] = "static"
     mtu: Annotated[
@@ -241,7 +241,7 @@ class Interface(ConfigObject):
             importance="folded",
             when=_PASSES,
             help="Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for "
-            "Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.",
+            "Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.",
         ),
     ] = 0
     shaper: Annotated[
@@ -278,7 +278,7 @@ class Interface(ConfigObject):
             when=_PASSES,
             help="Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but "
             "for a queue that has the interface as target. `queue`: to that queue, and dropped while "
-            "there is none in force. `drop`: dropped. See below.",
+            "there is none in force. `drop`: dropped.",
         ),
     ] = "allow"
     reverse_path: Annotated[
@@ -291,7 +291,7 @@ class Interface(ConfigObject):
             when=_PASSES,
             help="Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose "
             "way back is this interface (BCP 38). The first setup chooses `strict` for LAN and "
-            "`loose` for WAN. See below.",
+            "`loose` for WAN.",
         ),
     ] = "off"
     domain: Annotated[
@@ -302,12 +302,12 @@ class Interface(ConfigObject):
             importance="folded",
             when=_PASSES,
             help="Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one"
-            " without `@` where it is 0. See below.",
+            " without `@` where it is 0.",
         ),
     ] = 0
     vlan: Annotated[
         Vlan | None,
-        Group(Vlan, help="Frames of the interface `parent` with the tag `id`. See below."),
+        Group(Vlan, help="Frames of the interface `parent` with the tag `id`."),
     ] = None
     vrf: Annotated[
         str | None,
@@ -317,7 +317,7 @@ class Interface(ConfigObject):
             role="VRF",
             own_rules=True,
             when=When("type", ("vrf",), unless=True),
-            help="The VRF that it is in: routes and addresses of its own. See below.",
+            help="The VRF that it is in: routes and addresses of its own.",
         ),
     ] = None
     vrf_table: Annotated[
@@ -330,7 +330,7 @@ class Interface(ConfigObject):
         ),
     ] = None
     wireguard: Annotated[
-        Wireguard | None, Group(Wireguard, label="WireGuard", help="An encrypted tunnel. See below.")
+        Wireguard | None, Group(Wireguard, label="WireGuard", help="An encrypted tunnel.")
     ] = None
     loopback: Annotated[
         Loopback | None,

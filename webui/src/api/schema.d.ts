@@ -3786,7 +3786,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @enum {string|null}
              */
             addressing?: "static" | "dhcp" | null;
@@ -3794,7 +3794,7 @@ export interface components {
             mtu?: number | null;
             /** @description For people. */
             description?: string | null;
-            /** @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below. */
+            /** @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. */
             overhead_bytes?: number | null;
             /**
              * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
@@ -3807,24 +3807,24 @@ export interface components {
              */
             fast_path?: "auto" | "off" | null;
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @enum {string|null}
              */
             unknown?: "allow" | "queue" | "drop" | null;
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @enum {string|null}
              */
             reverse_path?: "off" | "loose" | "strict" | null;
-            /** @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below. */
+            /** @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. */
             domain?: number | null;
-            /** @description Frames of the interface `parent` with the tag `id`. See below. */
+            /** @description Frames of the interface `parent` with the tag `id`. */
             vlan?: components["schemas"]["VlanPatch"] | null;
-            /** @description The VRF that it is in: routes and addresses of its own. See below. */
+            /** @description The VRF that it is in: routes and addresses of its own. */
             vrf?: string | null;
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table?: number | null;
-            /** @description An encrypted tunnel. See below. */
+            /** @description An encrypted tunnel. */
             wireguard?: components["schemas"]["WireguardPatch"] | null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback?: components["schemas"]["LoopbackPatch"] | null;
@@ -9153,7 +9153,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9169,7 +9169,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9186,25 +9186,25 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
             vlan?: null;
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
@@ -9233,7 +9233,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9249,7 +9249,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9266,26 +9266,26 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
-            /** @description Frames of the interface `parent` with the tag `id`. See below. */
+            /** @description Frames of the interface `parent` with the tag `id`. */
             vlan: components["schemas"]["VlanInput"];
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
@@ -9314,7 +9314,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9330,7 +9330,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9347,25 +9347,25 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
             vlan?: null;
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
@@ -9395,7 +9395,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9411,7 +9411,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9428,30 +9428,30 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
             vlan?: null;
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
             vrf_table?: null;
-            /** @description An encrypted tunnel. See below. */
+            /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
             loopback?: null;
             /**
@@ -9476,7 +9476,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9492,7 +9492,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9509,25 +9509,25 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
             vlan?: null;
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
@@ -9557,7 +9557,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9573,7 +9573,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9590,25 +9590,25 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
             vlan?: null;
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
@@ -9640,7 +9640,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9656,7 +9656,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9673,26 +9673,26 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
-            /** @description Frames of the interface `parent` with the tag `id`. See below. */
+            /** @description Frames of the interface `parent` with the tag `id`. */
             vlan: components["schemas"]["VlanInput"];
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
@@ -9724,7 +9724,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9740,7 +9740,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9757,25 +9757,25 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
             vlan?: null;
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
@@ -9808,7 +9808,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9824,7 +9824,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9841,30 +9841,30 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
             vlan?: null;
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
             vrf_table?: null;
-            /** @description An encrypted tunnel. See below. */
+            /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
             loopback?: null;
             /**
@@ -9892,7 +9892,7 @@ export interface components {
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
-             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses. See below.
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
              * @default static
              * @enum {string}
              */
@@ -9908,7 +9908,7 @@ export interface components {
              */
             description: string;
             /**
-             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. See below.
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
              * @default 0
              */
             overhead_bytes: number;
@@ -9925,25 +9925,25 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped. See below.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
             unknown: "allow" | "queue" | "drop";
             /**
-             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN. See below.
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
              * @default off
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. See below.
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
             domain: number;
             vlan?: null;
             /**
-             * @description The VRF that it is in: routes and addresses of its own. See below.
+             * @description The VRF that it is in: routes and addresses of its own.
              * @default null
              */
             vrf: string | null;
