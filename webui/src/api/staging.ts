@@ -48,16 +48,44 @@ export async function takeBack({ kind, id, previous }: Undo): Promise<void> {
  * commit is taken back at once and reported, so that the form can show it at its field.
  */
 export async function stageChecked(wanted: readonly ChangeInput[]): Promise<Staged> {
-  const before = new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change]));
+  const before = await stagedByKey();
   const changes = await putAgreed(wanted, put);
   if (changes.length === 0) return "theirs";
-  const after = await stagedNow();
   const asked = new Set(
     changes.flatMap((change) => (change.id === null ? [] : [`${change.kind}/${change.id}`])),
   );
-  const mine = (after?.changes ?? []).filter(
-    (change) => asked.has(keyOf(change)) || !before.has(keyOf(change)),
+  return checked(before, (change) => asked.has(keyOf(change)) || !before.has(keyOf(change)));
+}
+
+/** The neighbour that an object is put next to; neither: to the end of its list. */
+export interface Place {
+  before: string | null;
+  after: string | null;
+}
+
+/** Stages a move in the order of a kind, which may change its neighbours, too. */
+export async function stageMove(path: string, id: string, place: Place): Promise<Staged> {
+  const before = await stagedByKey();
+  await need(
+    // Every ordered kind is moved like this one.
+    api.POST(`/api/v1/${path}/{rule_id}/move` as "/api/v1/firewall-rules/{rule_id}/move", {
+      params: { path: { rule_id: id }, query: { candidate: true } },
+      body: place,
+    }),
   );
+  return checked(before, (change) => before.get(keyOf(change))?.etag !== change.etag);
+}
+
+const stagedByKey = async (): Promise<ReadonlyMap<string, Change>> =>
+  new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change]));
+
+/** Of what was just staged: taken back if the router would refuse it, or else remembered for an undo. */
+async function checked(
+  before: ReadonlyMap<string, Change>,
+  isMine: (change: Change) => boolean,
+): Promise<Staged> {
+  const after = await stagedNow();
+  const mine = (after?.changes ?? []).filter(isMine);
   const keys = new Set(mine.map(keyOf));
   const findings = (after?.findings ?? []).filter((finding) => keys.has(keyOf(finding)));
   const first = findings.find((finding) => finding.severity === "error");

@@ -7,7 +7,7 @@ import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { putAgreed } from "./elsewhere";
 import { CANDIDATE, candidateDiffQuery, candidateQuery, queryClient, refreshConfig } from "./queries";
-import { drop, OVERLAY_LIMIT, put, stageChecked, type Staged } from "./staging";
+import { drop, OVERLAY_LIMIT, put, stageChecked, stageMove, type Place, type Staged } from "./staging";
 import { stageEdited, type FormEdit } from "./trial";
 import { forgetSteps, undoLast } from "./undo";
 import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
@@ -38,6 +38,18 @@ export async function stageChanges(given: readonly ChangeInput[]): Promise<Stage
 
 /** `inline`: the caller shows the problem at its fields, so no message is raised elsewhere. */
 export const useStage = (inline = false) => useMutation({ mutationFn: stageChanges, meta: { inline } });
+
+/** Of an object of an ordered kind, whose list is at `path`. */
+export const useStageMove = () =>
+  useMutation({
+    mutationFn: async (move: { path: string; id: string; place: Place }): Promise<Staged> => {
+      try {
+        return await stageMove(move.path, move.id, move.place);
+      } finally {
+        await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+      }
+    },
+  });
 
 /** Of a form: its own errors and the router's come back together. */
 export const useStageForm = () =>

@@ -7,7 +7,7 @@ import { CONFIG } from "@/api/queries";
 import type { Change, Finding, Kind } from "@/api/types";
 import { baseOf, useStagedChanges } from "@/api/writes";
 import type { Declared } from "./kinds";
-import { textOf, valueWords } from "./values";
+import { compare, textOf, valueWords } from "./values";
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -77,7 +77,7 @@ export function rowsOf(
 ): Row[] {
   const known = new Set(items.map((item) => item.id));
   const added = [...staged.values()].filter((change) => change.new && !known.has(change.id));
-  return [
+  const rows = [
     ...added.map((change): Row => ({
       object: { ...declared.defaults, ...change.new, id: change.id, etag: null },
       before: null,
@@ -86,7 +86,21 @@ export function rowsOf(
     })),
     ...items.map((item) => rowOf(item, staged.get(item.id))),
   ];
+  return declared.order ? rows.sort(inOrder(declared.order)) : rows;
 }
+
+const TEXT = { type: "text", most: 0, lines: false } as const;
+
+/** One list after the other, each as its objects apply: equal positions by id, as the router does. */
+const inOrder =
+  (within: readonly string[]) =>
+  (a: Row, b: Row): number => {
+    for (const name of [...within, "position"]) {
+      const order = compare(TEXT, a.object[name], b.object[name], false);
+      if (order !== 0) return order;
+    }
+    return a.object.id < b.object.id ? -1 : 1;
+  };
 
 export function useRows(kind: string, declared: Declared) {
   const query = useQuery(objectsQuery(declared.path));

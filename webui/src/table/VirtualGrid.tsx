@@ -179,7 +179,7 @@ export function VirtualGrid(props: VirtualGridProps) {
       Home: 0,
       End: rowCount - 1,
     }[event.key];
-    if (to !== undefined) {
+    if (to !== undefined && !event.altKey) {
       event.preventDefault();
       onCursor(Math.max(0, Math.min(rowCount - 1, to)), event.shiftKey);
     } else if (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
-import { useMemo, type ReactNode } from "react";
+import { useMemo, useState, type ReactNode } from "react";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import type { KindSearch } from "@/app/search";
@@ -16,6 +16,7 @@ import { useRows, type Row } from "../objects";
 import { useStateColumns } from "../states";
 import { chosenIds, columnsOf, type Column } from "./columns";
 import { KindTable } from "./KindTable";
+import { useMoves, type Moves } from "./moving";
 import classes from "./List.module.css";
 import { Toolbar } from "./Toolbar";
 import { useEdits } from "./useEdits";
@@ -40,6 +41,10 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
   const shown = useShown(declared, rows, search.q, search.sort);
   const chosen = useChosen(shown);
   const edits = useEdits(kind, declared);
+  const [followed, setFollowed] = useState<string | null>(null);
+  const moves = useMoves(declared, shown, setFollowed);
+  /** Where rows are left out or in another order, nobody sees where one would go. */
+  const isInOrder = declared.order !== undefined && !search.q && !search.sort;
   const ids = chosenIds(kind, declared, search.cols).join(".");
   const learnt = useStateColumns(declared, ids.split("."));
   const all = useMemo(() => columnsOf(declared, [...learnt, ...extra]), [declared, learnt, extra]);
@@ -73,7 +78,13 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
           </Note>
         ) : null}
         {chosen.chosen.length > 0 ? (
-          <Bulk declared={declared} edits={edits} chosen={chosen} may={may} />
+          <Bulk
+            declared={declared}
+            edits={edits}
+            chosen={chosen}
+            may={may}
+            moves={isInOrder ? moves : null}
+          />
         ) : null}
         {query.isPending ? (
           <Skeleton lines={10} />
@@ -86,6 +97,9 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
             onSort={(sort) => onSearch({ sort })}
             chosen={chosen}
             onOpen={onOpen}
+            moves={may && isInOrder ? moves : null}
+            followed={followed}
+            onFollow={setFollowed}
             onRemove={may ? (taken) => edits.remove(taken, chosen.clear) : null}
             cards={cards}
           />
@@ -125,13 +139,16 @@ function Bulk({
   edits,
   chosen,
   may,
+  moves,
 }: {
   declared: Declared;
   edits: ReturnType<typeof useEdits>;
   chosen: ReturnType<typeof useChosen>;
   may: boolean;
+  moves: Moves | null;
 }): ReactNode {
   const rows = chosen.chosen;
+  const [one] = rows.length === 1 ? rows : [];
   const canDisable = declared.fields.some((field) => field.name === "disabled");
   return (
     <div className={classes.bulk}>
@@ -145,6 +162,20 @@ function Bulk({
             Disable
           </Button>
         </>
+      ) : null}
+      {may && declared.order && one ? (
+        moves ? (
+          <>
+            <Button size="compact-sm" onClick={() => moves.step(one, -1)}>
+              Move up
+            </Button>
+            <Button size="compact-sm" onClick={() => moves.step(one, 1)}>
+              Move down
+            </Button>
+          </>
+        ) : (
+          <span className="dim">To move it, clear the search and the sorting.</span>
+        )
       ) : null}
       {may ? (
         <Button size="compact-sm" color="red" onClick={() => edits.remove(rows, chosen.clear)}>

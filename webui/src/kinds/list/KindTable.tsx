@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import { IconAlertTriangle, IconArrowNarrowDown, IconArrowNarrowUp } from "@tabler/icons-react";
+import {
+  IconAlertTriangle,
+  IconArrowNarrowDown,
+  IconArrowNarrowUp,
+  IconGripVertical,
+} from "@tabler/icons-react";
 import { useCallback, useRef, useState, type KeyboardEvent } from "react";
 import { useKeys } from "@/app/keyboard";
 import { VirtualGrid } from "@/table/VirtualGrid";
@@ -8,6 +13,8 @@ import type { Declared } from "../kinds";
 import { nameOf, type Row } from "../objects";
 import { fieldNamed, type useChosen } from "./useShown";
 import type { Column } from "./columns";
+import type { Moves } from "./moving";
+import { useDrag } from "./useDrag";
 import classes from "./List.module.css";
 
 const ROW_PX = 26;
@@ -25,26 +32,34 @@ interface KindTableProps {
   onOpen: (id: string) => void;
   /** Of the rows that are chosen, or of the one under the cursor; null: nothing may be changed. */
   onRemove: ((rows: readonly Row[]) => void) | null;
+  /** Of a list in its order; null: nothing can be moved. */
+  moves: Moves | null;
+  /** The id of a row that was moved: the cursor stays with it. */
+  followed: string | null;
+  onFollow: (id: string | null) => void;
   cards: boolean;
 }
 
 /** Where the cursor is, and where a range began. */
-function useCursor(rows: readonly Row[], take: (rows: readonly Row[]) => void) {
-  const [cursor, setCursor] = useState(-1);
+function useCursor({ rows, chosen: { take }, followed, onFollow }: KindTableProps) {
+  const [left, setCursor] = useState(-1);
+  const cursor = followed === null ? left : rows.findIndex((row) => row.object.id === followed);
   const anchor = useRef(-1);
   const go = (index: number, extend: boolean) => {
     if (extend) {
       if (anchor.current < 0) anchor.current = Math.max(0, cursor);
       take(rows.slice(Math.min(anchor.current, index), Math.max(anchor.current, index) + 1));
     } else anchor.current = index;
+    onFollow(null);
     setCursor(index);
   };
   return { cursor: Math.min(cursor, rows.length - 1), go };
 }
 
 export function KindTable(props: KindTableProps) {
-  const { declared, rows, columns, chosen, onOpen, onRemove, cards } = props;
-  const { cursor, go } = useCursor(rows, chosen.take);
+  const { declared, rows, columns, chosen, onOpen, onRemove, moves, cards } = props;
+  const { cursor, go } = useCursor(props);
+  const drag = useDrag(declared, rows, moves, cards ? CARD_PX : ROW_PX);
   const table = useRef<HTMLDivElement>(null);
   const at = rows[cursor];
   const step = (by: number) => {
@@ -63,30 +78,51 @@ export function KindTable(props: KindTableProps) {
     ...(onRemove
       ? [{ keys: "Delete", label: "Stage the removal of the row, or of the selected ones", run: remove }]
       : []),
+    ...(moves
+      ? [
+          {
+            keys: "Alt+ArrowUp",
+            label: "Move the row up; Alt and the arrow down: down. Its grip can be dragged",
+          },
+        ]
+      : []),
   ]);
   const onKey = (event: KeyboardEvent) => {
+    if (event.altKey && at && moves && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      event.preventDefault();
+      moves.step(at, event.key === "ArrowUp" ? -1 : 1);
+    }
     if (event.key !== " " || !at) return;
     event.preventDefault();
     chosen.toggle(at.object.id);
   };
   const { has, toggle } = chosen;
+  const isMovable = moves !== null;
   const renderRow = useCallback(
     (index: number) => {
       const row = rows[index];
       if (!row) return null;
-      const shown = { declared, row, columns, isChosen: has(row.object.id), onToggle: toggle, onOpen };
+      const shown = {
+        declared,
+        row,
+        columns,
+        isChosen: has(row.object.id),
+        onToggle: toggle,
+        onOpen,
+        isMovable,
+      };
       return cards ? <Card {...shown} /> : <Cells {...shown} />;
     },
-    [rows, declared, columns, has, toggle, onOpen, cards],
+    [rows, declared, columns, has, toggle, onOpen, isMovable, cards],
   );
   return (
-    <div ref={table} className={classes.table}>
+    <div ref={table} className={classes.table} {...drag.handlers}>
       <VirtualGrid
         label={declared.plural}
         rowCount={rows.length}
         rowHeight={cards ? CARD_PX : ROW_PX}
         columnCount={columns.length + 2}
-        template={`18px minmax(150px, 3fr) ${columns.map((column) => column.width).join(" ")}`}
+        template={`${moves ? 34 : 18}px minmax(150px, 3fr) ${columns.map((column) => column.width).join(" ")}`}
         minWidthPx={columns.reduce((sum, column) => sum + 10 + column.leastPx, 200)}
         head={<Head {...props} />}
         cursor={cursor}
@@ -95,6 +131,7 @@ export function KindTable(props: KindTableProps) {
         onRange={nothing}
         isSelected={(index) => has(rows[index]?.object.id ?? "")}
         renderRow={renderRow}
+        layer={drag.line}
         cards={cards}
       />
     </div>
@@ -155,6 +192,7 @@ interface RowProps {
   isChosen: boolean;
   onToggle: (id: string) => void;
   onOpen: (id: string) => void;
+  isMovable: boolean;
 }
 
 const STAGED_WORDS = { add: "new", change: "change pending", remove: "removal pending" } as const;
@@ -195,6 +233,13 @@ function Name({ declared, row, onOpen }: RowProps) {
   );
 }
 
+/** For the pointer alone: the keyboard moves the row under the cursor, buttons the one that is selected. */
+const Grip = () => (
+  <span className={classes.grip} draggable data-grip aria-hidden="true" title="Drag to move the row">
+    <IconGripVertical size={13} />
+  </span>
+);
+
 const Edge = ({ row }: { row: Row }) =>
   row.staged ? <span className={classes.edge} data-action={row.staged} /> : null;
 
@@ -205,7 +250,10 @@ function Cells(props: RowProps) {
     <>
       <span role="gridcell">
         <Edge row={row} />
-        <Check {...props} />
+        <span className={classes.handles}>
+          <Check {...props} />
+          {props.isMovable && row.staged !== "remove" ? <Grip /> : null}
+        </span>
       </span>
       <span role="gridcell" data-long>
         <Name {...props} />
