@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.bird import ROUTER, ROUTER_AS, Bird
 from tests.agent.rig import running
 from tests.datapath.loaded import DOWNLOAD, SECOND_NS, UPLOAD, Loaded
 from tests.datapath.packets import value4
@@ -27,7 +28,11 @@ from weir.adapters.standing_routes import vrf_tables
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.forwarding import ForwardingBackend
 from weir.backends.network import NetworkBackend
+from weir.kinds.bgp import Bgp
+from weir.kinds.bgp_neighbor import BgpNeighbor
 from weir.kinds.firewall import Firewall
+from weir.kinds.route_map import RouteMap
+from weir.kinds.route_map_entry import RouteMapEntry
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
 from weir.model.objects import Interface
@@ -269,3 +274,34 @@ def test_the_agent_makes_it_with_its_routes_and_takes_it_back() -> None:
         assert "blue" not in rig.run("ip", "link")
         assert rig.run("ip", "rule").replace(KERNELS_RULE, "") == before
         assert rig.agent.call("resync")["faults"] == []
+
+
+def test_bgp_in_a_vrf_learns_and_tells_there_alone() -> None:
+    """The same prefix outside is told to nobody, and what is learned is in the VRF's table."""
+    theirs, ours, outside = "10.9.0.0/16", "198.51.100.0/24", "198.51.101.0/24"
+    inside = [
+        Interface("blue", vrf_table=0),
+        Interface("wan0", "wan", (f"{ROUTER}/24",), vrf="blue"),
+        StaticRoute("ours", ours, blackhole=True, vrf="blue"),
+        StaticRoute("outside", outside, blackhole=True),
+        RouteMap("all"),
+        RouteMapEntry("all-1", "all"),
+        Bgp("blue", ROUTER_AS, vrf="blue", router_id=ROUTER, redistribute_static=True),
+    ]
+    with running("--scan-interval-s", "1", frr=True) as rig:
+        bird = Bird(rig, "203.0.113.10", 65100, theirs)
+        peer = BgpNeighbor(
+            "peer", "blue", bird.address, bird.asn, import_route_map="all", export_route_map="all"
+        )
+        rig.commit(*inside, peer)
+        until("the session is up", lambda: bird.since, 60.0)
+        until("it is told of the VRF's route", lambda: bird.learned() == {ours})
+        until("theirs is in the VRF", lambda: theirs in rig.run("ip", "route", "show", "vrf", "blue"))
+        assert theirs not in rig.run("ip", "route")
+        state = rig.agent.call("state", {"kind": "bgp-neighbor"})["objects"]["peer"]
+        assert (state["session"], state["prefixes_received"], state["prefixes_sent"]) == ("Established", 1, 1)
+        assert rig.explain("blue", "bgp")["agrees"] is True
+        assert rig.agent.call("resync")["faults"] == []
+        rig.commit(delete=[("bgp-neighbor", "peer"), ("bgp", "blue")])
+        until("what was learned is gone", lambda: theirs not in rig.run("ip", "route", "show", "vrf", "blue"))
+        assert bird.since == ""
