@@ -18,7 +18,7 @@ import { useDrag } from "./useDrag";
 import classes from "./List.module.css";
 
 const ROW_PX = 26;
-const CARD_PX = 62;
+const CARD_PX = 78;
 /** Wider than any column: a text that may not fit is clipped. */
 const SHORT_CHARS = 12;
 
