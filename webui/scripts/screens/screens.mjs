@@ -38,6 +38,18 @@ const pages = {
   firewall: { at: "/firewall" },
   ntp: { at: "/ntp" },
   "firewall-rules": { at: (router) => withRules(router, "/rules") },
+  "firewall-rules-moved": {
+    at: (router) => withRules(router, "/rules"),
+    show: async (page) => {
+      const grip = (name) => page.getByRole("row", { name }).locator("[data-grip]");
+      await grip("scanners").dragTo(page.getByRole("row", { name: /ssh/ }), { targetPosition: { x: 200, y: 3 } });
+      await page.getByText(/scanners: moved up/).waitFor();
+      await page.getByRole("grid", { name: "firewall rules" }).focus();
+      await page.keyboard.press("Home");
+      await page.keyboard.press("Alt+ArrowDown");
+      await page.getByText(/blocked: moved down/).waitFor();
+    },
+  },
   "firewall-rule-form": { at: (router) => withRules(router, "/rules?edit=blocked") },
   "firewall-rule-new": { at: (router) => withRules(router, "/rules?edit=new") },
   sets: { at: (router) => withRules(router, "/sets") },
