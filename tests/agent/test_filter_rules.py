@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -238,6 +239,28 @@ def test_rules_of_input_and_output_and_a_reject(rig: Rig) -> None:
         assert pings(rig, target="10.64.0.1") == 0
         assert counted(rig, "out") >= 3
     assert pings(rig, target="10.64.0.1") == 3
+
+
+def test_a_change_of_one_rule_leaves_the_others_as_they_are(rig: Rig) -> None:
+    def placed() -> dict[str, int]:
+        with netns.inside(rig.router):
+            table = nft.read_table()
+        assert table is not None
+        chain = table.chains["forward"]
+        return dict(zip((comment for comment, _ in chain.rules), chain.handles, strict=True))
+
+    rules = [
+        rule(f"k{number}", "accept", protocol="udp", ports=(str(5000 + number),), position=number + 1)
+        for number in range(40)
+    ]
+    with having(rig, *rules):
+        before = placed()
+        rig.commit(replace(rules[20], ports=("6000",)))
+        after = placed()
+        assert list(after) == list(before)
+        assert {name for name in before if before[name] != after[name]} == {"k20"}
+        rig.commit(replace(rules[0], position=100))
+        assert list(placed())[-1] == "k0" or list(placed()).index("k0") > list(placed()).index("k39")
 
 
 def test_what_somebody_does_to_a_rule_is_repaired(rig: Rig) -> None:

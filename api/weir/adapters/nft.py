@@ -16,152 +16,34 @@ import marshal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from weir.adapters.nft_canonical import Expression, canonical
+from weir.adapters.nft_commands import FAMILY as FAMILY
+from weir.adapters.nft_commands import FLOW_TABLE as FLOW_TABLE
+from weir.adapters.nft_commands import TABLE as TABLE
+from weir.adapters.nft_commands import Chain as Chain
+from weir.adapters.nft_commands import Command as Command
+from weir.adapters.nft_commands import Rule
+from weir.adapters.nft_commands import Table as Table
+from weir.adapters.nft_commands import agree as agree
+from weir.adapters.nft_commands import commands as commands
+from weir.adapters.nft_commands import flow_reset as flow_reset
+from weir.adapters.nft_commands import from_nothing as from_nothing
 from weir.adapters.nft_elements import generation
 from weir.adapters.process import run
 from weir.model.problem import ApplyFailed, Unavailable
 
-FAMILY, TABLE = "inet", "weir"
 _TIMEOUT_S = 30.0
 _STDIN = "/proc/self/fd/0"
 """What nft opens for "-" is /dev/stdin, which a small /dev does not have."""
 
 LIMITS_PREFIX = f"{TABLE}_limits"
-FLOW_TABLE = "fast"
-"""Of our table: connections that packets may be forwarded for without asking the rules again."""
-_FLOW_CHAIN = "forward"
-"""The chain that names it."""
 _FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress")
 _ROUTED_FAMILIES = ("ip", "ip6", "inet", "netdev")
 _LEGACY_TABLES = ("ip_tables_names", "ip6_tables_names")
-
-Command = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """Where a base chain hooks in, and the rules in order as (comment, expressions). Without a hook it is a
-    chain that rules jump to."""
-
-    name: str
-    type: str
-    hook: str
-    priority: int
-    policy: str
-    rules: tuple[tuple[str, tuple[str, ...]], ...]
-    """Expressions as canonical JSON text (`canonical`), so that chains compare by value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Our table: its chains by name, and the devices of its flow table (sorted; none: it has none).
-
-    `counters` are those that rules name. `sets` are only read: what fills them makes and removes them.
-    """
-
-    chains: Mapping[str, Chain]
-    flow_devices: tuple[str, ...] = ()
-    counters: frozenset[str] = frozenset()
-    sets: frozenset[str] = frozenset()
-
-
-def commands(held: Table | None, wanted: Table | None) -> list[Command]:
-    """The transaction that makes of the table that is held the one that is wanted; nothing where they agree.
-
-    A chain that differs is emptied and filled again, and one that hooks in elsewhere is made again. While
-    rules of forwarded packets change, no connection stays in the flow table, whose packets they do not see.
-    """
-    if agree(held, wanted):
-        return []
-    if wanted is None:
-        if held is not None and not held.sets:
-            return [_command("delete", "table", TABLE)]
-        wanted = Table({})
-    start = [] if held is not None else [_command("add", "table", TABLE)]
-    before = held or Table({})
-    refilled = _refilled(before, wanted)
-    resets_flows = before.flow_devices != wanted.flow_devices or bool(refilled & _seen_by_flows(wanted))
-    if resets_flows and (before.flow_devices or wanted.flow_devices):
-        refilled |= {_FLOW_CHAIN} & (before.chains.keys() | wanted.chains.keys())
-    return [
-        *start,
-        *_emptied(before, wanted, refilled, resets_flows),
-        *_made(before, wanted, refilled, resets_flows),
-        *_filled(wanted, refilled),
-    ]
-
-
-def agree(held: Table | None, wanted: Table | None) -> bool:
-    """Whether there is nothing to do. Sets are none of it: what fills them makes and removes them."""
-    if wanted is None:
-        return held is None or agree(held, Table({}))
-    return held is not None and _without_sets(held) == _without_sets(wanted)
-
-
-def _without_sets(table: Table) -> tuple[object, ...]:
-    return table.chains, table.flow_devices, table.counters
-
-
-def from_nothing(wanted: Table | None) -> list[Command]:
-    """The transaction that makes our table exactly so, whatever there is."""
-    table = {"family": FAMILY, "name": TABLE}
-    return [{"add": {"table": table}}, {"delete": {"table": table}}, *commands(None, wanted)]
-
-
-def _refilled(held: Table, wanted: Table) -> set[str]:
-    """The chains whose rules are to be other ones, and those that go."""
-    names = held.chains.keys() | wanted.chains.keys()
-    return {name for name in names if held.chains.get(name) != wanted.chains.get(name)}
-
-
-def _seen_by_flows(wanted: Table) -> set[str]:
-    """The chains that forwarded packets pass: a flow table stands for their verdict."""
-    return {name for name, chain in wanted.chains.items() if not chain.hook} | {_FLOW_CHAIN}
-
-
-def _emptied(held: Table, wanted: Table, refilled: set[str], resets_flows: bool) -> Iterator[Command]:
-    """First all rules, which hold on to chains, counters and sets; then what nothing names any more."""
-    here = sorted(refilled & held.chains.keys())
-    yield from (_command("flush", "chain", name) for name in here)
-    for name in here:
-        if name not in wanted.chains or _head(held.chains[name]) != _head(wanted.chains[name]):
-            yield _command("delete", "chain", name)
-    if held.flow_devices and resets_flows:
-        yield _command("delete", "flowtable", FLOW_TABLE)
-    yield from (_command("delete", "counter", name) for name in sorted(held.counters - wanted.counters))
-
-
-def _made(held: Table, wanted: Table, refilled: set[str], resets_flows: bool) -> Iterator[Command]:
-    """All chains before the first rule: rules jump from one to another."""
-    if wanted.flow_devices and resets_flows:
-        devices = list(wanted.flow_devices)
-        yield _command("add", "flowtable", FLOW_TABLE, hook="ingress", prio=0, dev=devices)
-    yield from (_command("add", "counter", name) for name in sorted(wanted.counters - held.counters))
-    for name in sorted(refilled & wanted.chains.keys()):
-        if name not in held.chains or _head(held.chains[name]) != _head(wanted.chains[name]):
-            yield _command("add", "chain", name, **_head(wanted.chains[name]))
-
-
-def _filled(wanted: Table, refilled: set[str]) -> Iterator[Command]:
-    for name in sorted(refilled & wanted.chains.keys()):
-        yield from (_rule(name, rule) for rule in wanted.chains[name].rules)
-
-
-def _command(verb: str, what: str, name: str, **said: Any) -> Command:
-    place = {} if what == "table" else {"table": TABLE}
-    return {verb: {what: {"family": FAMILY, **place, "name": name, **said}}}
-
-
-def _rule(chain: str, rule: tuple[str, tuple[str, ...]]) -> Command:
-    comment, expressions = rule
-    said = {"comment": comment} if comment else {}
-    expr = [json.loads(expression) for expression in expressions]
-    return {"add": {"rule": {"family": FAMILY, "table": TABLE, "chain": chain, **said, "expr": expr}}}
 
 
 def apply(steps: Sequence[Command]) -> None:
@@ -176,7 +58,7 @@ def refused_rule(steps: Sequence[Command]) -> str:
 
     By trying without doing it, in as many runs of nft as halve the number of rules down to one.
     """
-    places = [at for at, item in enumerate(steps) if "rule" in item.get("add", {})]
+    places = [at for at, item in enumerate(steps) if _added(item)]
     if not places or not _is_taken(steps[: places[0]]):
         return ""
     good, bad = 0, len(places)
@@ -186,7 +68,14 @@ def refused_rule(steps: Sequence[Command]) -> str:
             good = middle
         else:
             bad = middle
-    return str(steps[places[good]]["add"]["rule"].get("comment", ""))
+    return str(_added(steps[places[good]]).get("comment", ""))
+
+
+def _added(step: Command) -> dict[str, Any]:
+    """The rule that a step adds; nothing of another step."""
+    made: dict[str, Any] = step.get("add") or step.get("insert") or {}
+    found: dict[str, Any] = made.get("rule", {})
+    return found
 
 
 def _is_taken(steps: Sequence[Command]) -> bool:
@@ -226,20 +115,6 @@ def trust(generation_read: int) -> None:
 def is_as_we_left_it(now: int) -> bool:
     """Whether all transactions since `trust` were ours."""
     return _left_at == now
-
-
-def flow_reset(table: Table) -> list[Command]:
-    """The transaction after which no connection of a table is in its flow table."""
-    if not table.flow_devices:
-        return []
-    chain = table.chains[_FLOW_CHAIN]
-    devices = list(table.flow_devices)
-    return [
-        _command("flush", "chain", _FLOW_CHAIN),
-        _command("delete", "flowtable", FLOW_TABLE),
-        _command("add", "flowtable", FLOW_TABLE, hook="ingress", prio=0, dev=devices),
-        *(_rule(_FLOW_CHAIN, rule) for rule in chain.rules),
-    ]
 
 
 def listing(*words: str) -> list[dict[str, Any]]:
@@ -320,7 +195,19 @@ def _place(item: dict[str, Any], name: str) -> tuple[str, str, str]:
 
 def read_table(items: Sequence[dict[str, Any]] | None = None) -> Table | None:
     """Our table as the kernel holds it; None when there is none."""
-    listed = of_table(TABLE, ruleset() if items is None else items)
+    global _last
+    given = ruleset() if items is None else items
+    last = _last
+    if last is None or last[0] is not given:
+        last = _last = given, _parsed(of_table(TABLE, given))
+    return last[1]
+
+
+_last: tuple[Sequence[dict[str, Any]], Table | None] | None = None
+"""What was listed last, and our table in it: a commit asks several times."""
+
+
+def _parsed(listed: Sequence[dict[str, Any]]) -> Table | None:
     if not listed:
         return None
     named = {
@@ -347,11 +234,13 @@ def _flow_devices(items: Sequence[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def _chains(items: Sequence[dict[str, Any]]) -> dict[str, Chain]:
-    rules: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    rules: dict[str, list[Rule]] = {}
+    handles: dict[str, list[int]] = {}
     for item in items:
         rule = item.get("rule")
         if rule is not None:
             rules.setdefault(rule["chain"], []).append((rule.get("comment", ""), _texts(rule)))
+            handles.setdefault(rule["chain"], []).append(int(rule.get("handle", 0)))
     heads = [item["chain"] for item in items if "chain" in item]
     return {
         head["name"]: Chain(
@@ -361,6 +250,7 @@ def _chains(items: Sequence[dict[str, Any]]) -> dict[str, Chain]:
             priority=int(head.get("prio", 0)),
             policy=head.get("policy", ""),
             rules=tuple(rules.get(head["name"], ())),
+            handles=tuple(handles.get(head["name"], ())),
         )
         for head in heads
     }
@@ -379,10 +269,3 @@ def _texts_of(printed: bytes) -> tuple[str, ...]:
     """The expressions that nft printed of a rule. They are remembered: of thousands of rules that are read,
     one is new."""
     return tuple(map(canonical, marshal.loads(printed)))
-
-
-def _head(chain: Chain) -> dict[str, Any]:
-    """How a base chain hooks in; nothing of another one."""
-    if not chain.hook:
-        return {}
-    return {"type": chain.type, "hook": chain.hook, "prio": chain.priority, "policy": chain.policy}

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from weir.model.problem import ApplyFailed, Unavailable
@@ -30,6 +30,8 @@ _ELEMENT = 1 | _NESTED
 _KEY = _VALUE = 1
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
+_KEY_AT = 3 * _ATTRIBUTE.size
+"""Where the key of an element begins, behind the heads of its attributes."""
 _FAMILY_INET = 1
 _PER_MESSAGE = 1000
 """Elements in one message: their list is an attribute of at most 64 KiB."""
@@ -192,11 +194,11 @@ def _place(table: str, name: str) -> bytes:
     return _attribute(_TABLE, table.encode() + b"\0") + _attribute(_SET, name.encode() + b"\0")
 
 
-def _listed(asked: Iterable[bytes]) -> bytes:
-    rows = b"".join(
-        _attribute(_ELEMENT, _attribute(_KEY | _NESTED, _attribute(_VALUE, key))) for key in asked
-    )
-    return _attribute(_ELEMENTS | _NESTED, rows)
+def _listed(asked: Sequence[bytes]) -> bytes:
+    """All keys of a set have one length: what stands before each is the same."""
+    whole = _attribute(_ELEMENT, _attribute(_KEY | _NESTED, _attribute(_VALUE, asked[0])))
+    before, after = whole[:_KEY_AT], whole[_KEY_AT + len(asked[0]) :]
+    return _attribute(_ELEMENTS | _NESTED, before + (after + before).join(asked) + after)
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -230,13 +232,14 @@ def _keys(payload: bytes, first: int, end: int) -> list[bytes]:
         return []
     each = (_ATTRIBUTE.unpack_from(payload, first)[0] + 3) & ~3
     key_bytes = _ATTRIBUTE.unpack_from(payload, first + 8)[0] - 4
-    if payload[first : first + 12] * ((end - first) // each) == _heads(payload, first, end, each):
-        return [payload[at : at + key_bytes] for at in range(first + 12, end, each)]
+    head = payload[first : first + _KEY_AT]
+    if head * ((end - first) // each) == _heads(payload, first, end, each):
+        return [payload[at : at + key_bytes] for at in range(first + _KEY_AT, end, each)]
     return [_key(payload, inner, last) for _, inner, last in _attributes(payload, first, end)]
 
 
 def _heads(payload: bytes, first: int, end: int, each: int) -> bytes:
-    return b"".join(payload[at : at + 12] for at in range(first, end, each))
+    return b"".join([payload[at : at + _KEY_AT] for at in range(first, end, each)])
 
 
 def _key(payload: bytes, at: int, end: int) -> bytes:
