@@ -24,6 +24,13 @@ def configured(rig: Rig) -> None:
     rig.commit(lan(), wan(), Set("blocked"), Set("seen", source="dynamic", timeout_s=600))
 
 
+@pytest.fixture
+def held(rig: Rig) -> frozenset[bytes]:
+    """Two prefixes of one length are in the set, whatever other tests have left there."""
+    rig.commit(SetEntry("e4", "blocked", "198.51.100.0/24"), SetEntry("e5", "blocked", "198.51.101.0/24"))
+    return keys(rig, "a4_24_blocked")
+
+
 def keys(rig: Rig, name: str) -> frozenset[bytes]:
     with netns.inside(rig.router):
         return nft_elements.keys(nft.TABLE, name)
@@ -56,7 +63,7 @@ def test_entries_come_and_go_by_length_and_family(rig: Rig) -> None:
 
 def test_what_is_learnt_outlives_commits_of_others(rig: Rig) -> None:
     rig.run("nft", "add element inet weir d4_600_65536_seen { 203.0.113.77 }")
-    rig.commit(Firewall(allowed_wan_tcp_ports=(22,)), SetEntry("e5", "blocked", "198.51.101.0/24"))
+    rig.commit(Firewall(allowed_wan_tcp_ports=(22,)), SetEntry("e10", "blocked", "198.51.103.0/28"))
     rig.kill_agent()
     rig.start_agent()
     assert "203.0.113.77" in rig.run("nft", "list", "set", "inet", "weir", "d4_600_65536_seen")
@@ -72,8 +79,8 @@ def test_what_is_learnt_outlives_commits_of_others(rig: Rig) -> None:
         "delete table inet weir",
     ],
 )
-def test_what_somebody_changes_is_repaired_and_told(rig: Rig, command: str) -> None:
-    before = names(rig), keys(rig, "a4_24_blocked")
+def test_what_somebody_changes_is_repaired_and_told(rig: Rig, held: frozenset[bytes], command: str) -> None:
+    before = names(rig), held
     rig.run("nft", command)
 
     def is_as_before() -> bool:
@@ -83,8 +90,8 @@ def test_what_somebody_changes_is_repaired_and_told(rig: Rig, command: str) -> N
     until("it is told", lambda: any("set" in item["text"] for item in rig.status()["drift"]))
 
 
-def test_a_refused_commit_leaves_the_sets_as_they_were(rig: Rig) -> None:
-    before = names(rig), keys(rig, "a4_24_blocked")
+def test_a_refused_commit_leaves_the_sets_as_they_were(rig: Rig, held: frozenset[bytes]) -> None:
+    before = names(rig), held
     with pytest.raises(Exception, match="no interface nowhere0"):
         rig.commit(
             SetEntry("e6", "blocked", "198.51.106.0/24"),
@@ -94,7 +101,7 @@ def test_a_refused_commit_leaves_the_sets_as_they_were(rig: Rig) -> None:
     assert (names(rig), keys(rig, "a4_24_blocked")) == before
 
 
-def test_a_crash_in_the_middle_is_mended_by_the_next_start(rig: Rig) -> None:
+def test_a_crash_in_the_middle_is_mended_by_the_next_start(rig: Rig, held: frozenset[bytes]) -> None:
     """Stored and not applied: the agent dies before it is asked, and the next one reads the store."""
     changes = rig.changes([SetEntry("e8", "blocked", "198.51.108.0/24")], [("set-entry", "e5")])
     rig.kill_agent()
@@ -102,17 +109,17 @@ def test_a_crash_in_the_middle_is_mended_by_the_next_start(rig: Rig) -> None:
         transaction.append(kind="commit", author="test", message="", changes=changes)
     rig.run("nft", "add element inet weir a4_24_blocked { 198.51.109.0 }")
     rig.start_agent()
-    assert keys(rig, "a4_24_blocked") == {key("198.51.100.0"), key("198.51.108.0")}
+    assert keys(rig, "a4_24_blocked") == held - {key("198.51.101.0")} | {key("198.51.108.0")}
 
 
-def test_a_hundred_thousand_are_loaded_and_delay_nothing(rig: Rig) -> None:
+def test_a_hundred_thousand_are_loaded_and_delay_nothing(rig: Rig, held: frozenset[bytes]) -> None:
     first = int(ipaddress.ip_address("11.0.0.0"))
     entries = [
         SetEntry(f"m{number}", "blocked", f"{ipaddress.ip_address(first + (number << 8))}/24")
         for number in range(MANY)
     ]
     rig.commit(*entries)
-    assert len(keys(rig, "a4_24_blocked")) == MANY + 2
+    assert len(keys(rig, "a4_24_blocked")) == MANY + len(held)
     for change in (Firewall(allowed_wan_tcp_ports=(80,)), SetEntry("e9", "blocked", "198.51.110.0/24")):
         started = time.monotonic()
         rig.commit(change)
