@@ -14,6 +14,7 @@ from weir.kinds import DECLARED, KINDS
 from weir.model.codec import from_json, merge_patch, patched, to_json, to_stored_json
 from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue, TimeWindow
 from weir.model.problem import Invalid
+from weir.store.rows import encode
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -37,6 +38,7 @@ def test_objects_survive_json(item: ConfigObject) -> None:
     for form in (to_json(item), to_stored_json(item)):
         assert from_json(item.kind, json.loads(json.dumps(form)), item.id) == item
     assert set(to_stored_json(item)) <= set(to_json(item))
+    assert encode(item) == json.dumps(to_stored_json(item), separators=(",", ":"), ensure_ascii=False)
 
 
 @patient

@@ -118,14 +118,13 @@ def test_a_single_change_passes_while_thousands_are_prepared(
 
 def test_nothing_is_validated_under_the_lock_again(settled: Router, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    look = preparation.try_request
+    look = preparation.tried
 
     def noted(*given: object) -> running_document.Trial:
         asked.append("locked" if settled.service.config._committer._turn.is_taken else "free")
         return look(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(preparation, "try_request", noted)
-    monkeypatch.setattr(commit, "try_request", noted)
+    monkeypatch.setattr(preparation, "tried", noted)
     settled.service.config.commit(ANNA, many())
     assert asked == ["free"]
 

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 
 from tests.polling import until
 from tests.store.objects import commit, content, create, new_store, queue
+from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change
-from weir.model.objects import Interface, Pair
+from weir.model.objects import ConfigObject, Interface, Pair
 from weir.model.problem import Conflict, Invalid, NotFound
-from weir.store import ConfigStore, Listing, Pending, checkpoint
+from weir.store import ConfigStore, Listing, Pending, checkpoint, versions
 from weir.store.clock import boot_id, boottime_ms, wall_ms
+from weir.store.listing import Totals, page
 from weir.store.rows import decode, encode
 from weir.store.versions import ChangedVersions
+from weir.wire.protocol import Lines
 
 
 @pytest.fixture
@@ -59,9 +62,9 @@ def test_a_commit_of_thousands_is_few_statements(store: ConfigStore) -> None:
         transaction.connection.set_trace_callback(said.append)
         try:
             changes = [Change("queue", old.id, old, new) for old, new in zip(many, faster, strict=True)]
-            versions = ChangedVersions(changes)
+            made = ChangedVersions(changes)
             transaction.append(
-                kind="commit", author="anna", message="", changes=Unseen(changes), versions=versions
+                kind="commit", author="anna", message="", changes=Unseen(changes), versions=made
             )
         finally:
             transaction.connection.set_trace_callback(None)
@@ -297,3 +300,47 @@ def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path) -> No
     assert len(content(store)) == checkpoint.ROWS + 1
     store.close()
     assert not (tmp_path / "weir.db-wal").exists()
+
+
+def test_each_object_of_thousands_is_encoded_once(
+    store: ConfigStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For its version and for the agent, who gets arrays of them."""
+    encoded: list[str] = []
+
+    def counted(item: ConfigObject) -> str:
+        encoded.append(item.id)
+        return encode(item)
+
+    monkeypatch.setattr(versions, "encode", counted)
+    many = [
+        SetEntry(f"e{number}", "blocked", f"10.0.{number >> 8}.{number & 255}/32") for number in range(5000)
+    ]
+    made = ChangedVersions([*create(Set("blocked"), *many), Change("set-entry", "gone", many[0], None)])
+    lines = list(made.lines())
+    assert len(encoded) == made.count - 1 == 5001
+    assert len(lines) == -(-made.count // versions.AT_ONCE)
+    told = Lines(lines, made.count, versions.AT_ONCE)
+    assert told[5000]["new"]["value"] == many[4999].value
+    assert told[5001] == {"kind": "set-entry", "id": "gone", "new": None}
+    assert [change["id"] for change in told] == ["blocked", *(item.id for item in many), "gone"]
+
+
+def test_what_is_no_queue_is_not_in_the_indexes_of_queues(store: ConfigStore) -> None:
+    """Each index costs each of 100,000 rows, and lists of queues still go by theirs."""
+    said: list[str] = []
+    with store.snapshot() as connection:
+        indexes = dict(
+            connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'index'").fetchall()
+        )
+        connection.set_trace_callback(said.append)
+        page(connection, Listing("queue", sort="max_limit_upload", counted=False), Totals())
+        page(connection, Listing("queue", sort="-max_limit_download", counted=False), Totals())
+        page(connection, Listing("queue", parent="q1", counted=False), Totals())
+        connection.set_trace_callback(None)
+        plans = [str(connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall()) for query in said]
+    assert [name for name, sql in indexes.items() if sql is not None and "kind = 'queue'" in sql] == [
+        f"object_now_{what}" for what in ("parent", "upload", "download")
+    ]
+    for plan, what in zip(plans, ("upload", "download", "parent"), strict=True):
+        assert f"object_now_{what} " in plan and "TEMP B-TREE" not in plan

@@ -24,7 +24,7 @@ from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Finding, Invalid, Problem
-from weir.model.rules import is_much, validate
+from weir.model.rules import rewrites_queues, validate
 
 log = logging.getLogger(__name__)
 
@@ -250,7 +250,7 @@ class RunningConfiguration:
 
     def _document_after(self, changes: Sequence[Change]) -> Document:
         """The document after the changes: the same one, or of much of it another one beside it."""
-        if len(changes) > MANY_CHANGES and is_much(self.document, changes):
+        if len(changes) > MANY_CHANGES and rewrites_queues(self.document, changes):
             return self.document.after(changes)
         self.document.apply(changes)
         return self.document
@@ -318,7 +318,7 @@ def completed(changes: Sequence[Change], document: Document) -> Sequence[Change]
 
 def after_beside(document: Document, changes: Sequence[Change]) -> Document:
     """Another document; the changes look into the one before."""
-    if is_much(document, changes):
+    if rewrites_queues(document, changes):
         return document.after(changes)
     after = document.copy()
     after.apply(changes)

@@ -18,13 +18,14 @@ from datetime import datetime
 from weir.agent.executor import Executor
 from weir.agent.following import HELD, Following, Store
 from weir.agent.last_good import Mark
-from weir.agent.running import MANY_CHANGES, RunningConfiguration
+from weir.agent.running import MANY_CHANGES, RunningConfiguration, after_beside
 from weir.agent.sharing import Sharing
 from weir.agent.way_back import Before, WayBack
 from weir.compiler import update
 from weir.model.document import Change, Document
 from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Problem, Unavailable
+from weir.model.rules import rewrites_queues
 from weir.store import Pending
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 
@@ -115,7 +116,7 @@ class Undoing(RunningConfiguration):
         changes = PackedChanges(self._changes_back(pending)).against(document)
         if len(changes) <= FEW_CHANGES:
             return WayBack(pending.revision, changes)
-        after = document.after(changes)
+        after = after_beside(document, changes)
         try:
             plan = update(self.compiled, after, changes, self._now_local())
         except RuntimeError:  # it was changed in place meanwhile
@@ -192,7 +193,7 @@ class Undoing(RunningConfiguration):
         if pending.seconds_left(wall_ms(), boot_id(), boottime_ms()) > 0:
             return False
         changes = self.following.store.changes_between(pending.revision, pending.base_revision)
-        if len(changes) > MANY_CHANGES:
+        if len(changes) > MANY_CHANGES and rewrites_queues(document, changes):
             document = document.after(changes)
         else:
             document.apply(changes)

@@ -78,7 +78,7 @@ def entries_judged(
         name for group in _by_rule(before).values() if exposed and _lets_pass(group) for name in _sets(group)
     }
     found: dict[str, dict[str, list[str]]] = {_ENDS: {}, _EXPOSED: {}}
-    for change in changes:
+    for change in changes if refusing or accepting else ():
         if change.kind == "set-entry":
             old, new = _named(change.old), _named(change.new)
             for text, ours, theirs, sets in ((_ENDS, new, old, refusing), (_EXPOSED, old, new, accepting)):

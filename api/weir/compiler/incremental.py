@@ -23,13 +23,16 @@ from weir.compiler.plan import Plan
 from weir.compiler.ports import ports_of
 from weir.compiler.types import NO_SLOT, ClassSpec, total_id
 from weir.model.claims import last_inside
-from weir.model.document import Change, Document, is_always_in_force, users_of_type
+from weir.model.document import Change, Document, changes_by_kind, is_always_in_force, users_of_type
 from weir.model.limits import MAX_QUEUE_LEVELS
-from weir.model.objects import Queue
+from weir.model.objects import Kind, Queue
+from weir.model.packed_changes import kinds_of
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
 from weir.parts.delta import delta_of
 
 _FEW = 256
+_SHAPING = ("queue", "queue-type", "interface")
+"""The kinds that shaping is made of."""
 K = TypeVar("K", int, str)
 
 
@@ -42,9 +45,12 @@ def update(
     """
     now = compiled.now_local if now_local is None else now_local
     few = max(_FEW, len(document_after.of_kind("queue")) // 8)
-    if len(changes) > few:
+    if "queue" in kinds_of(changes) and len(changes) > few:
         return recompiled(compiled, document_after, now)
-    update_run = _Update(compiled, document_after, changes, now)
+    by_kind = changes_by_kind(changes)
+    if sum(len(by_kind.get(kind, ())) for kind in _SHAPING) > few:
+        return recompiled(compiled, document_after, now)
+    update_run = _Update(compiled, document_after, by_kind, now)
     if len(update_run.touched) > few:
         return recompiled(compiled, document_after, now)
     return update_run.plan()
@@ -52,12 +58,18 @@ def update(
 
 class _Update:
     def __init__(
-        self, compiled: Compiled, document: Document, changes: Sequence[Change], now_local: datetime
+        self,
+        compiled: Compiled,
+        document: Document,
+        by_kind: Mapping[Kind, Sequence[Change]],
+        now_local: datetime,
     ) -> None:
         self._compiled = compiled
         self._before = compiled.tables
         self._document = document
-        self._changes = changes
+        self._by_kind = by_kind
+        self._changes = [change for kind in _SHAPING for change in by_kind.get(kind, ())]
+        """Those that can change something for queues."""
         self._edits = Edits(compiled.generation, compiled.wanted, compiled.allocation.draft(), now_local)
         self._matcher = Matcher(document, now_local)
         self._ranks: dict[str, RankKey] = {}
@@ -74,7 +86,7 @@ class _Update:
         self._change_prefixes(plan)
         self._change_ports(plan)
         self._change_forks(plan)
-        if any(change.kind != "queue" for change in self._changes):
+        if self._by_kind.keys() - {"queue"}:
             self._change_parts(plan)
         return plan
 
@@ -326,7 +338,8 @@ class _Update:
         wanted = {}
         for part in self._compiled.parts:
             before = self._compiled.of(part)
-            wanted[part], delta = part.moved(before, self._document, self._changes)
+            own = [change for kind in self._by_kind if kind in part.made_of for change in self._by_kind[kind]]
+            wanted[part], delta = part.moved(before, self._document, own) if own else (before, None)
             if delta:
                 plan.parts[part] = delta
         self._edits.wanted = wanted

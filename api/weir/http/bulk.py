@@ -10,7 +10,7 @@ from flask import Response
 
 from weir.http import editing
 from weir.http.context import me, service
-from weir.http.editing import server_timing, writable
+from weir.http.editing import server_timing
 from weir.http.endpoint import answer
 from weir.http.rendering import findings_json, kernel_json, staged_json
 from weir.model import codec
@@ -36,10 +36,11 @@ def read_edits(kind: Kind, body: Mapping[str, Any], *, staged: bool) -> list[Edi
     positions = Positions(upserts, staged=staged) if kind == "queue" else None
     if editing.is_ordered(kind):
         give_places(kind, upserts, staged=staged)
+    added = editing.answers_add(kind)
     edits = [
         edit
         for index, item in enumerate(upserts)
-        if (edit := _upsert(kind, index, item, ids, positions, findings)) is not None
+        if (edit := _upsert(kind, index, item, added, ids, positions, findings)) is not None
     ]
     for index, object_id in enumerate(_items(body, "delete")):
         try:
@@ -68,6 +69,7 @@ def _upsert(
     kind: Kind,
     index: int,
     item: Any,
+    added: frozenset[str],
     ids: Iterator[str],
     positions: Positions | None,
     findings: list[Finding],
@@ -77,7 +79,7 @@ def _upsert(
         findings.append(_finding(where, "bad-object", f"must be a {kind}, a JSON object"))
         return None
     expects = item.get("etag", ANYTHING)
-    given = writable(kind, item)
+    given = {name: value for name, value in item.items() if name not in added}
     given["id"] = next(ids) if given.get("id") is None else given["id"]
     if positions is not None and "position" not in given:
         given["position"] = positions.of(given["id"], given.get("parent"))

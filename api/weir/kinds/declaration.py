@@ -11,7 +11,9 @@ means the same as leaving it out.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
@@ -165,18 +167,29 @@ class Declaration:
 
     def to_stored_json(self, item: ConfigObject) -> Json:
         """As `to_json` without the fields that hold their default or follow from others."""
+        return dict(self._kept(item))
+
+    def to_stored_text(self, item: ConfigObject) -> str:
+        """`to_stored_json` as compact JSON. Most values are texts."""
+        fields = [
+            f'"{name}":{encode_basestring(value) if type(value) is str else _to_json(value)}'
+            for name, value in self._kept(item)
+        ]
+        return f"{{{','.join(fields)}}}"
+
+    def _kept(self, item: ConfigObject) -> Iterator[tuple[str, Any]]:
         object_id, *values = self._values(item)
-        found: Json = {"id": object_id}
+        yield "id", object_id
         for (name, default, convert), value in zip(self._stored, values, strict=True):
             if value != default:
-                found[name] = value if convert is None else convert(value)
-        return found
+                yield name, value if convert is None else convert(value)
 
     def called(self, item: ConfigObject) -> str:
         """An object in a message: "route 0.0.0.0/0"."""
         return f"{self.short} {item.name}"
 
 
+_to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _NONE = object()
 """The default of a field that has none."""
 

@@ -27,11 +27,13 @@ from weir.fields import (
 from weir.kinds.declaration import Declaration
 from weir.kinds.sets import Set
 from weir.model import limits
+from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import WIDTH, parse_prefix
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, all_after, error, own, warning
+from weir.model.rule import Rule, View, all_after, caused_by, differs, error, own, warning
 
+_KIND = "firewall-rule"
 BUILT_IN = ("input", "forward", "output")
 STATES = ("new", "established", "related", "invalid", "untracked")
 ICMP_TYPES = (
@@ -61,7 +63,7 @@ def _set_ref(help_text: str, **said: Any) -> Ref:
 class FirewallRule(ConfigObject):
     """What some packets match, and what becomes of them; an empty field matches any packet."""
 
-    kind: ClassVar[Kind] = "firewall-rule"
+    kind: ClassVar[Kind] = _KIND
     id: str
     chain: Annotated[
         str,
@@ -184,6 +186,10 @@ class FirewallRule(ConfigObject):
     comment: Comment = ""
     disabled: Annotated[bool, Flag(help="Keeps the rule without any effect.")] = False
 
+    def __hash__(self) -> int:
+        """Thousands are looked up at each change of one, and there are not two of an id."""
+        return hash(self.id)
+
     @property
     def name(self) -> str:
         return self.comment.partition("\n")[0][:40] or self.id
@@ -197,14 +203,20 @@ def chains_are_right(view: View, rule: FirewallRule) -> Iterator[Finding]:
     elif not rule.jump_to:
         yield error("bad-jump", rule, "jump_to", "a jump needs a chain to go to")
     elif rule.jump_to in BUILT_IN:
-        text = (
-            f"nothing can jump to {rule.jump_to}, which packets enter by themselves: name a chain of your own"
-        )
+        text = f"packets enter {rule.jump_to} by themselves: name a chain of your own to jump to"
         yield error("bad-jump", rule, "jump_to", text)
     elif _returns_to_itself(view, rule):
         yield error("jump-loop", rule, "jump_to", f"chain {rule.jump_to} leads back to chain {rule.chain}")
     elif rule.jump_to not in _jumps(view):
         yield warning("empty-chain", rule, "jump_to", f"chain {rule.jump_to} has no rules")
+
+
+@caused_by(_KIND)
+def _itself_and_jumps(view: View, change: Change) -> Iterator[str]:
+    """A rule that comes or goes, and one that leads elsewhere, matters to those that jump."""
+    yield change.id
+    if differs(change, "chain", "action", "jump_to") and view.once("jumps", change.kind):
+        yield from (rule.id for rule in view.document.every(FirewallRule) if rule.action == "jump")
 
 
 def _jumps(view: View) -> dict[str, set[str]]:
@@ -347,7 +359,6 @@ def locks_out(_view: View, rule: FirewallRule) -> Iterator[Finding]:
         yield warning("locks-out", rule, "action", text)
 
 
-_OWN = own("firewall-rule")
 _COUNT = 2**63 - 1
 
 KIND = Declaration(
@@ -379,22 +390,10 @@ KIND = Declaration(
         "bytes": Whole(0, _COUNT, help="Of these packets."),
     },
     rules=(
-        Rule(
-            "chains-are-right",
-            "firewall-rule",
-            chains_are_right,
-            all_after("firewall-rule", "firewall-rule"),
-            True,
-        ),
-        Rule("sets-fit", "firewall-rule", sets_fit, all_after("firewall-rule", "set"), True),
-        Rule("makes-sense", "firewall-rule", makes_sense, _OWN, True),
-        Rule(
-            "matches-something",
-            "firewall-rule",
-            matches_something,
-            all_after("firewall-rule", "set"),
-            True,
-        ),
-        Rule("locks-out", "firewall-rule", locks_out, _OWN, False),
+        Rule("chains-are-right", _KIND, chains_are_right, _itself_and_jumps, True),
+        Rule("sets-fit", _KIND, sets_fit, all_after(_KIND, "set"), True),
+        Rule("makes-sense", _KIND, makes_sense, own(_KIND), True),
+        Rule("matches-something", _KIND, matches_something, all_after(_KIND, "set"), True),
+        Rule("locks-out", _KIND, locks_out, own(_KIND), False),
     ),
 )

@@ -14,7 +14,7 @@ from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, error, own
+from weir.model.rule import Rule, View, caused_by, error, own
 from weir.model.unique import one_for_each
 
 
@@ -94,6 +94,7 @@ def _is_repeated(entry: PrefixListEntry, first: PrefixListEntry) -> str:
     )
 
 
+@caused_by("prefix-list-entry", "prefix-list")
 def _of_list(view: View, change: Change) -> Iterator[str]:
     if change.kind == "prefix-list-entry":
         yield change.id

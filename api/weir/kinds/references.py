@@ -12,7 +12,7 @@ from weir.kinds.secrets import lost_secrets
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, error, warning
+from weir.model.rule import Rule, View, caused_by, error, warning
 
 
 @cache
@@ -44,6 +44,7 @@ def reference_rule(declaration: Declaration) -> Rule:
                     found.setdefault((ref.kind, target_id), []).append(item.id)
         return found
 
+    @caused_by(kind, *(ref.kind for ref in references.values()))
     def reach(view: View, change: Change) -> Iterator[str]:
         """The object itself, and those that name it when that says something else to them now."""
         if change.kind == kind:

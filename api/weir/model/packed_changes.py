@@ -1,76 +1,115 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of changes as one piece of memory (docs/adr/0036)."""
+"""Thousands of changes in little memory (docs/adr/0036, docs/adr/0140)."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind, Queue
 from weir.model.packed import LazyList, PackedList, QueueKit
 
-Row = tuple[Kind, str, Any]
-"""Kind, id and what is new: a queue's values, the number of another object, or None."""
-
 
 class PackedChanges(LazyList[Change]):
-    """Each change is made when it is looked at; `old` is what a document holds, nothing without one."""
+    """`old` is what a document holds, nothing without one.
 
-    __slots__ = ("_document", "_kept", "_rows")
+    Changes of queues are one piece of memory, and each is made when it is looked at. Those of other kinds are
+    kept as they are: their objects outlive the commit in the document, and looking at them costs nothing.
+    """
+
+    __slots__ = ("_document", "_others", "_places", "_queues")
 
     def __init__(self, changes: Iterable[Change]) -> None:
         """`old` is not kept; `against` looks it up."""
-        self._rows = _Rows(changes)
-        self._kept = array("L", range(len(self._rows)))
+        self._others: list[Change] = []
+        self._places = array("q")
+        """Of each change its place among the queues', or `~place` among the others."""
+        self._queues = _Queues(self._put_apart(changes))
         self._document = Document()
 
+    def _put_apart(self, changes: Iterable[Change]) -> Iterator[Change]:
+        """Those of queues; the others are put away."""
+        queues = 0
+        for change in changes:
+            if change.kind == "queue":
+                self._places.append(queues)
+                queues += 1
+                yield change
+            else:
+                self._places.append(~len(self._others))
+                self._others.append(_with_old(change, None))
+
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._places)
 
     def at(self, index: int) -> Change:
-        kind, object_id, values = self._rows.values(self._kept[index])
-        return Change(kind, object_id, self._document.get(kind, object_id), self._rows.new(object_id, values))
+        place = self._places[index]
+        return self._others[~place] if place < 0 else self._of_queue(place)
+
+    def __iter__(self) -> Iterator[Change]:
+        others = self._others
+        return (others[~place] if place < 0 else self._of_queue(place) for place in self._places)
+
+    def _of_queue(self, place: int) -> Change:
+        queue_id, values = self._queues.values(place)
+        return Change("queue", queue_id, self._document.queue(queue_id), self._queues.new(queue_id, values))
+
+    @property
+    def kinds(self) -> set[Kind]:
+        """Of the objects that change; no queue is made for it."""
+        found = {change.kind for change in self._others}
+        return found | {"queue"} if any(place >= 0 for place in self._places) else found
 
     def against(self, document: Document) -> PackedChanges:
         """The changes to a document, which must stay as it is; those that change nothing are left out."""
         twin = PackedChanges.__new__(PackedChanges)
-        twin._rows, twin._document = self._rows, document
-        twin._kept = array("L", (index for index in self._kept if self._differs(index, document)))
+        twin._queues, twin._document = self._queues, document
+        twin._others, twin._places = [], array("q")
+        for place in self._places:
+            if place >= 0:
+                if self._differs(place, document):
+                    twin._places.append(place)
+                continue
+            change = self._others[~place]
+            old = document.get(change.kind, change.id)
+            if old != change.new:
+                twin._places.append(~len(twin._others))
+                twin._others.append(_with_old(change, old))
         return twin
 
-    def _differs(self, index: int, document: Document) -> bool:
-        kind, object_id, values = self._rows.values(index)
-        old = document.get(kind, object_id)
-        return values is not None if old is None else old != self._rows.new(object_id, values)
+    def _differs(self, place: int, document: Document) -> bool:
+        queue_id, values = self._queues.values(place)
+        old = document.queue(queue_id)
+        return values is not None if old is None else old != self._queues.new(queue_id, values)
 
 
-class _Rows(PackedList[Row]):
-    """What the changes make of their objects."""
+def kinds_of(changes: Iterable[Change]) -> set[Kind]:
+    """The kinds of the objects that change."""
+    return changes.kinds if isinstance(changes, PackedChanges) else {change.kind for change in changes}
 
-    __slots__ = ("_kit", "_others")
+
+class _Queues(PackedList[Change]):
+    """What the changes make of their queues."""
+
+    __slots__ = ("_kit",)
 
     def __init__(self, changes: Iterable[Change]) -> None:
         self._kit = QueueKit()
-        self._others: list[ConfigObject] = []
-        super().__init__(
-            ((change.kind, change.id, self._values(change.new)) for change in changes), _same, _same
-        )
+        super().__init__(changes, lambda change: (change.id, self._values(change.new)), _never)
 
-    def _values(self, new: ConfigObject | None) -> Any:
-        if isinstance(new, Queue):
-            return self._kit.values(new)
-        if new is None:
-            return None
-        self._others.append(new)
-        return len(self._others) - 1
+    def _values(self, new: ConfigObject | None) -> tuple[Any, ...] | None:
+        return self._kit.values(new) if isinstance(new, Queue) else None
 
-    def new(self, object_id: str, values: Any) -> ConfigObject | None:
-        if values is None:
-            return None
-        return self._others[values] if isinstance(values, int) else self._kit.queue(object_id, values)
+    def new(self, queue_id: str, values: tuple[Any, ...] | None) -> Queue | None:
+        return None if values is None else self._kit.queue(queue_id, values)
 
 
-def _same(row: Row) -> Row:
-    return row
+def _never(_values: Any) -> Change:
+    raise TypeError("a change of a queue is made with what its document holds")
+
+
+def _with_old(change: Change, old: ConfigObject | None) -> Change:
+    """The same change where it is so already: most objects of thousands are new."""
+    return change if change.old is old else Change(change.kind, change.id, old, change.new)

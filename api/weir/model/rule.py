@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from weir.model.address import split_address
@@ -126,13 +127,30 @@ def takes_always(document: Document, queue: Queue) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """The ids that a change concerns. A change of another kind than `kinds` concerns none, and is not asked
+    about: of 100,000 changes of one kind most rules never hear."""
+
+    kinds: frozenset[Kind]
+    ids: Callable[[View, Change], Iterable[str]]
+
+    def __call__(self, view: View, change: Change) -> Iterable[str]:
+        return self.ids(view, change)
+
+
+def caused_by(*kinds: Kind) -> Callable[[Callable[[View, Change], Iterable[str]]], Reach]:
+    """What a change of these kinds reaches."""
+    return partial(Reach, frozenset(kinds))
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """`check` gets an object of `kind`; `reach` gives the ids of that kind that a change concerns."""
 
     name: str
     kind: Kind
     check: Callable[[View, Any], Iterable[Finding]]
-    reach: Callable[[View, Change], Iterable[str]]
+    reach: Reach
     gives_errors: bool
 
     @property
@@ -141,18 +159,20 @@ class Rule:
         return self.kind, self.name
 
 
-def own(kind: Kind) -> Callable[[View, Change], Iterable[str]]:
+def own(kind: Kind) -> Reach:
     """A rule that looks at nothing but the object itself."""
 
+    @caused_by(kind)
     def reach(_view: View, change: Change) -> Iterable[str]:
         return (change.id,) if change.kind == kind else ()
 
     return reach
 
 
-def all_after(kind: Kind, *causes: Kind) -> Callable[[View, Change], list[str]]:
+def all_after(kind: Kind, *causes: Kind) -> Reach:
     """Every object of a small kind after a change of one of the causes; else the changed object itself."""
 
+    @caused_by(kind, *causes)
     def reach(view: View, change: Change) -> list[str]:
         if change.kind in causes:
             return list(view.document.of_kind(kind)) if view.once(f"all {kind}", causes) else []
@@ -175,9 +195,10 @@ def differs(change: Change, *fields: str) -> bool:
     return any(getattr(change.old, name) != getattr(change.new, name) for name in fields)
 
 
-def below_if(*fields: str) -> Callable[[View, Change], Iterable[str]]:
+def below_if(*fields: str) -> Reach:
     """The queue, and all below it when one of these fields changed."""
 
+    @caused_by("queue")
     def reach(view: View, change: Change) -> Iterator[str]:
         if change.kind == "queue":
             if differs(change, *fields):

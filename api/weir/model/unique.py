@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, error
+from weir.model.rule import Rule, View, caused_by, error
 
 T = TypeVar("T", bound=ConfigObject)
 
@@ -68,6 +68,7 @@ def one_for_each_of(
             if first.id != item.id:
                 yield error(code, item, field, says(item, first, own))
 
+    @caused_by(kind)
     def reach(view: View, change: Change) -> Iterator[str]:
         for item in (change.old, change.new):
             if isinstance(item, of):

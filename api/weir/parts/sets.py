@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
-from weir.model.members import form_of, ports_of
+from weir.model.members import Form, form_of, ports_of
 from weir.model.objects import ConfigObject
 from weir.model.prefix import Prefix, address_bytes
 from weir.parts.delta import Counts, Step
@@ -160,7 +161,9 @@ def _contents(document: Document, sets: Collection[str]) -> dict[Head, dict[byte
     filled = _filled(document, sets)
     for entry in document.every(SetEntry):
         for head, key in _keys(filled, entry):
-            values = found.setdefault(head, {})
+            values = found.get(head)
+            if values is None:
+                values = found[head] = {}
             values[key] = values.get(key, 0) + 1
     return found
 
@@ -176,7 +179,9 @@ def _moved(
         for entry, step in ((change.old, -1), (change.new, 1)):
             if isinstance(entry, SetEntry):
                 for head, key in _keys(filled, entry):
-                    of_set = steps.setdefault(head, {})
+                    of_set = steps.get(head)
+                    if of_set is None:
+                        of_set = steps[head] = {}
                     of_set[key] = of_set.get(key, 0) + step
     after, found = dict(before), []
     for head, of_set in sorted(steps.items()):
@@ -213,38 +218,43 @@ def _filled(document: Document, sets: Collection[str]) -> dict[str, str]:
     }
 
 
-def _keys(filled: Mapping[str, str], entry: SetEntry) -> Iterator[tuple[Head, bytes]]:
+def _keys(filled: Mapping[str, str], entry: SetEntry) -> Collection[tuple[Head, bytes]]:
     """Where an entry is found in the kernel; nowhere while it, or its set, is disabled."""
     if not entry.disabled and filled.get(entry.set) == form_of(entry.value):
-        yield from keys_of(entry.set, entry.value)
+        return keys_of(entry.set, entry.value)
+    return ()
 
 
-def keys_of(set_id: str, value: str) -> Iterator[tuple[Head, bytes]]:
+def keys_of(set_id: str, value: str) -> Collection[tuple[Head, bytes]]:
     """Of a canonical value."""
     head = head_of(set_id, value)
     match head.key:
         case "ipv4_addr" | "ipv6_addr":
-            yield head, address_bytes(value)
+            return ((head, address_bytes(value)),)
         case "inet_service":
-            yield from ((head, port.to_bytes(2, "big")) for port in ports_of(value))
+            return [(head, port.to_bytes(2, "big")) for port in ports_of(value)]
         case "ether_addr":
-            yield head, bytes.fromhex(value.replace(":", ""))
+            return ((head, bytes.fromhex(value.replace(":", ""))),)
         case "ifname":
-            yield head, value.encode().ljust(_IFNAME_BYTES, b"\0")
+            return ((head, value.encode().ljust(_IFNAME_BYTES, b"\0")),)
 
 
 def head_of(set_id: str, value: str) -> Head:
     """The kernel's set that all keys of a canonical value are in."""
-    match form_of(value):
-        case "address":
-            address, _, length = value.partition("/")
-            return Head(set_id, "ipv6_addr" if ":" in address else "ipv4_addr", int(length))
-        case "port":
-            return Head(set_id, "inet_service")
-        case "mac":
-            return Head(set_id, "ether_addr")
-        case "interface":
-            return Head(set_id, "ifname")
+    address, slash, length = value.partition("/")
+    return _head(set_id, ":" in address, length) if slash else _head_without_length(set_id, form_of(value))
+
+
+@lru_cache(maxsize=4096)
+def _head(set_id: str, is_v6: bool, length: str) -> Head:
+    """Of addresses. 100,000 entries are in a handful of these."""
+    return Head(set_id, "ipv6_addr" if is_v6 else "ipv4_addr", int(length))
+
+
+@lru_cache(maxsize=4096)
+def _head_without_length(set_id: str, form: Form) -> Head:
+    keys: Mapping[Form, KeyType] = {"port": "inet_service", "mac": "ether_addr", "interface": "ifname"}
+    return Head(set_id, keys[form])
 
 
 def text_of(head: Head, key: bytes) -> str:

@@ -7,7 +7,6 @@ was staged is a conflict, and the owner says whose version stays.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +22,7 @@ from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, 
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
 from weir.service.configuration import ask_preview
-from weir.service.edits import changes_of, expected_changes_of
+from weir.service.edits import changes_of, changes_to
 from weir.service.effects import Effects, Newest
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
@@ -62,6 +61,7 @@ class CandidateService:
         self._committer = committer
         self._effects = Effects()
         self._summaries = Newest[candidates.Summary]()
+        self._objects = candidates.Objects()
 
     @requires("config.read")
     def get(self, by: Principal) -> CandidateView | None:
@@ -89,6 +89,7 @@ class CandidateService:
             staged = candidates.count(transaction.connection, by.username)
             if not candidates.discard(transaction.connection, by.username):
                 raise _no_candidate()
+        self._objects.forget()
         self._note(by, "discard", _changes_in_words(staged))
 
     @requires("config.write")
@@ -98,15 +99,22 @@ class CandidateService:
         with self._store.write() as transaction:
             connection = transaction.connection
             found = candidates.create(connection, by.username, transaction.head, wall_ms())
-            known = _known(connection, by.username, edits)
+            before = self._summary_before(found, transaction.head)
+            known = candidates.known_of(connection, by.username, edits)
             for edit in edits:
                 _check_expected(edit, known[edit.kind, edit.id])
             staged = (
                 (edit.kind, edit.id, edit.new, known[edit.kind, edit.id].running_revision) for edit in edits
             )
-            candidates.stage(connection, found, staged, wall_ms())
+            candidates.stage(connection, found, staged, wall_ms(), self._objects)
             self._drop_empty(connection, by.username, [edit for edit in edits if edit.new is None])
-            view = self._view_of(transaction, by)
+            if before is not None and _only_adds(edits, known):
+                summary = before.with_added(edit.kind for edit in edits)
+            else:
+                summary = candidates.summary(connection, found.owner)
+            found = candidates.create(connection, by.username, transaction.head, wall_ms())
+            view = _view(found, summary)
+        self._summaries.put(found.owner, found.state(transaction.head), summary)
         self._note(
             by,
             "stage",
@@ -152,7 +160,7 @@ class CandidateService:
     def _as_staged(self, by: Principal) -> Iterator[Document]:
         """The running document with the candidate's changes, while the context lasts."""
         with self._store.snapshot() as connection:
-            edits = _staged_edits(connection, by.username)
+            edits = _staged_edits(connection, by.username, self._objects)
         with self._running.document_for(len(edits)) as document:
             staged = changes_of(edits, document)
             document.apply(staged)
@@ -215,8 +223,14 @@ class CandidateService:
         self, connection: Connection, found: candidates.Candidate
     ) -> tuple[tuple[int, int, int], candidates.Summary]:
         """What names the candidate's state and the revision, and what is in it, of a snapshot."""
-        key = (found.created_at_ms, found.last_serial, reading.head(connection))
+        key = found.state(reading.head(connection))
         return key, self._summaries.get(found.owner, key, lambda: candidates.summary(connection, found.owner))
+
+    def _summary_before(self, found: candidates.Candidate, head: int) -> candidates.Summary | None:
+        """What is in a candidate, if that need not be counted."""
+        return (
+            self._summaries.known(found.owner, found.state(head)) if found.last_serial else candidates.NOTHING
+        )
 
     def _effect_of(self, by: Principal, key: Hashable, count: int, wait_s: float) -> Effect | None:
         if count <= MANY:
@@ -233,7 +247,7 @@ class CandidateService:
         with self._store.snapshot() as connection:
             if candidates.get(connection, by.username) is None:
                 raise _no_candidate()
-            edits = _staged_edits(connection, by.username)
+            edits = _staged_edits(connection, by.username, self._objects)
         trial = self._running.try_changes(partial(changes_of, edits))
         count, changes, findings = len(edits), trial.changes, trial.findings
         del edits, trial  # another document of thousands of queues: not while the agent works
@@ -284,9 +298,9 @@ class CandidateService:
             if found is None:
                 raise _no_candidate()
             _refuse_conflicts(candidates.conflicts(transaction.connection, by.username))
-            edits = _staged_edits(transaction.connection, by.username)
-            with self._running.document_for(len(edits)) as document:
-                return expected_changes_of(edits, document, transaction)
+            staged = candidates.new_objects(transaction.connection, by.username, self._objects)
+            with self._running.document_for(size) as document:
+                return changes_to(document, staged, size)
 
         def state(transaction: ReadTransaction) -> object:
             return candidates.get(transaction.connection, by.username)
@@ -297,7 +311,7 @@ class CandidateService:
         def discard(transaction: WriteTransaction) -> None:
             candidates.discard(transaction.connection, by.username)
 
-        return self._committer.run(
+        committed = self._committer.run(
             by,
             Request(
                 produce=produce,
@@ -308,6 +322,8 @@ class CandidateService:
                 state=state,
             ),
         )
+        self._objects.forget()
+        return committed
 
     def forget(self, username: str) -> None:
         """Discard the candidate of a user who is being deleted."""
@@ -326,22 +342,16 @@ class CandidateService:
     @staticmethod
     def _drop_empty(connection: Connection, owner: str, deletions: Sequence[Edit]) -> None:
         """An object that was only ever in the candidate and is deleted there leaves it without a trace."""
-        for (kind, object_id), known in _known(connection, owner, deletions).items():
+        for (kind, object_id), known in candidates.known_of(connection, owner, deletions).items():
             if known.running_revision is None and known.serial is not None and known.seen_revision is None:
                 candidates.unstage(connection, owner, kind, object_id)
 
 
-def _known(
-    connection: Connection, owner: str, edits: Sequence[Edit]
-) -> dict[tuple[Kind, str], candidates.Known]:
-    by_kind = defaultdict[Kind, list[str]](list)
-    for edit in edits:
-        by_kind[edit.kind].append(edit.id)
-    return {
-        (kind, object_id): known
-        for kind, ids in by_kind.items()
-        for object_id, known in candidates.known(connection, owner, kind, ids).items()
-    }
+def _only_adds(edits: Sequence[Edit], known: Mapping[tuple[Kind, str], candidates.Known]) -> bool:
+    """Whether these are as many new objects: what a candidate holds is known then without counting it."""
+    return len(known) == len(edits) and all(
+        edit.new is not None and known[edit.kind, edit.id].is_new for edit in edits
+    )
 
 
 def _view(found: candidates.Candidate, summary: candidates.Summary) -> CandidateView:
@@ -360,10 +370,9 @@ def _check_expected(edit: Edit, known: candidates.Known) -> None:
         raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed meanwhile", path=path)
 
 
-def _staged_edits(connection: Connection, owner: str) -> Sequence[Edit]:
+def _staged_edits(connection: Connection, owner: str, objects: candidates.Objects) -> Sequence[Edit]:
     """What is staged; thousands as one piece of memory. What is deleted and not there is left out."""
-    rows = candidates.each_row(connection, owner)
-    edits = (Edit(row.kind, row.id, row.new) for row in rows if row.new or row.running_revision)
+    edits = (Edit(*item) for item in candidates.new_objects(connection, owner, objects))
     return PackedEdits(edits) if candidates.count(connection, owner) > MANY else list(edits)
 
 

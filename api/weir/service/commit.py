@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commit: one at a time, through the store and the agent, all or nothing.
 
-    thousands of changes: read and validate    before anybody waits (`weir.service.preparation`)
-        agent: prepare                         validates and compiles them, before anybody waits
+    thousands of changes: read and encode      before anybody waits (`weir.service.preparation`)
+        validate, while the agent: prepare     validates and compiles them, before anybody waits
     connect to the agent                       down: refused before anything is written
     take the store's write lock
         catch up, check what was expected, validate (or what was committed since)
@@ -19,7 +19,6 @@ connection drop before `settle`, brings the kernel to what the store holds.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -36,8 +35,10 @@ from weir.service.preparation import (
     ROUNDS,
     Outdated,
     Prepared,
+    Read,
     confirm,
     prepare,
+    read_request,
     refuse_early,
     try_request,
 )
@@ -47,8 +48,8 @@ from weir.service.turn import Turn
 from weir.service.types import Committed, Confirmation, Edit, Principal
 from weir.store import ConfigStore, Pending, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
-from weir.store.rows import encode
-from weir.wire.client import AgentClient, AgentConnection
+from weir.store.versions import AT_ONCE, ChangedVersions, line_of
+from weir.wire.client import AgentClient, AgentConnection, Arrays
 from weir.wire.protocol import NOT_PREPARED, Json
 
 log = logging.getLogger(__name__)
@@ -110,19 +111,31 @@ class Committer:
     def _run_large(self, by: Principal, request: Request, timing: Timing) -> Committed:
         """Prepare before the lock; at last under it, when others are faster each time."""
         for _ in range(ROUNDS):
-            prepared = prepare(request, self._running, self._store)
-            timing.mark("prepare")
+            read = read_request(request, self._store)
+            timing.mark("read")
             try:
                 with self._agent.connection() as link:  # closed by an exception: the agent forgets
-                    token = _prepare_agent(link, prepared.trial.changes)
-                    timing.mark("agent")
-                    with self._turn.of(len(prepared.trial.changes)):
-                        return self._run_on(link, by, request, _Ready(prepared, token), timing)
+                    ready = self._prepared_by_both(link, request, read, timing)
+                    with self._turn.of(len(read.changes)):
+                        return self._run_on(link, by, request, ready, timing)
             except Outdated as reason:
                 log.info("what was prepared is outdated; once more: %s", reason)
             finally:
-                del prepared
+                del read
         return self._run(by, request, timing)
+
+    def _prepared_by_both(
+        self, link: AgentConnection, request: Request, read: Read, timing: Timing
+    ) -> _Ready:
+        """Validated here while the agent validates and compiles: two processes, neither of which needs the
+        other's answer. What is wrong is said as it is said here, with all findings."""
+        with ThreadPoolExecutor(1, thread_name_prefix="prepare") as helper:
+            token = helper.submit(_prepare_agent, link, read.versions)
+            prepared = prepare(read, request, self._running)
+            timing.mark("prepare")
+            ready = _Ready(prepared, token.result())
+            timing.mark("agent")
+            return ready
 
     def _run(self, by: Principal, request: Request, timing: Timing) -> Committed:
         with self._turn.of(request.size), self._agent.connection() as link:
@@ -157,7 +170,7 @@ class Committer:
         Counted first, as validating and applying so many takes a minute. None where there is room, where the
         agent does not say, and for few edits, which the agent refuses quickly.
         """
-        if len(edits) <= MANY:
+        if len(edits) <= MANY or all(edit.kind != "queue" for edit in edits):
             return None
         with self._running.document_for(len(edits)) as document:
             present = document.of_kind("queue")
@@ -209,7 +222,7 @@ class Committer:
                 message=request.message,
                 changes=changes,
                 restores=request.restores,
-                versions=None if ready is None else ready.prepared.versions,
+                versions=None if ready is None else ready.prepared.read.versions,
             )
             timing.mark("write")
             answer = applied()
@@ -235,16 +248,16 @@ class Committer:
             yield helper.submit(ask).result
 
 
-def _prepare_agent(link: AgentConnection, changes: Sequence[Change]) -> str:
+def _prepare_agent(link: AgentConnection, versions: ChangedVersions) -> str:
     """The agent's name for the changes that it has validated and compiled. Raises what `apply` raises."""
-    lines = ("changes", _EncodedChanges(changes))
-    return str(link.call("prepare", lines=lines, timeout_s=_patience_s(len(changes)))["prepared"])
+    lines = ("changes", _arrays(versions))
+    return str(link.call("prepare", lines=lines, timeout_s=_patience_s(versions.count))["prepared"])
 
 
 def _asked(changes: Sequence[Change], token: str | None) -> _Asked:
     if token is not None:
         return _Asked({"prepared": token}, None)
-    return _Asked({}, ("changes", _EncodedChanges(changes)))
+    return _Asked({}, ("changes", encoded(changes)))
 
 
 def _ask_apply(
@@ -308,25 +321,13 @@ def _settle(link: AgentConnection, revision: int) -> bool:
     return True
 
 
-class _EncodedChanges(Collection[bytes]):
-    """The changes as lines, encoded one by one while they are sent."""
-
-    def __init__(self, changes: Sequence[Change]) -> None:
-        self._changes = changes
-
-    def __len__(self) -> int:
-        return len(self._changes)
-
-    def __iter__(self) -> Iterator[bytes]:
-        for change in self._changes:
-            new = "null" if change.new is None else encode(change.new)
-            head = f'{{"kind":{json.dumps(change.kind)},"id":{json.dumps(change.id)},"new":'
-            yield f"{head}{new}}}".encode()
-
-    def __contains__(self, line: object) -> bool:
-        return any(line == own for own in self)
-
-
 def encoded(changes: Sequence[Change]) -> Collection[bytes]:
-    """Lines for the agent: `{"kind", "id", "new"}`, `new` without the fields that hold their default."""
-    return _EncodedChanges(changes)
+    """Lines for the agent: `{"kind", "id", "new"}`, `new` without the fields that hold their default; of
+    thousands as arrays, which are made when they are sent."""
+    if len(changes) <= MANY:
+        return [line_of(change) for change in changes]
+    return _arrays(ChangedVersions(changes))
+
+
+def _arrays(versions: ChangedVersions) -> Arrays:
+    return Arrays(versions.count, AT_ONCE, versions.lines)

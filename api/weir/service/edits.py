@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from weir.model.document import Change, Document
+from weir.model.objects import ConfigObject, Kind
+from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Conflict, Invalid, NotFound, PreconditionFailed
 from weir.service.packed_edits import PackedEdits
+from weir.service.running_document import MANY
 from weir.service.types import ABSENT, ANYTHING, Edit
 from weir.store import ReadTransaction
 from weir.store.rows import etag_of
@@ -18,6 +21,17 @@ def changes_of(edits: Sequence[Edit], document: Document) -> Sequence[Change]:
     if isinstance(edits, PackedEdits):
         return edits.changes(document)
     found = (Change(edit.kind, edit.id, document.get(edit.kind, edit.id), edit.new) for edit in edits)
+    return [change for change in found if change.old != change.new]
+
+
+def changes_to(
+    document: Document, news: Iterable[tuple[Kind, str, ConfigObject | None]], count: int
+) -> Sequence[Change]:
+    """What about `count` new objects (None: it goes) come down to; those that change nothing are left out. Of
+    thousands the document is looked at later, too."""
+    if count > MANY:
+        return PackedChanges(Change(kind, name, None, new) for kind, name, new in news).against(document)
+    found = (Change(kind, object_id, document.get(kind, object_id), new) for kind, object_id, new in news)
     return [change for change in found if change.old != change.new]
 
 

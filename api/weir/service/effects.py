@@ -52,6 +52,16 @@ class Newest(Generic[Value]):
             known = self._of.get(owner)
             return known is not None and known[1] is value
 
+    def known(self, owner: str, key: Hashable) -> Value | None:
+        """The value for `key`, if it is the newest."""
+        with self._lock:
+            known = self._of.get(owner)
+            return known[1] if known is not None and known[0] == key else None
+
+    def put(self, owner: str, key: Hashable, value: Value) -> None:
+        """What was worked out elsewhere."""
+        self.get(owner, key, lambda: value)
+
 
 class Effects:
     """Effects of candidates; one is worked out at a time. Thread-safe."""

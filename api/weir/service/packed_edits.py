@@ -32,6 +32,10 @@ class PackedEdits(LazyList[Edit]):
         change = self._changes.at(index)
         return Edit(change.kind, change.id, change.new, self._expects[index])
 
+    def __iter__(self) -> Iterator[Edit]:
+        for change, expects in zip(self._changes, self._expects, strict=True):
+            yield Edit(change.kind, change.id, change.new, expects)
+
     def changes(self, document: Document) -> PackedChanges:
         """What they come down to on a document as it is now."""
         return self._changes.against(document.copy())

@@ -9,6 +9,7 @@ what would have been refused after theirs is found there; where both touch an ob
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weir.model.document import Change
@@ -29,16 +30,24 @@ class Outdated(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """`trial` on the document at its own revision; what is changed was read at revision `read_at`.
-    `versions` are the rows that it writes."""
+class Read:
+    """What a request changes, read at revision `read_at` of the store that `epoch` names. `versions` are the
+    rows that it writes."""
 
     epoch: int
     read_at: int
-    trial: Trial
+    changes: Sequence[Change]
     versions: ChangedVersions
-    keys: frozenset[tuple[str, str]]
     state: object
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """`trial` on the document at its own revision. `keys`: the objects that change."""
+
+    read: Read
+    trial: Trial
+    keys: frozenset[tuple[str, str]]
 
 
 def refuse_early(request: Request, transaction: ReadTransaction) -> None:
@@ -65,26 +74,32 @@ def refuse_while_pending(transaction: ReadTransaction) -> None:
 
 def try_request(request: Request, running: Running, transaction: ReadTransaction) -> Trial:
     """What the request changes, tried. Raises `Invalid`, and what `produce` raises."""
-    changes = request.produce(transaction)
+    return tried(request.produce(transaction), request, running)
+
+
+def tried(changes: Sequence[Change], request: Request, running: Running) -> Trial:
+    """Raises `Invalid`."""
     trial = running.try_changes(lambda _: changes)
     if request.kind != "rollback":
         require_valid(trial.findings, trial.changes)
     return trial
 
 
-def prepare(request: Request, running: Running, store: ConfigStore) -> Prepared:
-    """Read and validate on a snapshot; nobody waits. Raises as `try_request`."""
+def read_request(request: Request, store: ConfigStore) -> Read:
+    """On a snapshot; nobody waits. Raises `Conflict`, and what `produce` raises."""
     epoch = store.epoch
     with store.reading() as transaction:
         refuse_early(request, transaction)
         state = None if request.state is None else request.state(transaction)
-        trial = try_request(request, running, transaction)
-        read_at = transaction.head
-    if trial.successor is not None:
-        trial.successor.targets()
-        trial.successor.pack()
-    keys = frozenset((change.kind, change.id) for change in trial.changes)
-    return Prepared(epoch, read_at, trial, ChangedVersions(trial.changes), keys, state)
+        changes = request.produce(transaction)
+        return Read(epoch, transaction.head, changes, ChangedVersions(changes), state)
+
+
+def prepare(read: Read, request: Request, running: Running) -> Prepared:
+    """Validate what was read; nobody waits. Raises `Invalid`."""
+    trial = tried(read.changes, request, running)
+    trial.make_ready()
+    return Prepared(read, trial, frozenset((change.kind, change.id) for change in read.changes))
 
 
 def confirm(prepared: Prepared, request: Request, store: ConfigStore, transaction: WriteTransaction) -> Trial:
@@ -94,14 +109,14 @@ def confirm(prepared: Prepared, request: Request, store: ConfigStore, transactio
     are valid alone, but not together.
     """
     state = None if request.state is None else request.state(transaction)
-    if state != prepared.state or store.epoch != prepared.epoch:
+    read, trial = prepared.read, prepared.trial
+    if state != read.state or store.epoch != read.epoch:
         raise Outdated
-    trial = prepared.trial
-    if transaction.head == prepared.read_at == trial.revision:
+    if transaction.head == read.read_at == trial.revision:
         return trial
     if request.state is None or trial.successor is None:
         raise Outdated
-    since = transaction.changes_between(prepared.read_at, transaction.head)
+    since = transaction.changes_between(read.read_at, transaction.head)
     if len(since) > MANY or any((change.kind, change.id) in prepared.keys for change in since):
         raise Outdated
     return _together(trial, request, transaction.changes_between(trial.revision, transaction.head))

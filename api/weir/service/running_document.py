@@ -11,8 +11,16 @@ from dataclasses import dataclass
 from weir.memory import give_back_memory, give_back_soon
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
+from weir.model.packed_changes import kinds_of
 from weir.model.problem import Finding, Invalid, Unavailable
-from weir.model.rules import FlaggedObjects, findings_by_id, findings_of, is_much, validate, validate_many
+from weir.model.rules import (
+    FlaggedObjects,
+    findings_by_id,
+    findings_of,
+    rewrites_queues,
+    validate,
+    validate_many,
+)
 from weir.store import ConfigStore, Damage
 
 MANY = 2000
@@ -28,7 +36,16 @@ class Trial:
     revision: int
     """Of the document on which they were tried."""
     successor: Document | None = None
+    replaces: bool = True
+    """Whether the successor takes the place of the document. Where no queue changes, the document takes the
+    changes itself: all that it knows of queues stays as it is."""
     flagged: FlaggedObjects | None = None
+
+    def make_ready(self) -> None:
+        """What would hold up who asks the document first is done now."""
+        if self.successor is not None and self.replaces:
+            self.successor.targets()
+            self.successor.pack()
 
 
 class Running:
@@ -97,12 +114,12 @@ class Running:
                 finally:
                     document.revert(changes)
             twin = document.copy()
-        if is_much(twin, changes):
+        if rewrites_queues(twin, changes):
             successor = twin.after(changes)
             findings, flagged = validate_many(successor, changes)
-            return Trial(changes, findings, revision, successor, flagged)
+            return Trial(changes, findings, revision, successor, flagged=flagged)
         twin.apply(changes)
-        return Trial(changes, validate(twin, changes), revision, twin)
+        return Trial(changes, validate(twin, changes), revision, twin, "queue" in kinds_of(changes))
 
     @contextmanager
     def expecting(self) -> Iterator[Callable[[int, int, Trial], None]]:
@@ -125,9 +142,7 @@ class Running:
         is packed now, so that nothing is left to do that would hold up who comes next."""
         if revision == base:
             return
-        if trial.successor is not None:
-            trial.successor.targets()
-            trial.successor.pack()
+        trial.make_ready()
         self._expected = (self._store.epoch, base, revision, trial)
 
     def _take_expected(self, head: int) -> bool:
@@ -136,7 +151,7 @@ class Running:
         if expected is None or expected[:3] != (self._epoch, self._revision, head):
             return False
         trial, self._expected = expected[3], None
-        if trial.successor is None:
+        if trial.successor is None or not trial.replaces:
             self._apply(head, trial.changes)
         else:
             self._document, self._flagged, self._revision = trial.successor, trial.flagged, head
@@ -194,7 +209,7 @@ class Running:
     def _apply(self, revision: int, changes: Sequence[Change]) -> None:
         self._document.apply(changes)
         self._revision = revision
-        if len(changes) > MANY:
+        if len(changes) > MANY and "queue" in kinds_of(changes):
             self._flagged = None
         elif self._flagged is not None:
             self._flagged.update(changes)

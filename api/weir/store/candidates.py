@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Unavailable
+from weir.store.database import large_cache
 from weir.store.inserting import insert
 from weir.store.reading import checked
 from weir.store.rows import ChangeCounts, decode, encode, etag_of
@@ -24,6 +26,10 @@ DO UPDATE SET serial = excluded.serial, body = excluded.body, sum = excluded.sum
 _STAGED = (
     "candidate_change AS staged LEFT JOIN object_version AS running ON running.kind = staged.kind "
     "AND running.id = staged.id AND running.to_revision IS NULL WHERE staged.owner = ?"
+)
+CONFLICTS = (
+    f"SELECT staged.kind, staged.id FROM {_STAGED} AND staged.seen_revision IS NOT running.from_revision "
+    "ORDER BY staged.serial"
 )
 _ROW = (
     "staged.owner, staged.kind, staged.id, staged.body, staged.sum, staged.serial, staged.seen_revision, "
@@ -54,6 +60,10 @@ class Candidate:
     created_at_ms: int
     last_serial: int
 
+    def state(self, head: int) -> tuple[int, int, int]:
+        """What names its state beside that of what runs."""
+        return self.created_at_ms, self.last_serial, head
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -67,6 +77,15 @@ class Summary:
     counts: ChangeCounts
     conflict_count: int
     conflicts: Sequence[tuple[Kind, str]]
+
+    def with_added(self, kinds: Iterable[Kind]) -> Summary:
+        """As it is after new objects of these kinds were staged, none of which was staged before or runs."""
+        added = Counter(kinds)
+        counts = replace(self.counts, added=self.counts.added + added.total())
+        return replace(self, kinds={**self.kinds, **(Counter(self.kinds) + added)}, counts=counts)
+
+
+NOTHING = Summary({}, ChangeCounts(0, 0, 0), 0, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,11 @@ class Known(NamedTuple):
     deletes: bool
     seen_revision: int | None
     running_revision: int | None
+
+    @property
+    def is_new(self) -> bool:
+        """Neither is it staged, nor does it run."""
+        return self.serial is None and self.running_revision is None
 
     @property
     def exists(self) -> bool:
@@ -161,13 +185,10 @@ def summary(connection: sqlite3.Connection, owner: str) -> Summary:
         f"sum(staged.seen_revision IS NOT running.from_revision) FROM {_STAGED} GROUP BY staged.kind",
         (owner,),
     ).fetchall()
-    conflicts = connection.execute(
-        f"SELECT staged.kind, staged.id FROM {_STAGED} AND staged.seen_revision IS NOT running.from_revision "
-        "ORDER BY staged.serial LIMIT ?",
-        (owner, MAX_CONFLICTS),
-    ).fetchall()
     added, changed, removed, conflict_count = (sum(row[at] for row in found) for at in range(2, 6))
     kinds = {row[0]: row[1] for row in found}
+    first = f"{CONFLICTS} LIMIT {MAX_CONFLICTS}"
+    conflicts = connection.execute(first, (owner,)).fetchall() if conflict_count else []
     return Summary(kinds, ChangeCounts(added, changed, removed), conflict_count, conflicts)
 
 
@@ -196,22 +217,26 @@ def changes(
 
 def rows(connection: sqlite3.Connection, owner: str) -> list[StagedRow]:
     """In the order in which they were staged."""
-    return list(each_row(connection, owner))
+    return [_row(*row) for row in _in_order(connection, owner)]
 
 
-def each_row(connection: sqlite3.Connection, owner: str) -> Iterator[StagedRow]:
-    """As `rows`, one by one."""
-    found = connection.execute(f"SELECT {_ROW} FROM {_STAGED} ORDER BY staged.serial", (owner,))
-    return (_row(*row) for row in found)
+def _in_order(connection: sqlite3.Connection, owner: str) -> sqlite3.Cursor:
+    return connection.execute(f"SELECT {_ROW} FROM {_STAGED} ORDER BY staged.serial", (owner,))
+
+
+def new_objects(
+    connection: sqlite3.Connection, owner: str, objects: Objects
+) -> Iterator[tuple[Kind, str, ConfigObject | None]]:
+    """What is staged, one by one, in the order in which it was; None for what is to be deleted. What is
+    deleted and does not run is left out. Raises as `rows`."""
+    for _, kind, object_id, body, number_sum, _, _, running in _in_order(connection, owner):
+        if body is not None or running is not None:
+            yield kind, object_id, _decoded(owner, kind, object_id, body, number_sum, objects)
 
 
 def conflicts(connection: sqlite3.Connection, owner: str) -> list[tuple[Kind, str]]:
     """The objects that somebody else changed since they were staged."""
-    return connection.execute(
-        f"SELECT staged.kind, staged.id FROM {_STAGED} AND staged.seen_revision IS NOT running.from_revision "
-        "ORDER BY staged.serial",
-        (owner,),
-    ).fetchall()
+    return connection.execute(CONFLICTS, (owner,)).fetchall()
 
 
 def last_position(connection: sqlite3.Connection, owner: str, parent: str | None) -> int | None:
@@ -247,21 +272,70 @@ def known(connection: sqlite3.Connection, owner: str, kind: Kind, ids: Collectio
     return {object_id: Known(*values) for object_id, *values in found}
 
 
+class Objects:
+    """What was staged lately, by the sums of the rows: a commit of thousands need not read again what this
+    process has just written. Each row is compared with its sum as ever. Thread-safe.
+
+    Queues are not kept: as objects they take six times the memory of their rows.
+    """
+
+    def __init__(self, most: int = 100_000) -> None:
+        self._most = most
+        self._by_sum: dict[int, ConfigObject] = {}
+
+    def note(self, number_sum: int, item: ConfigObject | None) -> None:
+        if item is not None and item.kind != "queue" and len(self._by_sum) < self._most:
+            self._by_sum[number_sum] = item
+
+    def get(self, number_sum: int) -> ConfigObject | None:
+        return self._by_sum.get(number_sum)
+
+    def forget(self) -> None:
+        self._by_sum = {}
+
+
+class Named(Protocol):
+    """What names an object."""
+
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def id(self) -> str: ...
+
+
+def known_of(
+    connection: sqlite3.Connection, owner: str, named: Iterable[Named]
+) -> dict[tuple[Kind, str], Known]:
+    """What there is of each of these, of whatever kinds."""
+    by_kind = defaultdict[Kind, list[str]](list)
+    for item in named:
+        by_kind[item.kind].append(item.id)
+    return {
+        (kind, object_id): found
+        for kind, ids in by_kind.items()
+        for object_id, found in known(connection, owner, kind, ids).items()
+    }
+
+
 def stage(
     connection: sqlite3.Connection,
     candidate: Candidate,
     edits: Iterable[tuple[Kind, str, ConfigObject | None, int | None]],
     at_ms: int,
+    objects: Objects | None = None,
 ) -> None:
     """Stage (kind, id, new, seen revision); an object staged before keeps what was seen then."""
+    objects = objects or Objects(0)
     serial = candidate.last_serial
     values = []
     for kind, object_id, new, seen in edits:
         serial += 1
         body = None if new is None else encode(new)
         number_sum = row_sum(candidate.owner, kind, object_id, body)
+        objects.note(number_sum, new)
         values.append((candidate.owner, kind, object_id, serial, seen, body, number_sum, at_ms))
-    insert(connection, STAGE, values, STAGED_AGAIN)
+    with large_cache(connection, len(values)):
+        insert(connection, STAGE, values, STAGED_AGAIN)
     connection.execute("UPDATE candidate SET last_serial = ? WHERE owner = ?", (serial, candidate.owner))
 
 
@@ -299,11 +373,15 @@ def _row(
     return StagedRow(kind, object_id, _decoded(owner, kind, object_id, body, number_sum), *revisions)
 
 
-def _decoded(owner: str, kind: str, object_id: str, body: str | None, number_sum: int) -> ConfigObject | None:
+def _decoded(
+    owner: str, kind: str, object_id: str, body: str | None, number_sum: int, objects: Objects | None = None
+) -> ConfigObject | None:
     """Raises `Unavailable` (`store-damaged`) unless the row is as it was written."""
     if row_sum(owner, kind, object_id, body) != number_sum:
         raise Unavailable(
             f"what you staged for {kind} {object_id!r} is damaged on the disk; discard your changes",
             code="store-damaged",
         )
-    return None if body is None else decode(kind, object_id, body)
+    if body is None:
+        return None
+    return (objects and objects.get(number_sum)) or decode(kind, object_id, body)

@@ -204,7 +204,10 @@ def _conditions(
 ) -> tuple[str, str, list[Cell]]:
     """Where to look (with the index, when only a few can match), the WHERE clause and its values."""
     source = "object_version"
-    parts, values = ["kind = ?", "to_revision IS NULL"], [listing.kind]  # type: list[str], list[Cell]
+    # The indexes of queues hold nothing else, which SQLite sees where the kind is said in words.
+    is_queue = listing.kind == "queue"
+    parts = ["kind = 'queue'" if is_queue else "kind = ?", "to_revision IS NULL"]
+    values: list[Cell] = [] if is_queue else [listing.kind]
     if listing.parent != "any":
         parts.append("parent IS ?")
         values.append(listing.parent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from weir.fields import Text
@@ -108,7 +109,9 @@ def encode(item: ConfigObject) -> str:
 
     The defaults are part of the stored format: a change of one needs a migration (ADR 0021).
     """
-    return _encode_json(to_stored_json(item))
+    if isinstance(item, Queue):
+        return _encode_json(to_stored_json(item))
+    return DECLARED[item.kind].to_stored_text(item)
 
 
 def decode(kind: str, object_id: str, body: str) -> ConfigObject:
@@ -132,5 +135,10 @@ def _remark(item: ConfigObject) -> str:
         return item.description
     if isinstance(item, Queue | QueueType):
         return item.comment
-    texts = (member.name for member in DECLARED[item.kind].members if isinstance(member.field, Text))
-    return "\n".join(getattr(item, name) or "" for name in texts)
+    return "\n".join([getattr(item, name) or "" for name in _texts_of(item.kind)])
+
+
+@cache
+def _texts_of(kind: Kind) -> tuple[str, ...]:
+    """The fields that people write what they like in."""
+    return tuple(member.name for member in DECLARED[kind].members if isinstance(member.field, Text))

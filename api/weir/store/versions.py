@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import sqlite3
 import zlib
 from collections import defaultdict
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from weir.model.document import Change
-from weir.model.objects import ConfigObject
+from weir.model.objects import Kind
 from weir.store.inserting import in_pieces, insert
 from weir.store.prefixes import TargetMoves
 from weir.store.rows import columns, encode
@@ -27,6 +28,8 @@ END = (
     "UPDATE object_version SET to_revision = ? WHERE kind = ? AND to_revision IS NULL "
     "AND id IN (SELECT value FROM json_each(?))"
 )
+_ENDS = 2
+"""So many values has the row of what only ends: kind and id."""
 
 _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -34,15 +37,22 @@ _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class ChangedVersions:
     """The versions that changes end and begin, encoded: so much less to do under the write lock.
 
-    The changes are looked at once. What is kept is compressed: 50,000 queues take 2 MB.
+    The changes are looked at once, and each object is encoded once: for the store and for the agent. What is
+    kept is compressed: 50,000 queues take 2 MB.
     """
 
     def __init__(self, changes: Iterable[Change]) -> None:
         self._targets = TargetMoves()
-        self._keys = defaultdict[str, list[str]](list)
-        self._begun = [_packed(some) for some in in_pieces(self._rows(changes), AT_ONCE)]
+        self._keys = defaultdict[Kind, list[str]](list)
+        self.count = 0
+        """How many changes there are."""
+        self._pieces = [
+            zlib.compress(marshal.dumps(list(some)), 1) for some in in_pieces(self._rows(changes), AT_ONCE)
+        ]
         self._ended = [
-            (kind, _packed(some)) for kind, ids in self._keys.items() for some in in_pieces(ids, AT_ONCE)
+            (kind, zlib.compress(_to_json(some).encode(), 1))
+            for kind, ids in self._keys.items()
+            for some in in_pieces(ids, AT_ONCE)
         ]
         self.ended = sum(map(len, self._keys.values()))
         """How many versions end."""
@@ -50,11 +60,32 @@ class ChangedVersions:
 
     def _rows(self, changes: Iterable[Change]) -> Iterator[tuple[Any, ...]]:
         for change in changes:
-            self._targets.note(change.id, change.old, change.new)
+            self.count += 1
+            if change.kind == "queue":
+                self._targets.note(change.id, change.old, change.new)
             if change.old is not None:
                 self._keys[change.kind].append(change.id)
-            if change.new is not None:
-                yield _row(change.new)
+            item = change.new
+            yield (
+                (change.kind, change.id)
+                if item is None
+                else (
+                    item.kind,
+                    item.id,
+                    *columns(item),
+                    encode(item),
+                )
+            )
+
+    def _unpacked(self) -> Iterator[list[tuple[Any, ...]]]:
+        for packed in self._pieces:
+            yield marshal.loads(zlib.decompress(packed))
+
+    def lines(self) -> Iterator[bytes]:
+        """For the agent: JSON arrays of `AT_ONCE` changes each, `{"kind", "id", "new"}`, where `new` is
+        without the fields that hold their default."""
+        for rows in self._unpacked():
+            yield f"[{','.join(map(_line, rows))}]".encode()
 
     def end(self, connection: sqlite3.Connection, number: int) -> int:
         """Close their spans with revision `number`; how many there were."""
@@ -66,25 +97,29 @@ class ChangedVersions:
     def begin(self, connection: sqlite3.Connection, number: int) -> int:
         """Insert them as of revision `number`, with the prefixes leading to them; the total of their sums."""
         total = 0
-        for packed in self._begun:
+        for piece in self._unpacked():
             rows = []
-            for row in json.loads(zlib.decompress(packed)):
-                own = row_sum(row[0], row[1], number, row[-1])
-                rows.append((number, *row, own))
-                total += own
+            for row in piece:
+                if len(row) > _ENDS:
+                    own = row_sum(row[0], row[1], number, row[-1])
+                    rows.append((number, *row, own))
+                    total += own
             insert(connection, f"INSERT INTO object_version ({COLUMNS})", rows)
         self._targets.write(connection)
         return total
 
 
+def line_of(change: Change) -> bytes:
+    """One change for the agent, as `ChangedVersions.lines` has them."""
+    new = change.new
+    return _line((change.kind, change.id) if new is None else (change.kind, change.id, encode(new))).encode()
+
+
+def _line(row: Sequence[Any]) -> str:
+    body = row[-1] if len(row) > _ENDS else "null"
+    return f'{{"kind":{_to_json(row[0])},"id":{_to_json(row[1])},"new":{body}}}'
+
+
 def end_versions(connection: sqlite3.Connection, number: int, kind: str, ids: Sequence[str]) -> None:
     """Close the spans of what holds of these objects with revision `number`."""
     connection.execute(END, (number, kind, _to_json(ids)))
-
-
-def _packed(values: Sequence[Any]) -> bytes:
-    return zlib.compress(_to_json(values).encode(), 1)
-
-
-def _row(item: ConfigObject) -> tuple[Any, ...]:
-    return (item.kind, item.id, *columns(item), encode(item))

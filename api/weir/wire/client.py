@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,24 @@ from weir.wire.protocol import MAX_LINE_BYTES, JsonObject, decode_line, encode_l
 
 DEFAULT_TIMEOUT_S = 5.0
 BATCH_BYTES = 1 << 20
+
+
+class Arrays(Collection[bytes]):
+    """`count` values in lines that are JSON arrays of `each`, made while they are sent."""
+
+    def __init__(self, count: int, each: int, lines: Callable[[], Iterator[bytes]]) -> None:
+        self._count = count
+        self.each = each
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._lines()
+
+    def __contains__(self, line: object) -> bool:
+        return any(line == own for own in self)
 
 
 class AgentConnection:
@@ -49,7 +67,7 @@ class AgentConnection:
         timeout_s: float | None = None,
         lines: tuple[str, Collection[bytes]] | None = None,
     ) -> JsonObject:
-        """Ask and wait; `lines` is (parameter, JSON texts), sent as a line each.
+        """Ask and wait; `lines` is (parameter, JSON texts), sent as a line each; or `Arrays` of them.
 
         Raises the agent's own problem, or `Unavailable` (`agent-down`, `agent-timeout`).
         """
@@ -93,6 +111,8 @@ class AgentConnection:
         head: JsonObject = {"id": self._next_id, "method": method, "params": params}
         if lines is not None:
             head["lines"] = {"param": lines[0], "count": len(lines[1])}
+            if isinstance(lines[1], Arrays):
+                head["lines"]["each"] = lines[1].each
         finished = False
         try:
             for data in _batches(head, lines[1] if lines is not None else ()):

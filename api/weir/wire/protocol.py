@@ -4,13 +4,15 @@
 Request `{"id": n, "method": str, "params": {...}}`, answer `{"id": n, "result": ...}` or
 `{"id": n, "problem": {...}}`. A request may announce that one parameter follows as lines of its
 own (`"lines": {"param": "changes", "count": 100000}`), so that neither side ever holds a tree of
-100,000 objects: a line is decoded when it is looked at and forgotten again.
+100,000 objects: a line is decoded when it is looked at and forgotten again. With `"each": 2000` a line is an
+array of so many of them.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, NoReturn, overload
 
 from weir.model import problem as problems
@@ -45,25 +47,47 @@ PROBLEMS: dict[str, type[Problem]] = {
 
 
 class Lines(Sequence[Json]):
-    """A parameter that came as lines: decodes one at a time. Raises `Invalid` for a broken line."""
+    """A parameter that came as lines: decodes one at a time. Raises `Invalid` for a broken line.
 
-    def __init__(self, raw: list[bytes]) -> None:
+    With `each` a line is an array of so many values, the last one of what is left of `count`.
+    """
+
+    def __init__(self, raw: list[bytes], count: int | None = None, each: int = 0) -> None:
         self._raw = raw
+        self._count = len(raw) if count is None else count
+        self._each = each
 
     def __len__(self) -> int:
-        return len(self._raw)
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> Json: ...
     @overload
-    def __getitem__(self, index: slice) -> Lines: ...
+    def __getitem__(self, index: slice) -> list[Json]: ...
     def __getitem__(self, index: int | slice) -> Json:
         if isinstance(index, slice):
-            return Lines(self._raw[index])
-        return decode(self._raw[index])
+            return [self[place] for place in range(len(self))[index]]
+        place = range(len(self))[index]
+        return (
+            self._array(place // self._each)[place % self._each] if self._each else decode(self._raw[place])
+        )
 
     def __iter__(self) -> Iterator[Json]:
-        return map(decode, self._raw)
+        if not self._each:
+            return map(decode, self._raw)
+        return chain.from_iterable(map(self._array, range(len(self._raw))))
+
+    def _array(self, index: int) -> list[Json]:
+        found = decode(self._raw[index])
+        wanted = min(self._each, self._count - index * self._each)
+        if not isinstance(found, list) or len(found) != wanted:
+            raise Invalid(f"a line must be an array of {wanted} values", code="bad-request")
+        return found
+
+
+def lines_of(count: int, each: int) -> int:
+    """How many lines bring so many values."""
+    return -(-count // each) if each else count
 
 
 def encode_line(value: Json) -> bytes:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from weir.model.problem import Invalid, NotFound, Problem, Unavailable
 from weir.wire.channel import Budget, Closed, LineReader, close_all, send_all
@@ -28,6 +28,7 @@ from weir.wire.protocol import (
     Lines,
     decode_line,
     encode_line,
+    lines_of,
     problem_to_json,
 )
 
@@ -192,8 +193,9 @@ class AgentServer:
         if not isinstance(method, str) or not isinstance(params, dict):
             raise Invalid("a request needs a method and an object of params", code="bad-request")
         if lines is not None:
-            param, count = _lines_of(lines)
-            params[param] = Lines([inbox.line(first=False) for _ in range(count)])
+            param, count, each = _lines_of(lines)
+            raw = [inbox.line(first=False) for _ in range(lines_of(count, each))]
+            params[param] = Lines(raw, count, each)
         return method, params
 
     def _answer(
@@ -311,12 +313,16 @@ def peer_credentials(connection: socket.socket) -> tuple[int, int, int]:
     return pid, uid, gid
 
 
-def _lines_of(value: Json) -> tuple[str, int]:
+def _lines_of(value: Json) -> tuple[str, int, int]:
     if isinstance(value, dict):
-        param, count = value.get("param"), value.get("count")
-        if isinstance(param, str) and type(count) is int and 0 <= count <= MAX_LINES:
-            return param, count
+        param, count, each = value.get("param"), value.get("count"), value.get("each", 0)
+        if isinstance(param, str) and _is_count(count) and _is_count(each):
+            return param, count, each
     raise Invalid(f"`lines` needs a param and a count of 0 to {MAX_LINES}", code="bad-request")
+
+
+def _is_count(value: Json) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= MAX_LINES
 
 
 def _plain_id(value: Json) -> int | str | None:

@@ -7,17 +7,19 @@ and what it refers to, so a change of one queue among 100,000 runs each rule on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from weir.kinds import DECLARED, KINDS
 from weir.kinds.references import rules_of
-from weir.model.document import Change, Document
+from weir.model.document import Change, Document, changes_by_kind
 from weir.model.objects import Kind
+from weir.model.packed_changes import kinds_of
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View
 from weir.model.rules import devices, hierarchy, network, rates, targets, vlans, vrfs
-from weir.model.rules.naming import naming_findings
-from weir.model.rules.removal import removal_findings
+from weir.model.rules.naming import NAMED, naming_findings
+from weir.model.rules.removal import kinds_that_are_named, removal_findings
 
 _WRITTEN: tuple[Rule, ...] = (
     *hierarchy.RULES,
@@ -46,13 +48,13 @@ def validate(
     With `errors_only` rules that only warn are left out: what the agent needs before it applies. So are
     names, which are refused to who asks for them and not to a rollback.
     """
-    view = View(document_after)
     findings = _of_changes(document_after, changes, names=not errors_only)
     if is_much(document_after, changes):
-        findings += validate_all(document_after, errors_only=errors_only)
-        return [item for item in findings if item.severity == "error"] if errors_only else findings
-    for rule, ids in affected(document_after, changes, errors_only=errors_only):
-        findings.extend(_check(view, rule, ids))
+        findings += _by_object(document_after, _concerned(kinds_of(changes), errors_only=errors_only))
+    else:
+        view = View(document_after)
+        for rule, ids in affected(document_after, changes, errors_only=errors_only):
+            findings.extend(_check(view, rule, ids))
     return [item for item in findings if item.severity == "error"] if errors_only else findings
 
 
@@ -66,11 +68,25 @@ def validate_many(
 
 def validate_all(document: Document, *, errors_only: bool = False) -> list[Finding]:
     """What the rules say about the whole document."""
-    findings: dict[tuple[Kind, str], list[Finding]] = {rule.key: [] for rule in all_rules()}
-    for rule, _, said in _checks(document, errors_only=errors_only):
-        findings[rule.key].extend(said)
-    found = [item for rule in all_rules() for item in findings[rule.key]]
+    found = _by_object(document, [rule for rule in all_rules() if rule.gives_errors or not errors_only])
     return [item for item in found if item.severity == "error"] if errors_only else found
+
+
+def _concerned(kinds: Collection[Kind], *, errors_only: bool) -> list[Rule]:
+    """The rules that changes of these kinds can make say something else."""
+    return [
+        rule
+        for rule in all_rules()
+        if not rule.reach.kinds.isdisjoint(kinds) and (rule.gives_errors or not errors_only)
+    ]
+
+
+def _by_object(document: Document, rules: Sequence[Rule]) -> list[Finding]:
+    """What these rules say about every object, in their order."""
+    findings: dict[tuple[Kind, str], list[Finding]] = {rule.key: [] for rule in rules}
+    for rule, _, said in _checks(document, rules):
+        findings[rule.key].extend(said)
+    return [item for rule in rules for item in findings[rule.key]]
 
 
 def findings_of(document: Document, kind: Kind, object_id: str) -> list[Finding]:
@@ -93,15 +109,11 @@ def affected(
     document: Document, changes: Sequence[Change], *, errors_only: bool = False
 ) -> Iterable[tuple[Rule, Iterable[str]]]:
     """Every rule with the ids of the objects that it must look at again."""
-    many = is_much(document, changes)
-    for rule in all_rules():
-        if errors_only and not rule.gives_errors:
-            continue
-        if many:
-            yield rule, document.of_kind(rule.kind)
-        else:
-            view = View(document)
-            yield rule, dict.fromkeys(item for change in changes for item in rule.reach(view, change))
+    by_kind = changes_by_kind(changes)
+    for rule in _concerned(by_kind, errors_only=errors_only):
+        concerned = (change for kind in by_kind if kind in rule.reach.kinds for change in by_kind[kind])
+        view = View(document)
+        yield rule, dict.fromkeys(item for change in concerned for item in rule.reach(view, change))
 
 
 def is_much(document: Document, changes: Sequence[Change]) -> bool:
@@ -109,12 +121,22 @@ def is_much(document: Document, changes: Sequence[Change]) -> bool:
     return len(changes) > max(_FEW_CHANGES, len(document) // 4)
 
 
+def rewrites_queues(document: Document, changes: Sequence[Change]) -> bool:
+    """Whether the document after the changes is better made again than changed. Where no queue changes, what
+    there is of queues stays as it is, however many objects change."""
+    return is_much(document, changes) and "queue" in kinds_of(changes)
+
+
 def _of_changes(document: Document, changes: Sequence[Change], *, names: bool = True) -> list[Finding]:
     """What is said about a change rather than about an object."""
     findings: list[Finding] = []
+    named = kinds_that_are_named()
     for change in changes:
-        findings += removal_findings(document, change)
-        if names:
+        if change.new is None:
+            if change.kind not in named:
+                continue
+            findings += removal_findings(document, change)
+        elif names and change.kind == NAMED:
             findings += naming_findings(change)
     return findings
 
@@ -127,13 +149,12 @@ def _check(view: View, rule: Rule, ids: Iterable[str]) -> Iterable[Finding]:
             yield from rule.check(view, item)
 
 
-def _checks(
-    document: Document, *, errors_only: bool = False
-) -> Iterator[tuple[Rule, str, Iterable[Finding]]]:
-    """Every rule on every object, and what it says. By object: a packed one is made again to be looked at."""
-    view, every = View(document), all_rules()
+def _checks(document: Document, every: Sequence[Rule]) -> Iterator[tuple[Rule, str, Iterable[Finding]]]:
+    """These rules on every object, and what they say. By object: a packed one is made again to be looked
+    at."""
+    view = View(document)
     for kind in KINDS:
-        rules = [rule for rule in every if rule.kind == kind and (rule.gives_errors or not errors_only)]
+        rules = [rule for rule in every if rule.kind == kind]
         for item in document.of_kind(kind).values() if rules else ():
             for rule in rules:
                 yield rule, item.id, rule.check(view, item)
@@ -147,7 +168,7 @@ class FlaggedObjects:
         self._document = document
         self._ids: dict[tuple[Kind, str], set[str]] = {rule.key: set() for rule in all_rules()}
         collected: dict[tuple[Kind, str], list[Finding]] = {rule.key: [] for rule in all_rules()}
-        for rule, object_id, said in _checks(document):
+        for rule, object_id, said in _checks(document, all_rules()):
             found = list(said)
             if found:
                 self._ids[rule.key].add(object_id)
@@ -159,11 +180,12 @@ class FlaggedObjects:
     def update(self, changes: Sequence[Change]) -> None:
         """After the changes were applied to the document."""
         view = View(self._document)
+        gone = defaultdict[Kind, list[str]](list)
         for change in changes:
             if change.new is None:
-                for rule in all_rules():
-                    if rule.kind == change.kind:
-                        self._ids[rule.key].discard(change.id)
+                gone[change.kind].append(change.id)
+        for rule in all_rules() if gone else ():
+            self._ids[rule.key].difference_update(gone.get(rule.kind, ()))
         for rule, ids in affected(self._document, changes):
             self._look(view, rule, ids)
 

@@ -9,7 +9,7 @@ from weir.model.document import Change
 from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, below_if, differs, error, old_and_new, warning
+from weir.model.rule import Rule, View, below_if, caused_by, differs, error, old_and_new, warning
 from weir.model.tree import ancestors
 
 _MANY = 16
@@ -26,6 +26,7 @@ def duplicate_name(view: View, queue: Queue) -> Iterator[Finding]:
     yield error("duplicate-name", queue, "name", f"{others} the same name, {queue.name!r}")
 
 
+@caused_by("queue")
 def _same_name(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue" and differs(change, "name"):
         for item in old_and_new(change):
@@ -77,6 +78,7 @@ def no_target(view: View, queue: Queue) -> Iterator[Finding]:
         )
 
 
+@caused_by("queue")
 def _itself_and_parents(_view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id

@@ -27,6 +27,8 @@ RESERVED = {
     "nexthop-vrf": "a word of FRR's routes",
 }
 NULL = "null0"
+NAMED = "interface"
+"""The kind whose names are looked at."""
 
 
 def meaning_of(name: str) -> str | None:
@@ -40,7 +42,7 @@ def meaning_of(name: str) -> str | None:
 def naming_findings(change: Change) -> Iterator[Finding]:
     """An error for an interface or VRF that is new. One that is there from before stays as it is: it can be
     changed and deleted, and its deletion can be rolled back."""
-    if change.kind != "interface" or change.old is not None:
+    if change.kind != NAMED or change.old is not None:
         return
     new, meaning = change.new, meaning_of(change.id)
     if isinstance(new, Interface) and meaning is not None:

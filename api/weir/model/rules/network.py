@@ -13,7 +13,7 @@ from weir.model.limits import MIN_IPV6_MTU_BYTES
 from weir.model.objects import Interface, Queue
 from weir.model.prefix import NO_HOST, Prefix, parse_prefix
 from weir.model.problem import Finding
-from weir.model.rule import LINK_LOCAL, Rule, View, all_after, error, warning
+from weir.model.rule import LINK_LOCAL, Rule, View, all_after, caused_by, error, warning
 from weir.model.vrf import vrf_of
 
 
@@ -105,6 +105,7 @@ def unknown_traffic(view: View, interface: Interface) -> Iterator[Finding]:
         )
 
 
+@caused_by("interface", "queue")
 def _with_their_queues(_view: View, change: Change) -> Iterator[str]:
     if change.kind == "interface":
         yield change.id

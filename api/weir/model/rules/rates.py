@@ -10,7 +10,7 @@ from weir.model.document import Change
 from weir.model.limits import LOW_RATE_BPS
 from weir.model.objects import NO_TOTAL, Pair, Queue
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, differs, error, old_and_new, own, warning
+from weir.model.rule import Rule, View, caused_by, differs, error, old_and_new, own, warning
 from weir.model.tree import ancestors
 from weir.model.units import format_duration_ms
 from weir.model.units import format_rate_long as rate
@@ -166,6 +166,7 @@ def _nearest_limit(view: View, queue: Queue, way: str) -> Queue | None:
     return next((above for above in ancestors(view.document, queue) if _limit_bps(above, way)), None)
 
 
+@caused_by("queue")
 def _itself_and_limited(view: View, change: Change) -> Iterator[str]:
     """The queues whose nearest limit a change can be: down to those that have limits themselves."""
     if change.kind != "queue":
@@ -202,6 +203,7 @@ def guarantees_above_parent(view: View, queue: Queue) -> Iterator[Finding]:
             )
 
 
+@caused_by("queue")
 def _itself_and_parents(_view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id

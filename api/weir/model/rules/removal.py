@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from weir.kinds import DECLARED
 from weir.kinds.references import still_named
 from weir.model.document import Change, Document
+from weir.model.objects import Kind
 from weir.model.problem import Finding
+
+
+def kinds_that_are_named() -> set[Kind]:
+    """Those whose objects others can name: of others nobody has to look who does."""
+    references = (ref for declaration in DECLARED.values() for ref in declaration.references.values())
+    return {"queue", "queue-type", "interface", *(ref.kind for ref in references)}
 
 
 def removal_findings(document_after: Document, change: Change) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from weir.model.document import (
 from weir.model.objects import Interface, Queue
 from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix, parse_prefix_in_domain, split_domain
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, below_if, differs, error, notice, old_and_new, own, warning
+from weir.model.rule import Rule, View, below_if, caused_by, differs, error, notice, old_and_new, own, warning
 from weir.model.tree import ancestors, is_below, subtree_ids
 
 EVERYTHING = (Prefix(4, 0, 0), Prefix(6, 0, 0))
@@ -80,6 +80,7 @@ def _first_before(view: View, queue: Queue, candidates: list[str]) -> Queue | No
     return None
 
 
+@caused_by("queue")
 def _shadow_reach(view: View, change: Change) -> Iterator[str]:
     """A queue that moves, or matches something else, may uncover or hide whatever lies in its targets."""
     if change.kind != "queue":
@@ -264,6 +265,7 @@ def _is_anywhere(view: View, text: str) -> bool:
     return any(item.domain == domain and not item.disabled for item in view.document.interfaces())
 
 
+@caused_by("queue", "interface")
 def _users_of_domain(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
@@ -290,6 +292,7 @@ def mapped_address(_view: View, queue: Queue) -> Iterator[Finding]:
                 )
 
 
+@caused_by("queue", "interface")
 def _users_of_interface(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
@@ -297,6 +300,7 @@ def _users_of_interface(view: View, change: Change) -> Iterator[str]:
         yield from view.document.queue_ids_by_interface.of(change.id)
 
 
+@caused_by("queue", "interface")
 def _users_as_dst(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
@@ -319,6 +323,7 @@ def unknown_queue_type(view: View, queue: Queue) -> Iterator[Finding]:
             )
 
 
+@caused_by("queue", "queue-type")
 def _users_of_type(view: View, change: Change) -> Iterator[str]:
     if change.kind == "queue":
         yield change.id
@@ -361,6 +366,7 @@ def dst_wider(view: View, queue: Queue) -> Iterator[Finding]:
             return
 
 
+@caused_by("queue")
 def _dst_reach(view: View, change: Change) -> Iterator[str]:
     """Those above as well: one without a target matches by its children's, if it has any."""
     yield from below_if("dst", "parent", "name")(view, change)
