@@ -161,6 +161,24 @@ const states = {
       await page.waitForTimeout(600);
     },
   },
+  "interfaces-24": {
+    at: "/interfaces",
+    show: async (page) => {
+      await page.route("**/api/v1/interfaces?*", async (route) => {
+        const answer = await (await route.fetch()).json();
+        const [first] = answer.items;
+        const socket = (_, n) => ({
+          ...first,
+          id: `eth${n}`,
+          role: ["wan", "lan", "none"][Math.min(n, 2)],
+          state: { ...first.state, kind: "physical", up: n % 5 < 3, speed_bps: n < 4 ? 1e10 : 1e9 },
+        });
+        await route.fulfill({ json: { ...answer, items: Array.from({ length: 24 }, socket) } });
+      });
+      await page.reload();
+      await page.getByRole("list", { name: "Ports" }).waitFor();
+    },
+  },
   raise: {
     at: async (router) => `/queues/${(await router.busyQueue()).id}`,
     show: (page) => page.getByRole("button", { name: "Raise for 1 h" }).click(),

@@ -16,6 +16,7 @@ import { ObjectDrawer } from "@/forms/ObjectDrawer";
 import { KindDrawer } from "@/kinds/form/KindDrawer";
 import { DECLARED } from "@/kinds/kinds";
 import type { Stored } from "@/kinds/objects";
+import { PortsPicture } from "@/ports/PortsPicture";
 import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
@@ -320,6 +321,7 @@ export default function InterfacesPage() {
               {finding.message}
             </Note>
           ))}
+        <PortsPicture items={items} />
         <Section
           title="What the router has"
           flush

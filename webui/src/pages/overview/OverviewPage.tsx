@@ -5,6 +5,7 @@ import { useSilence } from "@/api/live";
 import { asProblem } from "@/api/problem";
 import { interfacesQuery, systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
+import { PortsPicture } from "@/ports/PortsPicture";
 import { Columns, Note, Page, Section, SeverityIcon, Skeleton } from "@/ui/blocks";
 import { countText, plural, spanText } from "@/ui/format";
 import { CpuSection } from "./CpuSection";
@@ -16,6 +17,7 @@ import { BusiestSection, FullSection, SufferingSection } from "./TopQueues";
 export default function OverviewPage() {
   const query = useQuery(systemQuery);
   const system = query.data;
+  const ports = useQuery(interfacesQuery).data?.items;
   return (
     <Page title="Overview">
       {query.isError ? (
@@ -25,6 +27,7 @@ export default function OverviewPage() {
       ) : null}
       {system ? <Health system={system} /> : query.isPending ? <Skeleton /> : null}
       {system?.queue_count === 0 ? <FirstSteps /> : null}
+      <PortsPicture items={ports ?? []} />
       <InterfaceSection />
       {(system?.queue_count ?? 0) > 0 ? (
         <Columns>

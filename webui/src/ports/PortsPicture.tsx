@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { asCustomersSee } from "@/api/interfaces";
+import { useLiveInterfaces } from "@/api/live";
+import { systemQuery } from "@/api/queries";
+import type { Interface, InterfaceStats } from "@/api/types";
+import { Arrow } from "@/ui/blocks";
+import { shortRate } from "@/ui/rates";
+import { isTrouble, linkOf, linkText, portsOf } from "./ports";
+import classes from "./Ports.module.css";
+
+/** The face of the box: each port with its link, speed, role and traffic; a click opens it. */
+export function PortsPicture({ items }: { items: readonly Interface[] }) {
+  const isKnown = useQuery(systemQuery).data?.agent.connected !== false;
+  const stats = useLiveInterfaces()?.items ?? [];
+  const ports = portsOf(items);
+  if (ports.length === 0) return null;
+  return (
+    <ul className={classes.face} aria-label="Ports">
+      {ports.map((port) => (
+        <li key={port.id}>
+          <Port port={port} isKnown={isKnown} stats={stats.find((item) => item.id === port.id)} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface PortProps {
+  port: Interface;
+  isKnown: boolean;
+  stats: InterfaceStats | undefined;
+}
+
+function Port({ port, isKnown, stats }: PortProps) {
+  const link = linkOf(port, isKnown);
+  const rates = link === "up" && stats ? asCustomersSee(port.role, stats.rx_bps, stats.tx_bps) : null;
+  const drops = stats ? stats.rx_drops_ps + stats.tx_drops_ps : 0;
+  return (
+    <Link
+      to="/interfaces"
+      search={{ edit: port.id }}
+      className={classes.port}
+      data-link={link}
+      data-trouble={isTrouble(port, link)}
+    >
+      <span className={classes.name}>
+        <span className="mono">{port.id}</span>
+        {port.role === "none" ? null : <span className={classes.role}>{port.role.toUpperCase()}</span>}
+      </span>
+      <Socket />
+      <span className={classes.link}>
+        <span className={classes.lamp} aria-hidden="true" />
+        {linkText(link, port.state?.speed_bps)}
+        {drops > 0 ? (
+          <span className="bad" title="Packets that the port dropped in the last second">
+            drops
+          </span>
+        ) : null}
+      </span>
+      {(["upload", "download"] as const).map((direction) => (
+        <span key={direction} className={classes.rate} data-live>
+          <Arrow direction={direction} /> {rates ? shortRate(rates[direction]) : "–"}
+        </span>
+      ))}
+    </Link>
+  );
+}
+
+/** An RJ45 socket from the front: eight contacts and the notch for the latch. */
+const Socket = () => (
+  <svg className={classes.socket} viewBox="0 0 40 30" aria-hidden="true">
+    <path className={classes.hole} d="M2 2h36v19h-7v4h-5v3H14v-3H9v-4H2z" />
+    {Array.from({ length: 8 }, (_, index) => (
+      <path key={index} className={classes.contact} d={`M${7.75 + index * 3.5} 4v6`} />
+    ))}
+  </svg>
+);
