@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
 from lab import netns
 from tests.agent.rig import Rig
 from tests.polling import until
 
+CLOCKS_DIFFER_S = 0.05
 BIRD, BIRDC = "/usr/sbin/bird", "/usr/sbin/birdc"
 ROUTER, ROUTER_AS = "203.0.113.2", 65000
 """Of the rig's WAN."""
@@ -57,6 +60,11 @@ protocol ospf v2 peer {{
         )
 
 
+def unchanged(since: float) -> object:
+    """Equals the `Bird.since` of one and the same session."""
+    return pytest.approx(since, abs=CLOCKS_DIFFER_S)
+
+
 class Bird(_Process):
     """A neighbour with an address and AS number of its own; `routes` are what it announces."""
 
@@ -86,7 +94,11 @@ protocol bgp peer {{
         return found if prefix in found else ""
 
     @property
-    def since(self) -> str:
-        """When the session was established; "" = it is not."""
+    def since(self) -> float:
+        """The second of the day at which the session was established; 0 = it is not. Compare it with
+        `unchanged`: BIRD works it out from two clocks each time, and may be a millisecond off."""
         words = self.ask("show protocols peer").splitlines()[-1].split()
-        return words[4] if "Established" in words else ""
+        if "Established" not in words:
+            return 0.0
+        hours, minutes, seconds = words[4].split(":")
+        return 3600 * int(hours) + 60 * int(minutes) + float(seconds)

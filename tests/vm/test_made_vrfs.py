@@ -304,4 +304,4 @@ def test_bgp_in_a_vrf_learns_and_tells_there_alone() -> None:
         assert rig.agent.call("resync")["faults"] == []
         rig.commit(delete=[("bgp-neighbor", "peer"), ("bgp", "blue")])
         until("what was learned is gone", lambda: theirs not in rig.run("ip", "route", "show", "vrf", "blue"))
-        assert bird.since == ""
+        assert bird.since == 0.0
