@@ -126,6 +126,16 @@ def _(_field: fields.Ports) -> st.SearchStrategy[Any]:
 
 
 @values_of.register
+def _(_field: fields.Mac) -> st.SearchStrategy[Any]:
+    return _several("02:00:5e:10:00:01", "02:00:5e:10:00:02")
+
+
+@values_of.register
+def _(_field: fields.Vlans) -> st.SearchStrategy[Any]:
+    return _several("1", "7", "7-9")
+
+
+@values_of.register
 def _(_field: fields.SetMember) -> st.SearchStrategy[Any]:
     return _several("192.0.2.1", "198.51.100.0/24", "2001:db8::1", "80")
 

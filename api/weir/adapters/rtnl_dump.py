@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps of rtnetlink as bytes (netlink(7)), for tables that may be long and of which little is looked at."""
+"""rtnetlink as bytes (netlink(7)): tables that may be long and of which little is looked at, and changes of
+what pyroute2 has no words for."""
 
 from __future__ import annotations
 
@@ -41,16 +42,26 @@ def request(kind: int, bodies: list[bytes]) -> None:
             link.recv(_RECEIVE_BYTES)
 
 
-def attributes(data: bytes, place: int) -> dict[int, bytes]:
-    """The attributes from `place` on: type -> payload."""
-    found = {}
+def change(kind: int, body: bytes) -> None:
+    """Ask for one change. Raises OSError with the kernel's reason."""
+    with _connected() as link:
+        link.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST | _ACK, 1, 0) + body)
+        _raise_if_failed(link.recv(_RECEIVE_BYTES), 0)
+
+
+def each_attribute(data: bytes, place: int = 0) -> Iterator[tuple[int, bytes]]:
+    """The attributes from `place` on, as (type, payload); one type may come several times."""
     while place + _ATTRIBUTE.size <= len(data):
         size, kind = _ATTRIBUTE.unpack_from(data, place)
         if size < _ATTRIBUTE.size:
             break
-        found[kind & _TYPE_MASK] = data[place + _ATTRIBUTE.size : place + size]
+        yield kind & _TYPE_MASK, data[place + _ATTRIBUTE.size : place + size]
         place += size + 3 & ~3
-    return found
+
+
+def attributes(data: bytes, place: int = 0) -> dict[int, bytes]:
+    """The attributes from `place` on: type -> payload."""
+    return dict(each_attribute(data, place))
 
 
 def attribute(kind: int, value: bytes) -> bytes:

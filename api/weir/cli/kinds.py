@@ -288,12 +288,17 @@ PAIR = _Pair()
 
 
 class RowType(click.ParamType):
-    """One of several groups: the value in which they differ, and the others by name."""
+    """One of several groups: the value in which they differ, and the others by name; `+` is between several
+    values of one."""
 
     def __init__(self, field: Rows) -> None:
         self._members = {item.name: item.field for item in field.group.members}
         self._by = field.by
-        others = "".join(f"[,{name}=...]" for name in self._members if name != self._by)
+        others = "".join(
+            f"[,{name}=...{'+...' if isinstance(field, Many) else ''}]"
+            for name, field in self._members.items()
+            if name != self._by
+        )
         self.form = self.name = f"{self._by.upper()}{others}"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Json:
@@ -308,6 +313,8 @@ class RowType(click.ParamType):
 
     def _value(self, name: str, said: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         field = self._members[name]
+        if isinstance(field, Many):
+            return [_type(field.item).convert(item, param, ctx) for item in said.split("+") if item]
         return (click.BOOL if isinstance(field, Flag) else _type(field)).convert(said, param, ctx)
 
 

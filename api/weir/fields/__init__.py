@@ -21,6 +21,7 @@ from weir.fields.texts import (
     Host,
     HostName,
     Label,
+    Mac,
     Moment,
     Ports,
     Prefix,
@@ -28,6 +29,7 @@ from weir.fields.texts import (
     Ref,
     SetMember,
     Text,
+    Vlans,
     Word,
 )
 
@@ -48,6 +50,7 @@ __all__ = [
     "HostName",
     "IdForm",
     "Label",
+    "Mac",
     "Many",
     "Moment",
     "OneOf",
@@ -62,6 +65,7 @@ __all__ = [
     "SetMember",
     "Table",
     "Text",
+    "Vlans",
     "When",
     "Whole",
     "Word",

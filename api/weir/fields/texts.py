@@ -11,6 +11,7 @@ from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
 from weir.model.address import parse_address, parse_host, parse_host_or_name, parse_network
 from weir.model.endpoint import parse_endpoint, parse_key
+from weir.model.frames import parse_mac, parse_vlans
 from weir.model.members import parse_member, parse_ports
 from weir.model.problem import Invalid
 from weir.model.reader import Reader, shown
@@ -105,6 +106,24 @@ class Ports(_Address):
         return "ports or ranges of ports"
 
 
+class Mac(_Address):
+    """The hardware address of one interface."""
+
+    parse = staticmethod(parse_mac)
+
+    def bounds(self) -> str:
+        return "a hardware address"
+
+
+class Vlans(_Address):
+    """A VLAN id or a range of them, such as 20-29, as text."""
+
+    parse = staticmethod(parse_vlans)
+
+    def bounds(self) -> str:
+        return "VLAN ids or ranges of them"
+
+
 class SetMember(_Address):
     """What a set can hold: which form it has must fit the set, which rules look at."""
 
@@ -186,7 +205,8 @@ class Ref(Characters):
 
     `role` is what that object is called where it is named: "VRF" for an interface that must be one, which
     `fits` decides; `unfit` tells people how to know those that do. `offered` says the same of the objects'
-    JSON: which of them a form offers. With `own_rules` the kind has rules of its own for it, which say more
+    JSON: which of them a form offers. One that may be `unconfigured` may name what the router has without
+    configuration as well. With `own_rules` the kind has rules of its own for it, which say more
     than those that all references have.
     """
 
@@ -200,6 +220,7 @@ class Ref(Characters):
         unfit: str = "",
         offered: When | None = None,
         own_rules: bool = False,
+        unconfigured: bool = False,
         **said: Any,
     ) -> None:
         super().__init__(1, ids.max_chars, **said)
@@ -210,9 +231,10 @@ class Ref(Characters):
         self.unfit = unfit
         self.offered = offered
         self.own_rules = own_rules
+        self.unconfigured = unconfigured
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
         return reader.matching(name, default, self.ids.pattern, self.ids.wanted)
 
     def bounds(self) -> str:
-        return f"id of a configured {self.role}"
+        return f"name of a {self.role}" if self.unconfigured else f"id of a configured {self.role}"

@@ -25,6 +25,7 @@ from weir.fields import (
     Host,
     HostName,
     Label,
+    Mac,
     Many,
     Moment,
     OneOf,
@@ -39,6 +40,7 @@ from weir.fields import (
     SetMember,
     Table,
     Text,
+    Vlans,
     When,
     Whole,
     Word,
@@ -208,7 +210,7 @@ def shape(field: Field) -> Json:
             return {"type": "moment"}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
-        case Ports() | SetMember() | Label():
+        case Ports() | SetMember() | Label() | Mac() | Vlans():
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Word():
             return {"type": "choice", "choices": list(field.choices)}
@@ -221,7 +223,9 @@ def shape(field: Field) -> Json:
         case Address():
             return {"type": "address"}
         case Ref():
-            offered = {} if field.offered is None else {"offered": when_json(field.offered)}
+            offered: Json = {} if field.offered is None else {"offered": when_json(field.offered)}
+            if field.unconfigured:
+                offered["unconfigured"] = True
             return {"type": "ref", "kind": field.kind, "role": field.role, **offered}
         case Secret():
             return {"type": "secret", "made": bool(field.made)}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from weir.model.frames import MAC, mac_text
 from weir.model.limits import INTERFACE_ID
 from weir.model.prefix import looks_like_prefix, parse_prefix
 from weir.model.problem import Invalid
@@ -14,7 +15,6 @@ from weir.model.reader import shown
 Form = Literal["address", "port", "mac", "interface"]
 
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
-_MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2}){4}", re.ASCII | re.IGNORECASE)
 LAST_PORT = 65_535
 
 
@@ -43,8 +43,8 @@ def parse_member(value: object) -> str:
         has_length = "/" in value  # as no port and no hardware address has
         if not has_length and _PORTS.fullmatch(value):
             return parse_ports(value)
-        if not has_length and _MAC.fullmatch(value):
-            return value.lower().replace("-", ":")
+        if not has_length and MAC.fullmatch(value):
+            return mac_text(value)
         if looks_like_prefix(value):
             return parse_prefix(value).text
         if INTERFACE_ID.fullmatch(value):
@@ -61,6 +61,6 @@ def form_of(text: str) -> Form:
         return "address"
     if _PORTS.fullmatch(text):
         return "port"
-    if _MAC.fullmatch(text):
+    if MAC.fullmatch(text):
         return "mac"
     return "interface"

@@ -3,8 +3,9 @@
 import { ActionIcon, Button, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import type { ReactNode } from "react";
+import { Fold } from "@/forms/Fold";
 import type { Field } from "../kinds";
-import { holds } from "../values";
+import { holds, textOf, valueWords } from "../values";
 import { blankOf, draftOf, isTyped, type Draft, type Entry, type Messages } from "./draft";
 import classes from "./Form.module.css";
 import {
@@ -123,6 +124,17 @@ function GroupField(props: Of<"group">) {
   const { shape, value, onChange, nullable, label, path, messages } = props;
   const draft = value as Draft | null;
   const blank = blankOf(shape.fields);
+  const offered = shape.fields.filter((field) => holds(field.when, draft ?? blank));
+  const input = (field: Field) => (
+    <FieldInput
+      key={field.name}
+      field={field}
+      prefix={`${path}.`}
+      value={(draft ?? blank)[field.name]}
+      onChange={(next) => onChange({ ...(draft ?? blank), [field.name]: next })}
+      messages={messages}
+    />
+  );
   if (shape.fields.length === 0 && !nullable) return null; // That it is there says all.
   if (draft === null && nullable)
     return (
@@ -137,18 +149,15 @@ function GroupField(props: Of<"group">) {
       <legend>
         {label} {nullable ? <Remove name={label} onClick={() => onChange(null)} /> : null}
       </legend>
-      {shape.fields
-        .filter((field) => holds(field.when, draft ?? blank))
-        .map((field) => (
-          <FieldInput
-            key={field.name}
-            field={field}
-            prefix={`${path}.`}
-            value={(draft ?? blank)[field.name]}
-            onChange={(next) => onChange({ ...(draft ?? blank), [field.name]: next })}
-            messages={messages}
-          />
-        ))}
+      {offered.filter((field) => field.importance === "shown").map(input)}
+      <FoldedFields
+        title={`More of ${label}`}
+        fields={offered.filter((field) => field.importance !== "shown")}
+        row={draft ?? blank}
+        path={path}
+        messages={messages}
+        input={input}
+      />
     </fieldset>
   );
 }
@@ -159,14 +168,16 @@ function RowsField(props: Of<"rows">) {
   const rows = Array.isArray(value) ? (value as Draft[]) : [];
   const set = (index: number, change: Draft) =>
     onChange(rows.map((row, at) => (at === index ? { ...row, ...change } : row)));
-  const style = { gridTemplateColumns: `${shape.fields.map(columnWidth).join(" ")} auto` };
+  const columns = shape.fields.filter(isColumn);
+  const folded = shape.fields.filter((field) => !isColumn(field));
+  const style = { gridTemplateColumns: `${columns.map(columnWidth).join(" ")} auto` };
   return (
     <fieldset className={classes.rows} id={`field-${path}`} tabIndex={-1}>
       <legend>{label}</legend>
       {description ? <p className={classes.help}>{description}</p> : null}
       {rows.length > 0 ? (
         <div className={classes.grid} style={style}>
-          {shape.fields.map((field) => (
+          {columns.map((field) => (
             <span key={field.name} className={classes.columnHead} title={field.help}>
               {field.label}
             </span>
@@ -175,7 +186,8 @@ function RowsField(props: Of<"rows">) {
           {rows.map((row, index) => (
             <GridRow
               key={index}
-              fields={shape.fields}
+              columns={columns}
+              folded={folded}
               label={`${label} ${index + 1}`}
               path={`${path}.${index}`}
               row={row}
@@ -200,7 +212,8 @@ const columnWidth = ({ type }: Field): string =>
       : "minmax(90px, 3fr)";
 
 interface GridRowProps {
-  fields: readonly Field[];
+  columns: readonly Field[];
+  folded: readonly Field[];
   label: string;
   path: string;
   row: Draft;
@@ -209,10 +222,10 @@ interface GridRowProps {
   messages: Messages;
 }
 
-function GridRow({ fields, label, path, row, onChange, onRemove, messages }: GridRowProps) {
+function GridRow({ columns, folded, label, path, row, onChange, onRemove, messages }: GridRowProps) {
   return (
     <>
-      {fields.map((field) =>
+      {columns.map((field) =>
         holds(field.when, row) ? (
           <Input
             key={field.name}
@@ -235,9 +248,62 @@ function GridRow({ fields, label, path, row, onChange, onRemove, messages }: Gri
         ),
       )}
       <Remove name={label} onClick={onRemove} />
+      {folded.length > 0 ? (
+        <div className={classes.ofRow}>
+          <FoldedFields
+            title={`More of ${textOf(row[columns[0]?.name ?? ""]) || label}`}
+            fields={folded.filter((field) => holds(field.when, row))}
+            row={row}
+            path={path}
+            messages={messages}
+            input={(field) => (
+              <FieldInput
+                key={field.name}
+                field={field}
+                prefix={`${path}.`}
+                value={row[field.name]}
+                onChange={(next) => onChange({ [field.name]: next })}
+                messages={messages}
+              />
+            )}
+          />
+        </div>
+      ) : null}
     </>
   );
 }
+
+/** One value that matters stands in the line; lists and what is seldom needed are folded below it. */
+const isColumn = (field: Field): boolean => field.importance === "shown" && field.type !== "many";
+
+interface FoldedProps {
+  title: string;
+  fields: readonly Field[];
+  row: Draft;
+  path: string;
+  messages: Messages;
+  input: (field: Field) => ReactNode;
+}
+
+/** Fields of a group or a row that are seldom needed; open where one is wrong. */
+function FoldedFields({ title, fields, row, path, messages, input }: FoldedProps) {
+  if (fields.length === 0) return null;
+  const isWrong = Object.keys(messages).some((name) =>
+    fields.some((field) => `${name}.`.startsWith(`${path}.${field.name}.`)),
+  );
+  return (
+    <Fold key={String(isWrong)} title={title} summary={heldBy(fields, row)} open={isWrong}>
+      {fields.map(input)}
+    </Fold>
+  );
+}
+
+/** What differs from the defaults. */
+const heldBy = (fields: readonly Field[], row: Draft): string =>
+  fields
+    .filter((field) => JSON.stringify(row[field.name]) !== JSON.stringify(draftOf(field, field.default)))
+    .map((field) => `${field.label} ${valueWords(field, row[field.name]) || "none"}`)
+    .join(", ");
 
 /** The input of a value, by its type. */
 function Input(props: InputProps): ReactNode {

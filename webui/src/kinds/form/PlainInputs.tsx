@@ -122,7 +122,7 @@ export function RefField(props: Of<"ref">) {
   const { shape, value, onChange } = props;
   const [words, setWords] = useState("");
   const useOffers = offersOf(shape.kind);
-  const offers = useOffers(shape.offered, words);
+  const offers = useOffers(shape.offered, words, shape.unconfigured === true);
   const id = textOf(value);
   const isKnown = id === "" || offers.some((offer) => offer.value === id);
   return (

@@ -16,12 +16,13 @@ const fitting = (items: readonly Values[], when: When | undefined): Offer[] =>
     .filter((item) => holds(when, item))
     .map((item) => ({ value: String(item["id"]), label: String(item["name"] ?? item["id"]) }));
 
-/** What a reference may name: every object of the kind that fits, with what is staged. */
-type UseOffers = (when: When | undefined, words: string) => readonly Offer[];
+/** What a reference may name: every object of the kind that fits, with what is staged; where it may, also what the
+ * router has and nobody configured. */
+type UseOffers = (when: When | undefined, words: string, unconfigured: boolean) => readonly Offer[];
 
-const useInterfaceOffers: UseOffers = (when) => {
+const useInterfaceOffers: UseOffers = (when, _words, unconfigured) => {
   const { items, staged } = useInterfaces();
-  const known = items.filter((item) => item.configured || staged.get(item.id)?.new);
+  const known = items.filter((item) => unconfigured || item.configured || staged.get(item.id)?.new);
   return fitting(known, when);
 };
 
