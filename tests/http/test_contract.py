@@ -43,6 +43,8 @@ FINDINGS = {
 EXPLAINED = {
     "bad-prefix": "an address is a grammar of its own; the document gives its length and an example",
     "bad-ports": "a range of ports is a grammar of its own",
+    "bad-vlans": "so is a range of VLAN ids",
+    "bad-mac": "the hardware address of one interface is no group's and not all zeros",
     "bad-endpoint": "a host with its port is a grammar of its own",
     "bad-key": "32 bytes in base64: the document gives the length",
     "bad-member": "what a set holds is a grammar of its own",

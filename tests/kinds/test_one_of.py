@@ -55,7 +55,7 @@ def test_what_it_is_follows_from_its_fields_and_may_be_said(body: dict[str, Any]
         ({"type": "ethernet", "vlan": VLAN}, ["not-one-of vlan"]),
         ({"type": "vlan", "vlan": VLAN, "vrf_table": 3}, ["not-one-of vrf_table"]),
         ({"vlan": VLAN, "vrf_table": 3}, ["not-one-of vrf_table"]),
-        ({"type": "bridge"}, ["bad-choice type"]),
+        ({"type": "team"}, ["bad-choice type"]),
         ({"type": 7}, ["bad-choice type"]),
         ({"type": "vlan", "vlan": {"id": 9999, "tag": 1}}, ["unknown-field vlan.tag", "missing vlan.parent"]),
     ],
@@ -128,7 +128,7 @@ def test_a_form_shows_a_field_where_its_case_is_chosen() -> None:
     assert kind["oneOf"]["field"] == "type"
     members = {case["name"]: case["member"] for case in kind["oneOf"]["cases"]}
     assert members == {"ethernet": "", "vlan": "vlan", "vrf": "vrf_table"} | {
-        name: name for name in ("wireguard", "loopback")
+        name: name for name in ("wireguard", "bridge", "loopback")
     }
     inner = {field["name"]: field for field in fields["vlan"]["fields"]}
     assert list(inner) == ["parent", "id", "protocol"]

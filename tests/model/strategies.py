@@ -9,10 +9,13 @@ from dataclasses import replace
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from tests.model.declared import values_of
+from weir.fields import Group
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.tuning import Tuning
 from weir.model.document import Change, Document
+from weir.model.links import Bridge
 from weir.model.objects import ConfigObject, Interface, Pair, Queue, QueueType, TimeWindow, Total, Vlan
 from weir.model.prefix import WIDTH, Prefix
 
@@ -124,23 +127,28 @@ vlans = st.builds(
     id=st.sampled_from((1, 4094)),
     protocol=st.sampled_from(("802.1Q", "802.1ad")),
 )
-interfaces = st.builds(
-    Interface,
-    id=st.sampled_from(("lan0", "wan0", "wan1")),
-    role=st.sampled_from(("lan", "wan", "none")),
-    addresses=st.lists(
-        st.sampled_from(("10.0.0.1/29", "10.0.0.0/29", "192.0.2.1/24", "2001:db8::1/64", "fe80::1/64")),
-        max_size=2,
-        unique=True,
-    ).map(tuple),
-    addressing=st.sampled_from(("static", "static", "dhcp")),
-    mtu=st.sampled_from((None, 1000, 1500)),
-    domain=st.sampled_from((0, 0, 2)),
-    vlan=st.one_of(st.none(), st.none(), vlans),
-    vrf=st.sampled_from((None, None, "wan1", "gone0")),
-    vrf_table=st.sampled_from((None, None, None, 0, 7, 254)),
-    disabled=st.booleans(),
-).map(lambda item: item if item.vlan is None else replace(item, vrf_table=None))
+interfaces = (
+    st.builds(
+        Interface,
+        id=st.sampled_from(("lan0", "wan0", "wan1")),
+        role=st.sampled_from(("lan", "wan", "none")),
+        addresses=st.lists(
+            st.sampled_from(("10.0.0.1/29", "10.0.0.0/29", "192.0.2.1/24", "2001:db8::1/64", "fe80::1/64")),
+            max_size=2,
+            unique=True,
+        ).map(tuple),
+        addressing=st.sampled_from(("static", "static", "dhcp")),
+        mtu=st.sampled_from((None, 1000, 1500)),
+        domain=st.sampled_from((0, 0, 2)),
+        vlan=st.one_of(st.none(), st.none(), vlans),
+        bridge=st.one_of(st.none(), st.none(), values_of(Group(Bridge))),
+        vrf=st.sampled_from((None, None, "wan1", "gone0")),
+        vrf_table=st.sampled_from((None, None, None, 0, 7, 254)),
+        disabled=st.booleans(),
+    )
+    .map(lambda item: item if item.vlan is None else replace(item, vrf_table=None, bridge=None))
+    .map(lambda item: item if item.bridge is None else replace(item, vrf_table=None))
+)
 routes = st.builds(
     StaticRoute,
     id=st.sampled_from(("r1", "r2")),

@@ -109,6 +109,37 @@ describe("a VRF", () => {
   });
 });
 
+describe("a bridge", () => {
+  it("is made of ports that nobody configured, with what is seldom needed folded", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces");
+    await screen.findByRole("button", { name: "lan0" });
+    await make(user, "Bridge");
+    await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "br0");
+    await user.click(screen.getByRole("button", { name: "Add to Ports" }));
+    await user.click(screen.getByRole("combobox", { name: "Ports 1, Interface" }));
+    expect(screen.queryByRole("option", { name: "blue" }), "a VRF is no port").toBeNull();
+    await user.click(await screen.findByRole("option", { name: "lan0" }));
+    await user.click(screen.getByText("More of lan0"));
+    await user.click(screen.getByRole("button", { name: "Add to Tagged" }));
+    await user.type(screen.getByRole("textbox", { name: "Tagged 1" }), "20-29");
+    await user.click(screen.getByRole("switch", { name: /^VLAN filtering/ }));
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() =>
+      expect(staged("br0")).toMatchObject({
+        type: "bridge",
+        bridge: {
+          ports: [{ interface: "lan0", pvid: 1, tagged: ["20-29"], isolated: false, cost: null }],
+          vlan_filtering: true,
+          stp: "none",
+        },
+      }),
+    );
+    const row = (await screen.findByRole("button", { name: "br0" })).closest("tr")!;
+    expect(row.textContent).toContain("bridge of 1 port");
+  });
+});
+
 describe("what the router makes out of nothing", () => {
   it("is a tunnel, whose key it makes as well", async () => {
     const user = userEvent.setup();

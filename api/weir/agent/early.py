@@ -100,7 +100,10 @@ def _needs_a_set(rule: PacketRule) -> bool:
 def content_of(rules: Sequence[PacketRule], network: Mapping[str, NetworkSpec]) -> bytes:
     """Lines: format and digest, the firewall for nft, the ports to wait for, then words for `ip -batch`."""
     table = table_of(FirewallWanted(tuple(rules), ()))
-    served = {name: spec for name, spec in lower_first(network).items() if _is_served(spec)}
+    served: dict[str, NetworkSpec] = {}
+    for name, spec in lower_first(network).items():
+        if _is_served(spec) and (spec.vlan is None or spec.vlan.parent in served):
+            served[name] = spec
     ports = " ".join(name for name, spec in served.items() if not spec.is_made)
     lines = [json.dumps({"nftables": nft.from_nothing(table)}), ports, *_links(served)]
     body = "".join(f"{line}\n" for line in lines).encode()
@@ -129,7 +132,8 @@ def take_over(folder: Path, links: Links) -> None:
 
 def _is_served(spec: NetworkSpec) -> bool:
     """What is in a VRF waits: before it is there, its addresses would be in everybody's table. So do tunnels,
-    which pass nothing before the agent has opened their keys, and loopbacks."""
+    which pass nothing before the agent has opened their keys, bridges, which have ports only with their
+    VLANs, and loopbacks."""
     return spec.up and spec.vrf is None and not spec.vrf_table and not spec.device
 
 

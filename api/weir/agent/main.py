@@ -36,6 +36,7 @@ from weir.adapters.time_zone import TimeZone
 from weir.adapters.wireguard import Tunnels
 from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, early, logs, protocols, tunnels
+from weir.agent import links as combined
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
@@ -170,7 +171,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     ports = PortsBackend(datapath, links, modes, fast)
     secrets, held = _secrets(options), tunnels.opened(stack)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
-    parts = {"routing": routing_protocols, "wireguard": tunnels.backend(held, links, state_dir, secrets)}
+    parts = {"routing": routing_protocols, **combined.backends(held, links, state_dir, secrets)}
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, parts)
     events = Events()
     stack.callback(events.close)
@@ -242,7 +243,7 @@ def _states(
     executor: Executor, frr: Frr, configuration: Configuration, held: Tunnels, stack: ExitStack
 ) -> States:
     counted = {"firewall-rule": executor.firewall.counted}
-    learnt = {**executor.learners(), **tunnels.sources(held, configuration, stack)}
+    learnt = {**executor.learners(), **combined.sources(held, configuration, stack)}
     return States({**counted, **protocols.sources(frr, configuration), **learnt})
 
 

@@ -96,7 +96,11 @@ def _member(spec: PortSpec, above: PortSpec) -> PortSpec:
     """
     shaper = above.shaper if spec.shaper == "auto" and above.shaper != "htb" else spec.shaper
     overhead_bytes = spec.overhead_bytes or above.overhead_bytes
-    known_only = spec.known_only or above.known_only
     return replace(
-        spec, domain=above.domain, shaper=shaper, overhead_bytes=overhead_bytes, known_only=known_only
+        spec,
+        role=above.role if spec.role == "none" else spec.role,
+        domain=above.domain,
+        shaper=shaper,
+        overhead_bytes=overhead_bytes,
+        known_only=spec.known_only or above.known_only,
     )

@@ -3,9 +3,39 @@
 
 from __future__ import annotations
 
-from weir.fields import INTERFACE_NAMES, Case, OneOf, PublicKey
+from dataclasses import dataclass
+from typing import Annotated
+
+from weir.fields import INTERFACE_NAMES, Case, OneOf, PublicKey, Rows, Text, When, Whole
 from weir.kinds.declaration import Declaration
+from weir.model.limits import MAX_AGEING_S, MAX_MEMBERS, MAX_VLAN_ID
 from weir.model.objects import Interface
+
+MAX_STATIONS = 256
+"""Addresses behind one bridge that its state names; the count says how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortState:
+    """One port of a bridge."""
+
+    interface: Annotated[str, Text(15)]
+    state: Annotated[
+        str | None, Text(20, help="`disabled` is a port without a carrier, or one that its guard closed.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """An address that was seen behind a port."""
+
+    mac: Annotated[str, Text(17)]
+    port: Annotated[str | None, Text(15)] = None
+    vlan: Annotated[int | None, Whole(1, MAX_VLAN_ID)] = None
+    age_s: Annotated[int | None, Whole(0, MAX_AGEING_S)] = None
+
+
+_BRIDGE = When("type", ("bridge",))
 
 KIND = Declaration(
     Interface,
@@ -17,7 +47,27 @@ KIND = Declaration(
     argument="name",
     area="Network",
     adds=("configured", "state"),
-    state={"public_key": PublicKey(help="Of a WireGuard tunnel: what its peers have to know of it.")},
+    state={
+        "public_key": PublicKey(
+            when=When("type", ("wireguard",)),
+            help="Of a WireGuard tunnel: what its peers have to know of it.",
+        ),
+        "ports": Rows(
+            PortState, MAX_MEMBERS, by="interface", when=_BRIDGE, help="Of a bridge: what STP does with each."
+        ),
+        "root": Text(23, when=_BRIDGE, help="Of a bridge with STP: priority and address of the root."),
+        "station_count": Whole(
+            0, 2**31, when=_BRIDGE, label="Stations", help="Addresses learnt behind a bridge's ports."
+        ),
+        "stations": Rows(
+            Station,
+            MAX_STATIONS,
+            by="mac",
+            when=_BRIDGE,
+            label="Learnt addresses",
+            help=f"The first {MAX_STATIONS} of them.",
+        ),
+    },
     columns=("type", "role", "vrf", "addresses", "description"),
     one_of=OneOf(
         "type",
@@ -25,6 +75,7 @@ KIND = Declaration(
         Case("vlan", "Frames of another interface with a tag.", "vlan"),
         Case("vrf", "A routing table of its own, for the interfaces in it.", "vrf_table"),
         Case("wireguard", "An encrypted tunnel to its peers.", "wireguard"),
+        Case("bridge", "A switch of several ports, with the router behind it.", "bridge"),
         Case("loopback", "Leads nowhere: for addresses that do not depend on a port.", "loopback"),
     ),
 )

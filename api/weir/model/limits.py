@@ -23,6 +23,8 @@ MAX_COMMENT_CHARS = 2000
 MAX_OVERHEAD_BYTES = 256
 MIN_OVERHEAD_BYTES = -64
 MIN_MTU_BYTES = 68
+USUAL_MTU_BYTES = 1500
+"""Of Ethernet; what is made of several ports has it where none is configured."""
 MIN_IPV6_MTU_BYTES = 1280
 MAX_MTU_BYTES = 65535
 
@@ -33,6 +35,12 @@ MAX_DOMAIN = 15
 
 MIN_VLAN_ID, MAX_VLAN_ID = 1, 4094
 MAX_VLAN_TAGS = 2
+MAX_VLAN_RANGES = 128
+MAX_MEMBERS = 256
+"""Ports of one bridge; the kernel takes 1,023."""
+MAX_PORT_PRIORITY, MAX_PORT_COST = 63, 65_535
+MAX_AGEING_S = 1_000_000
+"""The limits of the kernel's STP (net/bridge/br_stp_if.c), and of IEEE 802.1D for the age."""
 MAX_VRF_TABLE = 65535
 """The kernel takes more; the number is that of the conntrack zone as well, which has 16 bits."""
 

@@ -4,6 +4,7 @@
 A new part is a module here with its line in `PARTS`, and a backend in `weir.backends` that does it.
 """
 
+from weir.parts.bridges import BRIDGES
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
 from weir.parts.network import NETWORK
@@ -15,9 +16,10 @@ from weir.parts.sets import SETS
 from weir.parts.tuning import TUNING
 from weir.parts.wireguard import WIREGUARD
 
-PARTS = Parts((SETS, FIREWALL, NETWORK, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING, NTP))
+PARTS = Parts((SETS, FIREWALL, NETWORK, BRIDGES, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING, NTP))
 
 __all__ = [
+    "BRIDGES",
     "FIREWALL",
     "FORWARDING",
     "NETWORK",

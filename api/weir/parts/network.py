@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weir.model.document import Document
+from weir.model.limits import USUAL_MTU_BYTES
 from weir.model.objects import Interface, Vlan
 from weir.model.tree import vlan_parents
 from weir.model.vrf import table_of
 from weir.parts.part import EntriesPart
 
-DEVICES = {"wireguard": 1420, "dummy": 1500}
+DEVICES = {"wireguard": 1420, "dummy": USUAL_MTU_BYTES, "bridge": USUAL_MTU_BYTES}
 """What is made out of nothing, by the kernel's name of its kind, with its MTU in bytes where none is
 configured: WireGuard adds up to 80 bytes to a packet."""
 
@@ -69,6 +70,8 @@ def device_of(item: Interface) -> str:
     """The kernel's kind of what is made out of nothing; "" for another interface."""
     if item.wireguard is not None:
         return "wireguard"
+    if item.bridge is not None:
+        return "bridge"
     return "dummy" if item.loopback is not None else ""
 
 

@@ -3643,9 +3643,27 @@ export interface components {
             /** @description What was lately found different in these parts, of any object. */
             drift: components["schemas"]["Drift"][];
         };
+        PortState: {
+            interface: string;
+            state: string | null;
+        };
+        Station: {
+            mac: string;
+            port: string | null;
+            vlan: number | null;
+            age_s: number | null;
+        };
         InterfaceStateFields: {
             /** @description Of a WireGuard tunnel: what its peers have to know of it. */
             public_key: string | null;
+            /** @description Of a bridge: what STP does with each. */
+            ports: components["schemas"]["PortState"][] | null;
+            /** @description Of a bridge with STP: priority and address of the root. */
+            root: string | null;
+            /** @description Addresses learnt behind a bridge's ports. */
+            station_count: number | null;
+            /** @description The first 256 of them. */
+            stations: components["schemas"]["Station"][] | null;
         };
         InterfaceState: {
             id: string;
@@ -3667,6 +3685,32 @@ export interface components {
         Wireguard: {
             private_key: components["schemas"]["SecretState"] | null;
             listen_port: number;
+        };
+        BridgePort: {
+            interface: string;
+            pvid: number;
+            tagged: string[];
+            isolated: boolean;
+            untagged: string[];
+            learning: boolean;
+            hairpin: boolean;
+            bpdu_guard: boolean;
+            priority: number;
+            cost: number | null;
+        };
+        Bridge: {
+            ports: components["schemas"]["BridgePort"][];
+            vlan_filtering: boolean;
+            pvid: number;
+            tagged: string[];
+            mac: string | null;
+            igmp_snooping: boolean;
+            ageing_s: number;
+            stp: string;
+            priority: number;
+            forward_delay_s: number;
+            hello_s: number;
+            max_age_s: number;
         };
         Loopback: Record<string, never>;
         Lease: {
@@ -3706,7 +3750,7 @@ export interface components {
             fast_path: "off" | "on" | "established" | null;
             fast_path_reason: string | null;
         };
-        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["LoopbackInterface"];
+        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["BridgeInterface"] | components["schemas"]["LoopbackInterface"];
         InterfacePage: {
             states: components["schemas"]["InterfaceState"][] | null;
             items: components["schemas"]["Interface"][];
@@ -3742,13 +3786,113 @@ export interface components {
              */
             listen_port: number;
         };
+        BridgePortInput: {
+            /** @description A port, VLAN or bond; it need not be configured. */
+            interface: string;
+            /**
+             * @description The VLAN of frames without a tag, which leave without one. 0: such frames are dropped.
+             * @default 1
+             */
+            pvid: number;
+            /** @description VLANs whose frames come and leave with their tag. */
+            tagged?: string[] | null;
+            /**
+             * @description It reaches no other isolated port, but the router and all other ports.
+             * @default false
+             */
+            isolated: boolean;
+            /** @description Further VLANs whose frames leave without a tag. */
+            untagged?: string[] | null;
+            /**
+             * @description The addresses of senders are learnt. Without it frames for them go to all ports.
+             * @default true
+             */
+            learning: boolean;
+            /**
+             * @description A frame may leave by the port that it came in by.
+             * @default false
+             */
+            hairpin: boolean;
+            /**
+             * @description The port is closed when somebody sends spanning tree messages there, until it goes down.
+             * @default false
+             */
+            bpdu_guard: boolean;
+            /**
+             * @description Of two equal ways by STP the lower one forwards.
+             * @default 32
+             */
+            priority: number;
+            /**
+             * @description What STP adds up along a way. null: by the port's speed when it joins.
+             * @default null
+             */
+            cost: number | null;
+        };
+        BridgeInput: {
+            /** @description Its members. */
+            ports?: components["schemas"]["BridgePortInput"][] | null;
+            /**
+             * @description Frames pass in the VLANs of both ports only. Without it tags are nobody's business.
+             * @default false
+             */
+            vlan_filtering: boolean;
+            /**
+             * @description The VLAN of the bridge's own addresses. 0: the router is in none without a tag.
+             * @default 1
+             */
+            pvid: number;
+            /** @description VLANs that reach the router with their tag: those of the VLAN interfaces on the bridge. */
+            tagged?: string[] | null;
+            /**
+             * @description null: that of the first port that joins it, kept while others come and go.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description Multicast goes to the ports that asked for it. It needs a querier in the network.
+             * @default false
+             */
+            igmp_snooping: boolean;
+            /**
+             * @description How long a learnt address that sends nothing is kept.
+             * @default 300
+             */
+            ageing_s: number;
+            /**
+             * @description `stp`: the kernel's IEEE 802.1D, which opens a port after twice the forward delay. RSTP is not there yet.
+             * @default none
+             * @enum {string}
+             */
+            stp: "none" | "stp";
+            /**
+             * @description The bridge with the lowest one is the root.
+             * @default 32768
+             */
+            priority: number;
+            /**
+             * @description How long a port listens, and then learns.
+             * @default 15
+             */
+            forward_delay_s: number;
+            /**
+             * @description Between two messages of the root.
+             * @default 2
+             */
+            hello_s: number;
+            /**
+             * @description How long a message of the root holds.
+             * @default 20
+             */
+            max_age_s: number;
+        };
         LoopbackInput: Record<string, never>;
-        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
+        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["BridgeInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
         InterfaceBulkInput: {
             upsert?: components["schemas"]["InterfaceUpsertInput"][];
             delete?: string[];
         };
-        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
+        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
         VlanPatch: {
             /** @description The interface whose frames have the tag. */
             parent?: string | null;
@@ -3771,13 +3915,42 @@ export interface components {
             /** @description The UDP port on which peers reach the router; open on every WAN. */
             listen_port?: number | null;
         };
+        BridgePatch: {
+            /** @description Its members. */
+            ports?: components["schemas"]["BridgePortInput"][] | null;
+            /** @description Frames pass in the VLANs of both ports only. Without it tags are nobody's business. */
+            vlan_filtering?: boolean | null;
+            /** @description The VLAN of the bridge's own addresses. 0: the router is in none without a tag. */
+            pvid?: number | null;
+            /** @description VLANs that reach the router with their tag: those of the VLAN interfaces on the bridge. */
+            tagged?: string[] | null;
+            /** @description null: that of the first port that joins it, kept while others come and go. */
+            mac?: string | null;
+            /** @description Multicast goes to the ports that asked for it. It needs a querier in the network. */
+            igmp_snooping?: boolean | null;
+            /** @description How long a learnt address that sends nothing is kept. */
+            ageing_s?: number | null;
+            /**
+             * @description `stp`: the kernel's IEEE 802.1D, which opens a port after twice the forward delay. RSTP is not there yet.
+             * @enum {string|null}
+             */
+            stp?: "none" | "stp" | null;
+            /** @description The bridge with the lowest one is the root. */
+            priority?: number | null;
+            /** @description How long a port listens, and then learns. */
+            forward_delay_s?: number | null;
+            /** @description Between two messages of the root. */
+            hello_s?: number | null;
+            /** @description How long a message of the root holds. */
+            max_age_s?: number | null;
+        };
         LoopbackPatch: Record<string, never>;
         InterfacePatch: {
             /**
              * @description What it is made as. It follows from the other fields where it is left out.
              * @enum {string|null}
              */
-            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "loopback" | null;
+            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "bridge" | "loopback" | null;
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @enum {string|null}
@@ -3790,7 +3963,7 @@ export interface components {
              * @enum {string|null}
              */
             addressing?: "static" | "dhcp" | null;
-            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420. */
+            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500. */
             mtu?: number | null;
             /** @description For people. */
             description?: string | null;
@@ -3826,6 +3999,8 @@ export interface components {
             vrf_table?: number | null;
             /** @description An encrypted tunnel. */
             wireguard?: components["schemas"]["WireguardPatch"] | null;
+            /** @description A switch of several ports. */
+            bridge?: components["schemas"]["BridgePatch"] | null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback?: components["schemas"]["LoopbackPatch"] | null;
             /** @description Down, without addresses, not shaped. */
@@ -8058,7 +8233,7 @@ export interface components {
             comment: string;
         };
         /** @description The fields of a interface as they are configured. */
-        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
+        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["BridgeInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
         /** @description The fields of a wireguard peer as they are configured. */
         WireguardPeerObject: {
             id: string;
@@ -9005,6 +9180,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            bridge: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9036,6 +9212,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            bridge: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9067,6 +9244,7 @@ export interface components {
             vrf: string | null;
             vrf_table: number;
             wireguard: null;
+            bridge: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9098,6 +9276,39 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: components["schemas"]["Wireguard"];
+            bridge: null;
+            loopback: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceInKernel"] | null;
+        };
+        /** @description A switch of several ports, with the router behind it. */
+        BridgeInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "bridge";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            bridge: components["schemas"]["Bridge"];
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9129,6 +9340,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            bridge: null;
             loopback: components["schemas"]["Loopback"];
             disabled: boolean;
             etag: string | null;
@@ -9159,7 +9371,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9210,6 +9422,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            bridge?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9239,7 +9452,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9291,6 +9504,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            bridge?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9320,7 +9534,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9372,6 +9586,7 @@ export interface components {
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table: number;
             wireguard?: null;
+            bridge?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9401,7 +9616,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9453,6 +9668,7 @@ export interface components {
             vrf_table?: null;
             /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
+            bridge?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9460,13 +9676,13 @@ export interface components {
              */
             disabled: boolean;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
-        LoopbackInterfaceInput: {
+        /** @description A switch of several ports, with the router behind it. */
+        BridgeInterfaceInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "loopback";
+            type: "bridge";
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @default none
@@ -9482,7 +9698,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9533,6 +9749,89 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            /** @description A switch of several ports. */
+            bridge: components["schemas"]["BridgeInput"];
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            bridge?: null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback: components["schemas"]["LoopbackInput"];
             /**
@@ -9563,7 +9862,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9614,6 +9913,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            bridge?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9646,7 +9946,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9698,6 +9998,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            bridge?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9730,7 +10031,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9782,6 +10083,7 @@ export interface components {
             /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
             vrf_table: number;
             wireguard?: null;
+            bridge?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9814,7 +10116,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9866,6 +10168,7 @@ export interface components {
             vrf_table?: null;
             /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
+            bridge?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -9876,13 +10179,13 @@ export interface components {
             /** @description Refuse unless the object still has it. */
             etag?: string;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
-        LoopbackInterfaceUpsertInput: {
+        /** @description A switch of several ports, with the router behind it. */
+        BridgeInterfaceUpsertInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "loopback";
+            type: "bridge";
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @default none
@@ -9898,7 +10201,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
              * @default null
              */
             mtu: number | null;
@@ -9949,6 +10252,92 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            /** @description A switch of several ports. */
+            bridge: components["schemas"]["BridgeInput"];
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            bridge?: null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback: components["schemas"]["LoopbackInput"];
             /**
@@ -9983,6 +10372,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            bridge: null;
             loopback: null;
             disabled: boolean;
         };
@@ -10009,6 +10399,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            bridge: null;
             loopback: null;
             disabled: boolean;
         };
@@ -10035,6 +10426,7 @@ export interface components {
             vrf: string | null;
             vrf_table: number;
             wireguard: null;
+            bridge: null;
             loopback: null;
             disabled: boolean;
         };
@@ -10061,6 +10453,34 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: components["schemas"]["Wireguard"];
+            bridge: null;
+            loopback: null;
+            disabled: boolean;
+        };
+        /** @description A switch of several ports, with the router behind it. */
+        BridgeInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "bridge";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            bridge: components["schemas"]["Bridge"];
             loopback: null;
             disabled: boolean;
         };
@@ -10087,6 +10507,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            bridge: null;
             loopback: components["schemas"]["Loopback"];
             disabled: boolean;
         };

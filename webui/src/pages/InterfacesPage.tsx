@@ -8,14 +8,11 @@ import { useLiveInterfaces } from "@/api/live";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { systemQuery } from "@/api/queries";
-import type { Change, Interface, Lease } from "@/api/types";
+import type { Interface, Lease } from "@/api/types";
 import { useKeys } from "@/app/keyboard";
 import { InterfaceFields } from "@/forms/InterfaceFields";
 import { NEW_VLAN, NEW_VRF, readInterface, valuesOf } from "@/forms/interfaceValues";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
-import { KindDrawer } from "@/kinds/form/KindDrawer";
-import { DECLARED } from "@/kinds/kinds";
-import type { Stored } from "@/kinds/objects";
 import { PortsPicture } from "@/ports/PortsPicture";
 import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
@@ -24,6 +21,7 @@ import { stampText } from "@/ui/format";
 import { longRate, shortRate } from "@/ui/rates";
 import { Split } from "@/ui/Split";
 import classes from "./Interfaces.module.css";
+import { IS_GENERIC, MADE, MadeDrawer, MadeOf, NEW } from "./made";
 
 const FAST_PATH_STATES = { off: "off", on: "on", established: "on, for connections" };
 
@@ -88,7 +86,7 @@ const Link = ({ item }: { item: Interface }) => {
   const vrf = item.configured ? item.vrf : item.state?.vrf;
   return (
     <span className="nowrap">
-      <Made item={item} />
+      <MadeOf item={item} />
       {vrf ? (
         <div>
           <span className="dim">in VRF</span> <span className="mono">{vrf}</span>
@@ -97,26 +95,6 @@ const Link = ({ item }: { item: Interface }) => {
     </span>
   );
 };
-
-function Made({ item }: { item: Interface }) {
-  const vlan = item.vlan ?? item.state?.vlan;
-  const table = item.vrf_table || item.state?.vrf_table;
-  if (table || item.vrf_table === 0)
-    return <>VRF{table ? <span className="dim"> table {table}</span> : null}</>;
-  if (item.wireguard)
-    return (
-      <>
-        WireGuard <span className="dim">UDP port {item.wireguard.listen_port}</span>
-      </>
-    );
-  if (item.loopback) return <>loopback</>;
-  if (!vlan) return <span className="dim">{item.state?.kind ?? "–"}</span>;
-  return (
-    <span title={vlan.protocol}>
-      VLAN {vlan.id} <span className="dim">on</span> <span className="mono">{vlan.parent}</span>
-    </span>
-  );
-}
 
 function Name({ item, isStaged, onOpen }: { item: Interface; isStaged: boolean; onOpen: () => void }) {
   return (
@@ -149,22 +127,6 @@ function Handling({ item: { state } }: { item: Interface }) {
     </span>
   );
 }
-
-/** What can be made here; in the address of the page by a word that is no interface's name. */
-const NEW = {
-  new: { title: "New VLAN", item: "VLAN", key: "n" },
-  "new:vrf": { title: "New VRF", item: "VRF", key: "v" },
-  "new:wireguard": { title: "New tunnel", item: "WireGuard tunnel", key: "t" },
-  "new:loopback": { title: "New loopback", item: "Loopback", key: "l" },
-} as const;
-type Made = keyof typeof NEW;
-const MADE = Object.keys(NEW) as Made[];
-
-/** Those that have the form that follows from the declaration; others have one of their own. */
-const IS_GENERIC = (item: Interface | undefined, edit: string | undefined): boolean =>
-  item
-    ? item.wireguard !== null || item.loopback !== null
-    : edit === "new:wireguard" || edit === "new:loopback";
 
 /** `known`: the agent has told which interfaces there are. */
 const stateTag = (item: Interface, isNew: boolean, known: boolean) => {
@@ -353,31 +315,6 @@ export default function InterfacesPage() {
         </Section>
       </Page>
     </Split>
-  );
-}
-
-interface MadeDrawerProps {
-  /** undefined: a new one. */
-  item: Interface | undefined;
-  made: Made | undefined;
-  staged: Change["action"] | null;
-  onClose: () => void;
-}
-
-/** The form of a tunnel or a loopback. */
-function MadeDrawer({ item, made, staged, onClose }: MadeDrawerProps) {
-  const declared = DECLARED.get("interface");
-  if (!declared) return null;
-  const object = item && (item as unknown as Stored);
-  return (
-    <KindDrawer
-      kind="interface"
-      declared={declared}
-      row={object ? { object, before: null, staged, base: "" } : null}
-      begins={made?.replace("new:", "")}
-      title={made && NEW[made].title}
-      onClose={onClose}
-    />
   );
 }
 

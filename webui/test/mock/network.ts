@@ -39,6 +39,7 @@ const port = (id: string, role: string, address: string): Interface => ({
   vrf: null,
   vrf_table: null,
   wireguard: null,
+  bridge: null,
   loopback: null,
   disabled: false,
   etag: "r1",

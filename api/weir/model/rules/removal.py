@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from weir.kinds import DECLARED
 from weir.kinds.references import still_named
 from weir.model.document import Change, Document
-from weir.model.objects import Kind
+from weir.model.objects import Interface, Kind
 from weir.model.problem import Finding
+from weir.model.rules.members import members_of
 
 
 def kinds_that_are_named() -> set[Kind]:
@@ -38,6 +39,9 @@ def removal_findings(document_after: Document, change: Change) -> Iterator[Findi
         )
         if vlans:
             yield _finding("error", change, f"is still the parent of the VLAN {_some(vlans)}")
+        masters = [item.id for item in document_after.interfaces() if change.id in members_of(item)]
+        if masters and isinstance(change.old, Interface) and change.old.vlan is not None:
+            yield _finding("error", change, f"still belongs to {_some(sorted(masters))}")
         members = sorted(item.id for item in document_after.interfaces() if item.vrf == change.id)
         if members:
             yield _finding("error", change, f"is still the VRF of {_some(members)}")

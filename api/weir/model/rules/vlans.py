@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weir.model.limits import MAX_VLAN_TAGS
+from weir.model.limits import MAX_VLAN_TAGS, USUAL_MTU_BYTES
 from weir.model.objects import Interface
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, warning
@@ -51,19 +51,13 @@ def vlan_form(view: View, interface: Interface) -> Iterator[Finding]:
 
 
 def _mtu(interface: Interface, parents: list[Interface]) -> Iterator[Finding]:
-    limit = next((item for item in parents if item.mtu is not None), None)
-    if (
-        interface.mtu is not None
-        and limit is not None
-        and limit.mtu is not None
-        and interface.mtu > limit.mtu
-    ):
-        yield error(
-            "mtu-above-parent",
-            interface,
-            "mtu",
-            f"VLAN {interface.id} cannot have an MTU of {interface.mtu}: that of {limit.id} is {limit.mtu}",
-        )
+    for below in parents:
+        limit = below.mtu or (USUAL_MTU_BYTES if below.bridge is not None else None)
+        if limit is not None:
+            if (interface.mtu or 0) > limit:
+                text = f"VLAN {interface.id} cannot have an MTU of {interface.mtu}"
+                yield error("mtu-above-parent", interface, "mtu", f"{text}: that of {below.id} is {limit}")
+            return
 
 
 def _disabled_parent(interface: Interface, parents: list[Interface]) -> Iterator[Finding]:

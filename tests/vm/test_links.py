@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links made of several ports, with a kernel that filters VLANs; tests/agent/test_bridges.py has the rest.
+
+Each port leads to a namespace of its own, so that frames have to pass the cable.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import netns
+from tests.datapath.topology import run
+from weir.adapters.netlink import Links
+from weir.backends.bridges import BridgesBackend
+from weir.backends.network import NetworkBackend
+from weir.model.document import Document
+from weir.model.links import Bridge, BridgePort
+from weir.model.objects import ConfigObject, Interface, Vlan
+from weir.parts import BRIDGES, NETWORK
+
+pytestmark = [
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
+
+PORTS = ("lk0", "lk1", "lk2")
+
+
+class Router:
+    """This namespace, brought to a document as the agent does it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.links = Links()
+        self.network, self.bridges = NetworkBackend(self.links, folder / "mtus"), BridgesBackend()
+
+    def bring(self, *objects: ConfigObject) -> list[str]:
+        """The steps; and then nothing is left to do."""
+        document = Document(objects)
+        parts: list[tuple[Any, Any]] = [
+            (self.network, NETWORK.wanted(document)),
+            (self.bridges, BRIDGES.wanted(document)),
+        ]
+        steps: list[str] = []
+        for backend, wanted in parts:
+            difference = backend.diff(backend.read(), wanted)
+            steps += [f"{step.action} {step.text}" for step in difference.steps() if step.what != "setting"]
+            backend.apply(difference)
+            backend.verify(difference)
+        for backend, wanted in parts:
+            left = backend.diff(backend.read(), wanted)
+            assert not left, left.steps()
+        return steps
+
+
+def far(port: str) -> str:
+    return f"far-{port}"
+
+
+def begin(port: str, address: str, *words: str) -> subprocess.Popen[str]:
+    command = ["ping", "-q", *(words or ("-c", "2", "-i", "0.2", "-W", "2")), address]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=netns.entering(far(port)))
+
+
+def reaches(port: str, address: str) -> bool:
+    return " 0% packet loss" in begin(port, address).communicate()[0]
+
+
+@pytest.fixture
+def router(tmp_path: Path) -> Iterator[Router]:
+    """Three ports; behind each a host with an address without a tag and one in VLANs 10 and 20."""
+    for number, port in enumerate(PORTS, 2):
+        netns.create(far(port))
+        run("ip", "link", "add", port, "type", "veth", "peer", "name", "e0", "netns", far(port))
+        netns.ip(far(port), ["link set lo up", "link set e0 up", f"address add 10.1.0.{number}/24 dev e0"])
+        for vlan in (10, 20):
+            netns.ip(
+                far(port),
+                [
+                    f"link add link e0 name e0.{vlan} type vlan id {vlan}",
+                    f"link set e0.{vlan} up",
+                    f"address add 10.{vlan}.0.{number}/24 dev e0.{vlan}",
+                ],
+            )
+    made = Router(tmp_path)
+    try:
+        yield made
+        made.bring()
+        assert "br0" not in run("ip", "link", "show")
+    finally:
+        made.links.close()
+        for port in PORTS:
+            netns.remove(far(port))
+
+
+def bridge(*ports: BridgePort, **more: Any) -> list[Interface]:
+    given = Bridge(ports, vlan_filtering=True, **more)
+    return [
+        Interface("br0", addresses=("10.1.0.1/24",), bridge=given),
+        Interface("guests", addresses=("10.20.0.1/24",), vlan=Vlan("br0", 20)),
+    ]
+
+
+def test_frames_pass_in_the_vlans_of_both_ports_only(router: Router) -> None:
+    trunk = BridgePort("lk0", pvid=0, tagged=("10", "20-29"))
+    router.bring(
+        *bridge(trunk, BridgePort("lk1", tagged=("10",)), BridgePort("lk2", pvid=20), tagged=("20",))
+    )
+    assert reaches("lk0", "10.10.0.3"), "VLAN 10 passes with its tag"
+    assert reaches("lk0", "10.20.0.1"), "and VLAN 20 to the router"
+    assert reaches("lk1", "10.1.0.1"), "and what has no tag, in VLAN 1"
+    assert not reaches("lk0", "10.1.0.3"), "a trunk takes no frames without a tag"
+    assert not reaches("lk1", "10.20.0.1") and not reaches("lk2", "10.1.0.3")
+    netns.ip(far("lk2"), ["address add 10.20.0.9/24 dev e0", "route add 10.20.0.1/32 dev e0 src 10.20.0.9"])
+    assert reaches("lk2", "10.20.0.1"), "without a tag, and the router has one"
+    between = begin("lk0", "10.10.0.3", "-c", "100", "-i", "0.02")
+    router.bring(
+        *bridge(trunk, BridgePort("lk1", tagged=("10",)), BridgePort("lk2", pvid=30), tagged=("20",))
+    )
+    assert " 0% packet loss" in between.communicate()[0], "other ports notice nothing"
+    assert not reaches("lk2", "10.20.0.1")
+    run("bridge", "vlan", "add", "dev", "lk2", "vid", "20", "untagged", "pvid")
+    wanted = BRIDGES.wanted(
+        Document(bridge(trunk, BridgePort("lk1", tagged=("10",)), BridgePort("lk2", pvid=30), tagged=("20",)))
+    )
+    left = router.bridges.diff(router.bridges.read(), wanted)
+    assert [step.text for step in left.steps()] == ["lk2 VLANs + 30 - 20"]
+
+
+def test_filtering_that_begins_later_costs_what_stays_no_packet(router: Router) -> None:
+    ports = (BridgePort("lk0"), BridgePort("lk1"))
+    plain, filtered = bridge(*ports, tagged=("20",)), bridge(*ports, tagged=("20",))
+    plain[0] = Interface("br0", addresses=("10.1.0.1/24",), bridge=Bridge(ports))
+    router.bring(*plain)
+    assert reaches("lk0", "10.20.0.3"), "tags are nobody's business"
+    between = begin("lk0", "10.1.0.3", "-c", "100", "-i", "0.02")
+    router.bring(*filtered)
+    assert " 0% packet loss" in between.communicate()[0]
+    assert not reaches("lk0", "10.20.0.3")
+    router.bring(*plain)
+    assert reaches("lk0", "10.20.0.3")
