@@ -57,6 +57,29 @@ describe("what the router learns about one object", () => {
     expect(state.getAllByText("not known")).toHaveLength(4);
   });
 
+  it("is what is learnt of such an object, and no section where that is nothing", async () => {
+    const asked: string[] = [];
+    router.server.use(
+      http.get("*/api/v1/toys/t1/state", ({ request }) => {
+        asked.push(request.url);
+        return HttpResponse.json({ id: "t1", at: null, stale_reason: null, fields: NOTHING });
+      }),
+    );
+    const ofNoisyOnes = { when: { field: "noisy", is: [true], unless: false } };
+    const noisy = LEARNT.state.map((item) => ({ ...item, ...ofNoisyOnes }));
+    const [first, ...others] = noisy;
+    const { unmount } = show(TOYS, { edit: "t1" }, { ...LEARNT, state: [LEARNT.state[0]!, ...others] });
+    const state = within(await screen.findByRole("region", { name: "State" }));
+    expect(await state.findByText("Seen")).toBeTruthy();
+    expect(state.queryByText("Delay")).toBeNull();
+    unmount();
+    const before = asked.length;
+    show(TOYS, { edit: "t1" }, { ...LEARNT, state: [first!, ...others] });
+    await screen.findByRole("dialog", { name: "Toy Bob" });
+    expect(screen.queryByRole("region", { name: "State" })).toBeNull();
+    expect(asked.length).toBe(before);
+  });
+
   it("is not asked for of an object that is only staged", async () => {
     show([], { edit: "new" }, LEARNT);
     await screen.findByRole("dialog", { name: "New toy" });

@@ -7,7 +7,7 @@ import type { Declared, Field } from "./kinds";
 import type { Values } from "./objects";
 import classes from "./State.module.css";
 import { stateQuery, type Learnt } from "./states";
-import { valueWords } from "./values";
+import { holds, valueWords } from "./values";
 
 /** Long lists, such as learnt routes, are cut. */
 const MOST_ROWS = 256;
@@ -66,11 +66,29 @@ function Stale({ state }: { state: Learnt }) {
   );
 }
 
-/** What the router learns about one object, beside its form; asked again every few seconds. */
-export function StateSection({ declared, id }: { declared: Declared; id: string }) {
+interface StateProps {
+  declared: Declared;
+  id: string;
+  object: Values;
+}
+
+/** What the router learns about one object, beside its form; nothing where nothing is learnt of such a one. */
+export function StateSection({ declared, id, object }: StateProps) {
+  const fields = declared.state.filter((field) => holds(field.when, object));
+  return fields.length === 0 ? null : <StateOf declared={declared} id={id} fields={fields} />;
+}
+
+interface StateOfProps {
+  declared: Declared;
+  id: string;
+  fields: readonly Field[];
+}
+
+/** Asked again every few seconds. */
+function StateOf({ declared, id, fields }: StateOfProps) {
   const { data, error, isPending } = useQuery(stateQuery(declared, id));
-  const plain = declared.state.filter((field) => field.type !== "rows");
-  const lists = declared.state.filter((field) => field.type === "rows");
+  const plain = fields.filter((field) => field.type !== "rows");
+  const lists = fields.filter((field) => field.type === "rows");
   return (
     <section className={classes.section} aria-label="State">
       <div className={classes.head}>

@@ -46,9 +46,7 @@ export function KindDrawer({ kind, declared, row, begins, title, onClose }: Kind
               {finding.message}
             </Note>
           ))}
-          {object?.etag && declared.state.length > 0 ? (
-            <StateSection declared={declared} id={object.id} />
-          ) : null}
+          {object?.etag ? <StateSection declared={declared} id={object.id} object={object} /> : null}
           <KindFields
             declared={declared}
             draft={draft}

@@ -33,7 +33,7 @@ export function SinglePage({ kind, declared }: { kind: string; declared: Declare
       {object ? (
         <div className={classes.beside}>
           <Form kind={kind} declared={declared} object={object} etag={query.data?.etag ?? null} />
-          {declared.state.length > 0 ? <StateSection declared={declared} id={kind} /> : null}
+          <StateSection declared={declared} id={kind} object={object} />
         </div>
       ) : query.isPending ? (
         <Skeleton />
