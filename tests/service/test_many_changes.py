@@ -12,7 +12,7 @@ import pytest
 from tests.service.router import ANNA, Router, queue
 from weir.model.objects import Pair
 from weir.model.problem import Invalid, Unavailable, Unsupported
-from weir.service import Edit, commit, running_document
+from weir.service import Edit, candidates, commit, running_document
 from weir.store import WriteTransaction
 
 
@@ -135,3 +135,28 @@ def test_queues_are_counted_before_anything_else(router: Router, monkeypatch: py
     assert asked == []
     router.put(*more[:-1])
     assert len(router.running) == 10
+
+
+def test_queues_of_a_candidate_and_of_a_restored_revision_are_counted_first(
+    router: Router, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit, "MANY", 5)
+    monkeypatch.setattr(candidates, "MANY", 5)
+    many = [queue(f"q{n}") for n in range(1, 12)]
+    router.put(*many)
+    router.delete(*(item.id for item in many))
+    router.agent.class_capacity = 10
+    asked: list[str] = []
+    router.agent.behave = asked.append
+    service = router.service
+    with pytest.raises(Unsupported, match="11 queues, and this router has room for 10"):
+        service.revisions.restore(ANNA, 1)
+    service.candidates.stage(ANNA, [Edit("queue", item.id, item) for item in many])
+    effect = service.candidates.validate(ANNA)
+    assert [(item.severity, item.code) for item in effect.findings] == [("error", "too-many-queues")]
+    with pytest.raises(Unsupported, match="11 queues, and this router has room for 10"):
+        service.candidates.commit(ANNA, "too many")
+    assert asked == []
+    assert service.candidates.get(ANNA) is not None, "what was staged is still there"
+    router.agent.class_capacity = 11
+    assert service.candidates.commit(ANNA, "just enough").revision == router.head == 3

@@ -21,7 +21,7 @@ from weir.model.objects import Kind
 from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, Unavailable
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
-from weir.service.configuration import ask_preview
+from weir.service.configuration import ask_preview, no_room
 from weir.service.edits import changes_of, changes_to
 from weir.service.effects import Effects, Newest
 from weir.service.packed_edits import PackedEdits
@@ -248,6 +248,9 @@ class CandidateService:
             if candidates.get(connection, by.username) is None:
                 raise _no_candidate()
             edits = _staged_edits(connection, by.username, self._objects)
+        full = self._committer.why_no_room(edits)
+        if full is not None:
+            return Effect(None, [no_room(full)], "Validation finds errors.")
         trial = self._running.try_changes(partial(changes_of, edits))
         count, changes, findings = len(edits), trial.changes, trial.findings
         del edits, trial  # another document of thousands of queues: not while the agent works

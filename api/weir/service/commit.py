@@ -29,7 +29,7 @@ from functools import partial
 from typing import Any
 
 from weir.model.document import Change
-from weir.model.problem import Conflict, Problem
+from weir.model.problem import Conflict, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
 from weir.service.preparation import (
     ROUNDS,
@@ -99,7 +99,8 @@ class Committer:
         """Commit or raise; whatever is raised, nothing was changed.
 
         `Unavailable` (agent or store), `Invalid` (findings), `Conflict` (a confirmation is pending),
-        `PreconditionFailed`, `NotFound`, `ApplyFailed` (the kernel refused).
+        `PreconditionFailed`, `NotFound`, `Unsupported` (`too-many-queues`), `ApplyFailed` (the kernel
+        refused).
         """
         check_request(request)
         timing = Timing()
@@ -113,6 +114,9 @@ class Committer:
         for _ in range(ROUNDS):
             read = read_request(request, self._store)
             timing.mark("read")
+            full = self._why_no_room(read.versions.more)
+            if full is not None:
+                raise Unsupported(full, code="too-many-queues")
             try:
                 with self._agent.connection() as link:  # closed by an exception: the agent forgets
                     ready = self._prepared_by_both(link, request, read, timing)
@@ -174,7 +178,15 @@ class Committer:
             return None
         with self._running.document_for(len(edits)) as document:
             present = document.of_kind("queue")
-            queues = len(present) + sum(_growth(edit, edit.id in present) for edit in edits)
+            more = sum(_growth(edit, edit.id in present) for edit in edits)
+        return self._why_no_room(more)
+
+    def _why_no_room(self, more: int) -> str | None:
+        """The same of so many more queues than there are."""
+        if more <= 0:
+            return None
+        with self._running.document() as document:
+            queues = len(document.of_kind("queue")) + more
         try:
             room = self._agent.call("status").get("class_capacity")
         except Problem:

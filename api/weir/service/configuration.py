@@ -16,7 +16,7 @@ from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import codec, tree
 from weir.model.document import Change, Document
 from weir.model.objects import Kind, Queue
-from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem, Unsupported
+from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer, encoded, hash_of
 from weir.service.edits import changes_of, expected_changes_of, require_expected
@@ -169,11 +169,7 @@ class ConfigService:
         audited_as: str = "",
     ) -> Committed:
         """Commit the edits together; with `expected_head` only on that revision (`Conflict`,
-        `outdated`). Raises as `Committer.run` does, and `Unsupported` (`too-many-queues`); then nothing was
-        changed. `audited_as`: see `Request`."""
-        full = self._committer.why_no_room(edits)
-        if full is not None:
-            raise Unsupported(full, code="too-many-queues")
+        `outdated`). Raises as `Committer.run` does; then nothing was changed. `audited_as`: see `Request`."""
 
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
             with self._running.document_for(len(edits)) as document:
@@ -228,7 +224,7 @@ class ConfigService:
         """What validation would say after the edits, or that there is no room for them. Changes nothing."""
         full = self._committer.why_no_room(edits)
         if full is not None:
-            return [Finding("error", "too-many-queues", full, "queue", "")]
+            return [no_room(full)]
         return self._running.try_changes(lambda document: changes_of(edits, document)).findings
 
     @requires("config.read")
@@ -355,3 +351,8 @@ def _restrict(listing: Listing, flagged: frozenset[str]) -> Listing:
     return replace(
         listing, warned=None, ids=flagged.intersection(flagged if listing.ids is None else listing.ids)
     )
+
+
+def no_room(full: str) -> Finding:
+    """What validation says where the router's tables would overflow."""
+    return Finding("error", "too-many-queues", full, "queue", "")
