@@ -94,6 +94,22 @@ def test_the_effect_is_worked_out_once_for_all_pages(router: Router, previews: l
     assert len(previews) == 1
 
 
+def test_a_list_that_shows_what_is_staged_asks_nobody_for_its_effect(
+    router: Router, previews: list[threading.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commit of another made the agent try all staged changes again, for a list that shows ten."""
+    stage(router)
+    service = router.service.candidates
+    validated: list[object] = []
+    monkeypatch.setattr(service, "_work_out", lambda *_given: validated.append(1))
+    for revision in range(2):
+        rows = service.diff(ANNA, 0, 10, with_effect=False)
+        assert (rows.effect, len(rows.diff.objects)) == (None, 10)
+        assert rows.diff.counts.total == COUNT
+        router.put(queue(f"q{900 + revision}"))
+    assert (validated, previews) == ([], [])
+
+
 @pytest.mark.parametrize("what", ["staged", "taken out", "committed by another"])
 def test_the_effect_of_an_older_state_is_not_answered(
     router: Router, previews: list[threading.Event], what: str

@@ -201,12 +201,21 @@ class CandidateService:
         return Stored(kind, object_id, row.new, row.etag, row.running_revision or 0)
 
     @requires("config.read")
-    def diff(self, by: Principal, after: int = 0, limit: int = 1000, wait_s: float = 0.0) -> CandidateDiff:
+    def diff(
+        self,
+        by: Principal,
+        after: int = 0,
+        limit: int = 1000,
+        wait_s: float = 0.0,
+        *,
+        with_effect: bool = True,
+    ) -> CandidateDiff:
         """A page of changes against the running configuration, and the effect of them all.
 
         `after` is where the page before ended. Counts, and the effect of more than `MANY` changes, are worked
         out once for a state of the candidate and a revision; the effect takes seconds, and is left out of
-        the answer while it takes longer than `wait_s`. Raises `NotFound` when there is no candidate.
+        the answer while it takes longer than `wait_s`. Without `with_effect` nobody works it out. Raises
+        `NotFound` when there is no candidate.
         """
         with self._store.snapshot() as connection:
             found = candidates.get(connection, by.username)
@@ -216,7 +225,8 @@ class CandidateService:
             changes, following = candidates.changes(connection, by.username, after, limit)
         objects = [ObjectDiff(item.change, item.etag, item.staged_at_ms or None) for item in changes]
         diff = Diff(summary.counts, objects, following)
-        effect = self._effect_of(by, key, sum(summary.kinds.values()), wait_s)
+        count = sum(summary.kinds.values())
+        effect = self._effect_of(by, key, count, wait_s) if with_effect else None
         return CandidateDiff(found.base_revision, key[2], diff, effect)
 
     def _summary(

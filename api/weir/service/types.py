@@ -161,7 +161,8 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class CandidateDiff:
-    """A page of a candidate's changes. `effect` is None while it is still being worked out."""
+    """A page of a candidate's changes. `effect` is None while it is still being worked out,
+    and where it was not asked for."""
 
     base_revision: int
     head_revision: int

@@ -287,6 +287,12 @@ export const candidateQuery = queryOptions({
   queryFn: async () => (await need(api.GET("/api/v1/candidate"))).candidate,
   refetchInterval: 30_000,
 });
+/** The rows alone: what a list shows of what is staged. Nobody works out the effect of thousands of changes for it. */
+export const stagedRowsQuery = (limit: number) =>
+  queryOptions({
+    queryKey: [...CANDIDATE, "rows", limit],
+    queryFn: () => need(api.GET("/api/v1/candidate/diff", { params: { query: { limit, effect: "false" } } })),
+  });
 /** The first rows come at once; the effect of thousands of changes is asked for until it is worked out. */
 export const candidateDiffQuery = (limit: number) =>
   queryOptions({

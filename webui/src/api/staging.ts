@@ -26,10 +26,11 @@ export const drop = (change: Pick<Change, "kind" | "id">) =>
   );
 export const keyOf = (change: { kind: string; id: string }): string => `${change.kind}/${change.id}`;
 
-export async function stagedNow(): Promise<CandidateDiff | null> {
+/** What is staged; without its effect there are no findings either. */
+export async function stagedNow(effect: boolean): Promise<CandidateDiff | null> {
   const { candidate } = await need(api.GET("/api/v1/candidate"));
   if (!candidate || candidate.change_count === 0) return null;
-  return need(api.GET("/api/v1/candidate/diff", { params: { query: { limit: OVERLAY_LIMIT } } }));
+  return need(api.GET("/api/v1/candidate/diff", { params: { query: { limit: OVERLAY_LIMIT, effect: String(effect) } } }));
 }
 
 export interface Undo extends Pick<Change, "kind" | "id"> {
@@ -77,14 +78,14 @@ export async function stageMove(path: string, id: string, place: Place): Promise
 }
 
 const stagedByKey = async (): Promise<ReadonlyMap<string, Change>> =>
-  new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change]));
+  new Map((await stagedNow(false))?.changes.map((change) => [keyOf(change), change]));
 
 /** Of what was just staged: taken back if the router would refuse it, or else remembered for an undo. */
 async function checked(
   before: ReadonlyMap<string, Change>,
   isMine: (change: Change) => boolean,
 ): Promise<Staged> {
-  const after = await stagedNow();
+  const after = await stagedNow(true);
   const mine = (after?.changes ?? []).filter(isMine);
   const keys = new Set(mine.map(keyOf));
   const findings = (after?.findings ?? []).filter((finding) => keys.has(keyOf(finding)));

@@ -63,7 +63,7 @@ export async function endTrial(): Promise<void> {
 
 /** What the router says of one object; nothing of it stays staged. Raises `ApiProblem` (422) where it cannot be read. */
 async function judged(change: ChangeInput & { id: string }): Promise<readonly Finding[]> {
-  const before = await stagedNow();
+  const before = await stagedNow(false);
   if (before && before.total > OVERLAY_LIMIT) return [];
   localStorage.setItem(
     KEPT,
@@ -81,7 +81,7 @@ async function judged(change: ChangeInput & { id: string }): Promise<readonly Fi
     throw error;
   }
   try {
-    const after = await stagedNow();
+    const after = await stagedNow(true);
     return (after?.findings ?? []).filter((finding) => isError(finding) && keyOf(finding) === keyOf(change));
   } finally {
     await endTrial();

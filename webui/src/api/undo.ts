@@ -35,7 +35,7 @@ const refused = (detail: string): ApiProblem =>
 export async function renewSteps(back: readonly Pick<Change, "kind" | "id">[]): Promise<void> {
   const keys = new Set(back.map(keyOf));
   if (!steps.some((step) => step.some((item) => keys.has(keyOf(item))))) return;
-  const now = new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change.etag]));
+  const now = new Map((await stagedNow(false))?.changes.map((change) => [keyOf(change), change.etag]));
   steps = steps.map((step) =>
     step.map((item) => (keys.has(keyOf(item)) ? { ...item, etag: now.get(keyOf(item)) ?? item.etag } : item)),
   );
@@ -48,7 +48,7 @@ export async function undoLast(): Promise<number> {
     throw refused(
       "nothing was staged in this tab that could be taken back; the bar below discards all pending changes",
     );
-  const now = new Map((await stagedNow())?.changes.map((change) => [keyOf(change), change]));
+  const now = new Map((await stagedNow(false))?.changes.map((change) => [keyOf(change), change]));
   if (step.some((item) => now.get(keyOf(item))?.etag !== item.etag)) {
     steps = steps.slice(0, -1);
     throw refused(

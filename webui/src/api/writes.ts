@@ -6,7 +6,7 @@ import { plural } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { putAgreed } from "./elsewhere";
-import { CANDIDATE, candidateDiffQuery, candidateQuery, queryClient, refreshConfig } from "./queries";
+import { CANDIDATE, candidateQuery, queryClient, refreshConfig, stagedRowsQuery } from "./queries";
 import { drop, OVERLAY_LIMIT, put, stageChecked, stageMove, type Place, type Staged } from "./staging";
 import { stageEdited, type FormEdit } from "./trial";
 import { forgetSteps, undoLast } from "./undo";
@@ -207,7 +207,7 @@ export function queueInput(queue: Queue): QueueInput {
 export function useStagedChanges(kind: Kind): ReadonlyMap<string, Change> {
   const candidate = useQuery(candidateQuery).data;
   const some = (candidate?.change_count ?? 0) > 0;
-  const diff = useQuery({ ...candidateDiffQuery(OVERLAY_LIMIT), enabled: some }).data;
+  const diff = useQuery({ ...stagedRowsQuery(OVERLAY_LIMIT), enabled: some }).data;
   return useMemo(
     () =>
       new Map(

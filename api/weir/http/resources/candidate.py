@@ -29,6 +29,7 @@ from weir.service import ABSENT, ANYTHING, CandidateView, Edit
 area = Area("candidate", "Stage changes, see what they do, commit them together; one candidate per user.")
 config = Area("config", "The running configuration: a commit that waits for its confirmation.")
 WORKED_OUT = "It is still being worked out; ask again."
+NOT_ASKED = "It was not asked for."
 CHANGE = "/candidate/changes/<string(maxlength=20):kind>/<string(maxlength=63):object_id>"
 
 
@@ -137,8 +138,11 @@ def diff_candidate(query: dict[str, Any]) -> Response:
     there `complete` is false and nothing is said of either.
     """
     after = read_number(query["cursor"]) or 0
-    found = service().candidates.diff(me(), after, query["limit"], query["wait_s"])
+    found = service().candidates.diff(
+        me(), after, query["limit"], query["wait_s"], with_effect=query["effect"]
+    )
     effect = found.effect
+    without = WORKED_OUT if query["effect"] else NOT_ASKED
     preview = None if effect is None else effect.preview
     return answer(
         {
@@ -147,7 +151,7 @@ def diff_candidate(query: dict[str, Any]) -> Response:
             **diff_page(found.diff),
             "changes": [staged_diff_json(item, preview) for item in found.diff.objects],
             "complete": effect is not None,
-            "kernel": kernel_json(effect.preview, effect.reason) if effect else kernel_json(None, WORKED_OUT),
+            "kernel": kernel_json(effect.preview, effect.reason) if effect else kernel_json(None, without),
             "findings": findings_json(effect.findings) if effect else [],
         }
     )

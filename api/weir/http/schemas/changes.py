@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import fields, validate
 
-from weir.http.schemas.base import Answer, Input, QueryInteger, Text, Whole, one_of
+from weir.http.schemas.base import Answer, Input, QueryFlag, QueryInteger, Text, Whole, one_of
 from weir.http.schemas.paging import Page
 from weir.http.schemas.problem import Finding
 from weir.kinds import KINDS
@@ -242,6 +242,10 @@ class DiffQuery(Page):
         load_default=0,
         metadata={"description": "How long to wait for `complete`, in seconds; small candidates always are."},
     )
+    effect = QueryFlag(
+        load_default=True,
+        metadata={"description": "Without it `kernel` and `findings` are not worked out: rows alone."},
+    )
 
 
 class CandidateDiff(Answer):
@@ -252,7 +256,10 @@ class CandidateDiff(Answer):
     changes = fields.List(fields.Nested(StagedChange))
     next_cursor = fields.String(allow_none=True)
     complete = fields.Boolean(
-        metadata={"description": "False while `kernel` and `findings` are still being worked out."}
+        metadata={
+            "description": "False while `kernel` and `findings` are still being worked out, and where they "
+            "were not asked for."
+        }
     )
     kernel = fields.Nested(KernelEffect)
     findings = fields.List(fields.Nested(Finding))
