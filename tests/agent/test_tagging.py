@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from weir.adapters.datapath_records import NO_TAG, Role, Tag
 from weir.adapters.netlink import Link
+from weir.adapters.reverse_path import checks_strictly
 from weir.adapters.xdp_features import ALL, XdpFeature
 from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.modes import Decision
@@ -50,8 +52,11 @@ def decided(
     *,
     features: XdpFeature | None = ALL,
     takes_tags_off: bool = False,
+    strict: str = "",
 ) -> Decision:
-    paths = FastPaths("", lambda _: features, lambda _: takes_tags_off)
+    paths = FastPaths(
+        "", lambda _: features, lambda _: takes_tags_off, checks_strictly=lambda name: name == strict
+    )
     mode = Decision("htb", "") if around.ports[name].shaper == "htb" else EDT
     return paths.decide(around.ports[name], mode, around)
 
@@ -115,6 +120,29 @@ def test_a_card_that_takes_tags_off_hides_whose_frames_are_whose() -> None:
         assert not found.fast
         assert "ethtool -K eth0 rxvlan off" in found.fast_reason
     assert decided("eth1", around(), takes_tags_off=True).fast == Role.FAST
+
+
+@pytest.mark.parametrize(
+    ("interface", "everywhere", "strictly"),
+    [("0", "0", False), ("1", "0", True), ("0", "1", True), ("2", "1", False), (None, "0", False)],
+)
+def test_the_larger_value_says_how_the_kernel_checks_sources(
+    tmp_path: Path, interface: str | None, everywhere: str, strictly: bool
+) -> None:
+    for name, value in (("all", everywhere), ("eth0.100", interface)):
+        if value is not None:
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "rp_filter").write_text(f"{value}\n")
+    assert checks_strictly("eth0.100", tmp_path) is strictly
+
+
+def test_a_port_whose_sources_the_kernel_checks_leaves_its_packets_to_it() -> None:
+    """XDP forwarded what the stack drops."""
+    found = decided("eth1", around(), strict="eth1")
+    assert not found.fast
+    assert "rp_filter of eth1" in found.fast_reason
+    assert "rp_filter of eth0.100" in decided("eth0.100", around(), strict="eth0.100").fast_reason
+    assert decided("eth0", around(), strict="eth1").fast == Role.FAST
 
 
 def test_tags_pass_a_veth_unseen() -> None:

@@ -31,6 +31,7 @@ from weir.adapters.frr import Frr
 from weir.adapters.machine import power_off, restart
 from weir.adapters.modules import load_flow_tables
 from weir.adapters.netlink import Links
+from weir.adapters.reverse_path import checks_strictly
 from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.wireguard import Tunnels
@@ -165,7 +166,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     frr = Frr(options.frr_run_dir, state_dir)
     routing = Routing(datapath)
     routing.begin()
-    fast = FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off, routing.largest)
+    fast = FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off, routing.largest, checks_strictly)
     sending = Sending(datapath, fast.doubt)
     sending.begin()
     ports = PortsBackend(datapath, links, modes, fast)

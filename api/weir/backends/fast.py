@@ -129,13 +129,16 @@ class FastPaths:
         features: Callable[[int], XdpFeature | None],
         takes_tags_off: Callable[[str], bool],
         largest: Callable[[int], int] = lambda _: ANY_SIZE,
+        checks_strictly: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """`flow_reason`: why the flow table cannot be asked, "" when it can. `largest`: the largest packet in
-        bytes whose route by an interface (its index) XDP knows as the stack does."""
+        bytes whose route by an interface (its index) XDP knows as the stack does. `checks_strictly`: whether
+        the stack drops what comes in by an interface that is not its way back."""
         self._flow_reason = flow_reason
         self._takes_tags_off = takes_tags_off
         self._features = features
         self._largest = largest
+        self._checks_strictly = checks_strictly
         self._refused_on: dict[tuple[str, int], str] = {}
         self._doubts: dict[tuple[str, int], _Doubt] = {}
 
@@ -183,6 +186,8 @@ class FastPaths:
         master = next((other for other in around.links.values() if other.index == link.master), None)
         if master is not None and master.kind not in _ROUTED_MASTERS:
             return f"it belongs to {master.name}, which is a {master.kind}"
+        if self._checks_strictly(link.name):
+            return f"the kernel checks sources (rp_filter of {link.name}); reverse_path does so in XDP as well"
         if master is not None and self._is_filtered(link.name, around):
             return "NAT or the firewall must see forwarded packets, and the flow table does not know VRFs"
         if link.kind == "vlan":
