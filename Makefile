@@ -6,6 +6,15 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
+# Tools that are called here (make itself, PATH, lab.confine) take these characters for the end of a name.
+COMMA := ,
+ifneq ($(words x$(CURDIR)x),1)
+$(error the folder's name "$(CURDIR)" has a blank in it: clone Weir into one without)
+endif
+ifneq ($(findstring :,$(CURDIR))$(findstring $(COMMA),$(CURDIR)),)
+$(error the folder's name "$(CURDIR)" has a colon or a comma in it: clone Weir into one without)
+endif
+
 PORT ?= 8080
 VARIANT ?= vm
 LAB ?= namespaces

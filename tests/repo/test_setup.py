@@ -122,3 +122,17 @@ def test_packages_are_installed_in_a_clone_that_has_no_build_folder_yet(tmp_path
     subprocess.run([clone / "lab" / "setup" / "debian.sh", wanted], env=environment, check=True)
     assert (tmp_path / "asked").read_text().splitlines()[-1].endswith(" gcc")
     assert (clone / "build" / "debian-packages.log").exists()
+
+
+@pytest.mark.parametrize("name", ["my router", "a:b", "a,b"])
+def test_a_folder_that_tools_cannot_name_is_refused_before_anything_is_installed(
+    tmp_path: Path, name: str
+) -> None:
+    """It failed in the datapath's Makefile, when all packages were installed."""
+    folder = tmp_path / name
+    folder.mkdir()
+    shutil.copy(ROOT / "Makefile", folder)
+    found = subprocess.run(["make", "deps"], cwd=folder, capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert f'"{folder}"' in found.stderr and "clone Weir into one without" in found.stderr
+    assert [path.name for path in folder.iterdir()] == ["Makefile"]
