@@ -133,6 +133,18 @@ def test_a_disabled_queue_limits_nothing_and_an_enabled_one_does_at_once(router:
     assert held.rate_bps == pytest.approx(2e6, rel=TOLERANCE)
 
 
+def test_the_customer_of_a_disabled_queue_is_held_by_its_parent(router: Router) -> None:
+    """Its own limit is gone; the tower's is what was sold, and holds for all of its customers together."""
+    tower = {"id": "tower", "name": "tower", "max_limit_bps": rate(4, 4)}
+    child = customer(0, parent="tower", max_limit_bps=rate(2, 2), disabled=True)
+    router.bulk(upsert=[tower, child, customer(1, parent="tower")])
+    (alone,) = measure.measure([flow(0, "upload", 8)])
+    assert alone.rate_bps == pytest.approx(4e6, rel=TOLERANCE)
+    both = measure.measure([flow(0, "download", 6), flow(1, "download", 6)])
+    assert sum(item.rate_bps for item in both) == pytest.approx(4e6, rel=TOTAL_TOLERANCE)
+    assert "meanwhile" in router.api.call("GET", "/queues/c0/explain")["compiled"]
+
+
 def test_explain_agrees_with_the_kernel(router: Router) -> None:
     router.bulk(upsert=[customer(0, max_limit_bps=rate(2, 3))])
     explained = router.api.call("GET", "/queues/c0/explain")

@@ -7256,7 +7256,7 @@ export interface components {
             counts: components["schemas"]["Counts"];
             changes: components["schemas"]["StagedChange"][];
             next_cursor: string | null;
-            /** @description False while `kernel` and `findings` are still being worked out. */
+            /** @description False while `kernel` and `findings` are still being worked out, and where they were not asked for. */
             complete: boolean;
             kernel: components["schemas"]["KernelEffect"];
             findings: components["schemas"]["Finding"][];
@@ -16759,6 +16759,8 @@ export interface operations {
                 cursor?: string;
                 /** @description How long to wait for `complete`, in seconds; small candidates always are. */
                 wait_s?: number;
+                /** @description Without it `kernel` and `findings` are not worked out: rows alone. */
+                effect?: boolean;
             };
             header?: never;
             path?: never;

@@ -40,7 +40,7 @@ export function InactiveNote({ queue }: { queue: Queue }) {
   return (
     <Note severity="warning">
       Takes no packets now: {sentence(because)}
-      {typeof meanwhile === "string" ? <> Meanwhile {sentence(meanwhile)}</> : null}
+      {typeof meanwhile === "string" ? <> Meanwhile, {meanwhile}.</> : null}
     </Note>
   );
 }
