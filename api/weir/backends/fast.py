@@ -187,7 +187,9 @@ class FastPaths:
         if master is not None and master.kind not in _ROUTED_MASTERS:
             return f"it belongs to {master.name}, which is a {master.kind}"
         if self._checks_strictly(link.name):
-            return f"the kernel checks sources (rp_filter of {link.name}); reverse_path does so in XDP as well"
+            return (
+                f"the kernel checks sources (rp_filter of {link.name}); reverse_path does so in XDP as well"
+            )
         if master is not None and self._is_filtered(link.name, around):
             return "NAT or the firewall must see forwarded packets, and the flow table does not know VRFs"
         if link.kind == "vlan":

@@ -42,7 +42,9 @@ const pages = {
     at: (router) => withRules(router, "/rules"),
     show: async (page) => {
       const grip = (name) => page.getByRole("row", { name }).locator("[data-grip]");
-      await grip("scanners").dragTo(page.getByRole("row", { name: /ssh/ }), { targetPosition: { x: 200, y: 3 } });
+      await grip("scanners").dragTo(page.getByRole("row", { name: /ssh/ }), {
+        targetPosition: { x: 200, y: 3 },
+      });
       await page.getByText(/scanners: moved up/).waitFor();
       await page.getByRole("grid", { name: "firewall rules" }).focus();
       await page.keyboard.press("Home");

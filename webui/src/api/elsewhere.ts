@@ -47,7 +47,9 @@ const OTHERS = 500;
 async function stagedOf(change: ChangeInput): Promise<Change | null> {
   const { candidate } = await need(api.GET("/api/v1/candidate"));
   if (!candidate) return null;
-  const diff = await need(api.GET("/api/v1/candidate/diff", { params: { query: { limit: OTHERS, effect: "false" } } }));
+  const diff = await need(
+    api.GET("/api/v1/candidate/diff", { params: { query: { limit: OTHERS, effect: false } } }),
+  );
   return diff.changes.find((item) => item.kind === change.kind && item.id === change.id) ?? null;
 }
 

@@ -291,7 +291,7 @@ export const candidateQuery = queryOptions({
 export const stagedRowsQuery = (limit: number) =>
   queryOptions({
     queryKey: [...CANDIDATE, "rows", limit],
-    queryFn: () => need(api.GET("/api/v1/candidate/diff", { params: { query: { limit, effect: "false" } } })),
+    queryFn: () => need(api.GET("/api/v1/candidate/diff", { params: { query: { limit, effect: false } } })),
   });
 /** The first rows come at once; the effect of thousands of changes is asked for until it is worked out. */
 export const candidateDiffQuery = (limit: number) =>

@@ -30,7 +30,11 @@ export const keyOf = (change: { kind: string; id: string }): string => `${change
 export async function stagedNow(effect: boolean): Promise<CandidateDiff | null> {
   const { candidate } = await need(api.GET("/api/v1/candidate"));
   if (!candidate || candidate.change_count === 0) return null;
-  return need(api.GET("/api/v1/candidate/diff", { params: { query: { limit: OVERLAY_LIMIT, effect: String(effect) } } }));
+  return need(
+    api.GET("/api/v1/candidate/diff", {
+      params: { query: { limit: OVERLAY_LIMIT, effect } },
+    }),
+  );
 }
 
 export interface Undo extends Pick<Change, "kind" | "id"> {
