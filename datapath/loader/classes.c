@@ -41,10 +41,8 @@ static int check_class(struct weir *weir, const struct weir_class_spec *spec)
 /* How many classes have a total: with none, HTB ports need not look for one (bpf/totals.h). */
 static void total_store(struct weir *weir, struct weir_line *line, int direction, uint32_t total)
 {
-	__u64 *totals = &weir_meta(weir)->totals;
-
 	if (direction == WEIR_UPLOAD && !line->shared != !total)
-		weir_publish(totals, total ? *totals + 1 : *totals - 1);
+		weir_meta_store(weir, totals, weir->meant_meta.totals + (total ? 1 : -1));
 	weir_publish(&line->shared, total);
 }
 
@@ -260,7 +258,7 @@ void weir_totals_count(struct weir *weir)
 
 	for (uint32_t slot = 1; slot < weir_meta(weir)->slots; slot++)
 		totals += weir_lines(weir)[slot * 2].shared != 0;
-	weir_publish(&weir_meta(weir)->totals, totals);
+	weir_meta_store(weir, totals, totals);
 }
 
 int weir_classes_read(struct weir *weir, struct weir_class_spec *out, uint32_t capacity)

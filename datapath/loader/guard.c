@@ -4,8 +4,8 @@
  * made so again. It is called several times a second, beside whatever else the handle is used for.
  *
  * Looked at are the programs at each port's hooks (there, ours, before all others), the port's record and its
- * entry in the device map, the pins, and in turn the classes' lines (classes.c). Nothing here asks by name or walks a table of the kernel's: two to four
- * system calls a port, one a pin.
+ * entry in the device map, the pins, weir_meta, and in turn the classes' lines (classes.c) and what lookups read
+ * (watched.c, far.c). Nothing here asks by name: two to four system calls a port, one a pin, two a far end.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -123,6 +123,61 @@ static int ports_mend(struct weir *weir, struct weir_guard *out)
 	return error;
 }
 
+/* By words, as packets read some of them: sizes, lengths in use, whether there are totals. */
+static void meta_mend(struct weir *weir, struct weir_guard *out)
+{
+	uint64_t *held = (uint64_t *)weir_meta(weir);
+	const uint64_t *meant = (const uint64_t *)&weir->meant_meta;
+	uint32_t wrong = 0;
+
+	for (size_t i = 0; i < sizeof(struct weir_meta) / sizeof(*held); i++) {
+		if (held[i] == meant[i])
+			continue;
+		weir_publish(&held[i], meant[i]);
+		wrong++;
+	}
+	if (wrong)
+		weir_guard_tell(out, "%u words of the table of sizes and lengths were changed", wrong);
+}
+
+static void sums_mend(struct weir *weir, struct weir_guard *out, int *error)
+{
+	static const char *const names[WEIR_WATCHED] = {
+		[WEIR_WATCHED4] = "IPv4 prefixes",
+		[WEIR_WATCHED6] = "IPv6 prefixes",
+		[WEIR_WATCHED_TREE] = "IPv4 lookups",
+	};
+	bool is_wrong[WEIR_WATCHED], any = false;
+
+	weir_watched_look(weir);
+	for (int i = 0; i < WEIR_WATCHED; i++)
+		any |= is_wrong[i] = weir->watched[i].is_wrong;
+	if (!any)
+		return;
+	*error = weir_prefixes_mend(weir);
+	for (int i = 0; i < WEIR_WATCHED; i++)
+		if (is_wrong[i] && !weir->watched[i].is_wrong)
+			weir_guard_tell(out, "the table of %s was changed", names[i]);
+}
+
+/* While another thread changes them, it is not waited for: the next look comes soon. */
+static int lookups_mend(struct weir *weir, struct weir_guard *out)
+{
+	int error = 0;
+
+	if (pthread_mutex_trylock(&weir->lookups))
+		return 0;
+	if (!pthread_mutex_trylock(&weir->classes)) { /* who changes the count of totals */
+		meta_mend(weir, out);
+		pthread_mutex_unlock(&weir->classes);
+	}
+	sums_mend(weir, out, &error);
+	if (weir_far_is_wrong(weir))
+		weir_guard_tell(out, "the table of far ends was changed");
+	pthread_mutex_unlock(&weir->lookups);
+	return error;
+}
+
 int weir_guard(struct weir *weir, struct weir_guard *out)
 {
 	uint32_t pins = 0, records;
@@ -142,6 +197,7 @@ int weir_guard(struct weir *weir, struct weir_guard *out)
 		weir_guard_tell(out, "%u pins of maps and programs were removed", pins);
 	pthread_mutex_unlock(&weir->hooks);
 	weir_classes_guard(weir, out);
+	wrong = wrong ?: lookups_mend(weir, out);
 	return error ?: wrong;
 }
 

@@ -44,6 +44,19 @@ struct weir_list {
 	size_t count, capacity, size;
 };
 
+/* Of one map that lookups read, by pages of 4 KB (watched.c). */
+struct weir_watched {
+	const char *memory;
+	uint32_t pages;
+	uint64_t *sums; /* NULL until it is opened */
+	uint64_t total; /* of all sums and places */
+	bool *is_touched; /* by the change in progress */
+	uint32_t *touched, touched_count;
+	bool is_wrong; /* somebody else wrote there */
+};
+
+enum { WEIR_WATCHED4, WEIR_WATCHED6, WEIR_WATCHED_TREE, WEIR_WATCHED };
+
 /* The hash table of one family, with what the loader knows about it and the kernel does not. */
 struct weir_table {
 	struct weir_prefix *entries;
@@ -52,6 +65,14 @@ struct weir_table {
 	uint32_t tombs; /* dead entries, which probes walk over */
 	uint8_t *state; /* per entry: WEIR_ENTRY_* */
 	struct weir_list dead; /* uint32_t: entries that wait for a grace period */
+	struct weir_watched *watched;
+};
+
+/* The far ends as this process left them (far.c). */
+struct weir_far_watch {
+	uint64_t sum; /* of all entries, in any order */
+	uint64_t due_ns; /* of the next look, CLOCK_MONOTONIC */
+	bool is_wrong; /* somebody else changed them before this process did */
 };
 
 #define WEIR_ENTRY_QUARANTINED 1
@@ -62,6 +83,7 @@ struct weir_tree {
 	uint32_t count, used, next, domains;
 	uint8_t *state; /* per unit: 0 free, WEIR_UNIT_* */
 	struct weir_list retired; /* struct weir_span: wait for a grace period */
+	struct weir_watched *watched;
 };
 
 struct weir {
@@ -86,6 +108,13 @@ struct weir {
 	uint32_t *devices; /* by port place: the index in the device map, 0 = none */
 	bool no_tcx, no_flow;
 	char flow_reason[160]; /* why the fast path cannot ask the flow table; empty when it can */
+	pthread_mutex_t
+		lookups; /* held while prefixes, tree, lengths and far ends are used; taken before `classes` */
+	struct weir_meta meant_meta; /* as this process left it (guard.c) */
+	struct weir_watched watched[WEIR_WATCHED];
+	int look_map; /* where the guard's next look begins */
+	uint32_t look_page;
+	struct weir_far_watch far;
 	struct weir_table table[2]; /* v4, v6 */
 	struct weir_tree tree;
 	uint32_t length_count[129]; /* v6 prefixes by length */
@@ -122,6 +151,13 @@ static inline struct weir_meta *weir_meta(struct weir *weir)
 
 /* A store that packets see at once and whole. */
 #define weir_publish(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
+
+/* The same in the copy that the guard compares with. */
+#define weir_meta_store(weir, field, value)                                                                  \
+	do {                                                                                                 \
+		(weir)->meant_meta.field = (value);                                                          \
+		weir_publish(&weir_meta(weir)->field, (weir)->meant_meta.field);                             \
+	} while (0)
 
 /* error.c: keep the sentence, return -error */
 int weir_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -222,6 +258,10 @@ bool weir_table_is_worn(const struct weir_table *table);
 int weir_table_move(struct weir_table *table, struct weir_list *moved); /* then, after a grace period, */
 int weir_table_moved(struct weir_table *table, const struct weir_list *moved);
 void weir_table_sweep(struct weir_table *table); /* after a grace period without anything to move */
+/* Somebody else wrote there: what is left stands where it is found; entries that `is_possible` refuses go. */
+int weir_table_mend(struct weir_table *table, const struct weir *weir,
+		    bool (*is_possible)(const struct weir *weir, const struct weir_table *table,
+					const struct weir_prefix *prefix));
 
 /* tree4.c */
 struct weir_change4 { /* sorted by domain, address, length; each prefix once */
@@ -237,6 +277,7 @@ void weir_tree_close(struct weir_tree *tree);
 /* -ENOSPC: nothing has changed; a grace period may help. `afresh`: as if the tree were empty before. */
 int weir_tree_change(struct weir_tree *tree, const struct weir_change4 *changes, size_t count, bool afresh);
 void weir_tree_after_grace(struct weir_tree *tree);
+void weir_tree_forget(struct weir_tree *tree); /* all but the first level is free: before it is made afresh */
 uint32_t weir_tree_lookup(const struct weir_tree *tree, uint32_t domain, uint32_t address);
 
 static inline uint32_t weir_leaf(uint32_t slot, uint32_t length)
@@ -249,6 +290,18 @@ int weir_classes_open(struct weir *weir);
 struct weir_guard;
 void weir_classes_guard(struct weir *weir, struct weir_guard *out); /* a part of them at a time */
 
+/* watched.c; the caller holds `lookups` */
+int weir_watched_open(struct weir *weir, bool *differs);
+void weir_watched_close(struct weir *weir);
+void weir_touch(struct weir_watched *watched, const void *first, size_t bytes); /* before storing there */
+void weir_watched_settle(struct weir *weir); /* a change is done */
+void weir_watched_adopt(struct weir *weir, int which); /* what is there now is right */
+void weir_watched_look(struct weir *weir); /* a part at a time; sets `is_wrong` */
+
+/* far.c; the caller holds `lookups` */
+void weir_far_open(struct weir *weir);
+bool weir_far_is_wrong(struct weir *weir);
+
 /* guard.c */
 void weir_guard_tell(struct weir_guard *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -257,6 +310,7 @@ void weir_totals_count(struct weir *weir);
 /* prefixes.c */
 int weir_prefixes_open(struct weir *weir);
 void weir_prefixes_close(struct weir *weir);
+int weir_prefixes_mend(struct weir *weir); /* what is wrong by `watched`; the caller holds `lookups` */
 
 /* tables.c */
 void weir_prefix_spec_of(const struct weir_prefix *prefix, int family, struct weir_prefix_spec *spec);

@@ -15,6 +15,13 @@
 #define COUNTED_LEAST 4 /* addresses in turn; fewer are as many runs */
 #define CROWD 28 /* prefixes: two units for each pay for a plain node above them */
 
+const struct weir_v4_unit *weir_node_first(const struct weir_tree *tree, uint32_t entry)
+{
+	static const struct weir_v4_unit none;
+
+	return weir_node_is_inside(tree, entry, 1) ? &tree->units[entry & WEIR_V4_UNIT] : &none;
+}
+
 static uint32_t *node_words(const struct weir_tree *tree, uint32_t entry)
 {
 	return tree->units[entry & WEIR_V4_UNIT].word;
@@ -36,7 +43,7 @@ uint32_t weir_node_units(const struct weir_tree *tree, uint32_t entry)
 		return PLAIN_UNITS;
 	if (entry & WEIR_V4_SPARSE)
 		return 1;
-	return units_of(run_count(&tree->units[entry & WEIR_V4_UNIT]));
+	return units_of(run_count(weir_node_first(tree, entry)));
 }
 
 static bool leaf_counts(uint32_t entry)
@@ -65,24 +72,26 @@ static uint32_t counting_leaf(uint32_t first, uint32_t last)
 
 void weir_node_decode(const struct weir_tree *tree, uint32_t entry, enum weir_level level, uint32_t *children)
 {
-	const struct weir_v4_unit *first;
-	const uint32_t *words, *run;
+	const struct weir_v4_unit *first = weir_node_first(tree, entry);
+	const uint32_t *words = first->word, *run = words + WEIR_V4_RUNS_AT - 1;
+	const uint32_t *end = weir_node_is_inside(tree, entry, 1) ? tree->units[tree->count].word : words;
 
 	if (!(entry & WEIR_V4_NODE)) {
 		for (uint32_t i = 0; i < CHILDREN; i++)
 			children[i] = leaf_at(entry, i);
 		return;
 	}
-	words = node_words(tree, entry);
-	if (entry & WEIR_V4_PLAIN) {
-		memcpy(children, words, CHILDREN * sizeof(*children));
-		return;
-	}
-	first = &tree->units[entry & WEIR_V4_UNIT];
-	run = words + WEIR_V4_RUNS_AT - 1;
 	for (uint32_t i = 0; i < CHILDREN; i++) {
+		const uint32_t *child = words + i;
+
 		run += first->starts[i / 64] >> i % 64 & 1;
-		children[i] = level == LEVEL_LAST ? leaf_at(*run, i) : *run;
+		if (!(entry & WEIR_V4_PLAIN))
+			child = run;
+		children[i] = child < end ? *child : 0;
+		if (level == LEVEL_LAST && !(entry & WEIR_V4_PLAIN))
+			children[i] = leaf_at(children[i], i);
+		if (level == LEVEL_LAST && children[i] & WEIR_V4_NODE)
+			children[i] = 0;
 	}
 }
 
@@ -107,6 +116,7 @@ static int allocate(struct weir_edit *edit, uint32_t units, uint32_t *unit)
 		*unit = at + 1 - units;
 		*span = (struct weir_span){ *unit, units };
 		memset(&tree->state[*unit], UNIT_USED | UNIT_FRESH, units);
+		weir_touch(tree->watched, &tree->units[*unit], units * sizeof(*tree->units));
 		tree->used += units;
 		tree->next = at + 1;
 		return 0;
@@ -161,7 +171,8 @@ void weir_note_replaced(struct weir_edit *edit, uint32_t entry)
 {
 	struct weir_span *span;
 
-	if (!(entry & WEIR_V4_NODE))
+	if (!(entry & WEIR_V4_NODE) ||
+	    !weir_node_is_inside(edit->tree, entry, weir_node_units(edit->tree, entry)))
 		return;
 	if (is_fresh(edit->tree, entry & WEIR_V4_UNIT)) {
 		drop_fresh(edit, entry & WEIR_V4_UNIT);
@@ -250,7 +261,8 @@ static bool store_in_place(struct weir_edit *edit, uint32_t entry, uint32_t kind
 	const uint32_t *values = kind & WEIR_V4_PLAIN ? children : runs->leaf;
 	uint32_t count = kind & WEIR_V4_PLAIN ? CHILDREN : runs->count, *words;
 
-	if ((entry & ~WEIR_V4_UNIT) != kind)
+	if ((entry & ~WEIR_V4_UNIT) != kind ||
+	    !weir_node_is_inside(edit->tree, entry, kind & WEIR_V4_PLAIN ? PLAIN_UNITS : units_of(count)))
 		return false;
 	words = node_words(edit->tree, entry);
 	if (!(kind & WEIR_V4_PLAIN)) {
@@ -303,7 +315,7 @@ uint32_t weir_sparse_run(const struct weir_v4_unit *sparse, uint32_t run, uint32
 
 uint32_t weir_sparse_expand(struct weir_edit *edit, uint32_t entry)
 {
-	const struct weir_v4_unit *sparse = &edit->tree->units[entry & WEIR_V4_UNIT];
+	const struct weir_v4_unit *sparse = weir_node_first(edit->tree, entry);
 	uint32_t children[CHILDREN], inner[CHILDREN], run = 0;
 
 	for (uint32_t child = 0; child < CHILDREN; child++) {
@@ -339,7 +351,8 @@ uint32_t weir_sparse_encode(struct weir_edit *edit, struct weir_v4_unit *sparse,
 		sparse->begins[count] = 0xffff;
 		sparse->runs[count] = sparse->runs[count - 1];
 	}
-	if (old & WEIR_V4_NODE && same_begins(sparse, &edit->tree->units[old & WEIR_V4_UNIT])) {
+	if (old & WEIR_V4_NODE && weir_node_is_inside(edit->tree, old, 1) &&
+	    same_begins(sparse, weir_node_first(edit->tree, old))) {
 		words = edit->tree->units[old & WEIR_V4_UNIT].runs;
 		for (uint32_t i = 0; i < WEIR_V4_SPARSE_RUNS; i++)
 			weir_note_store(edit, &words[i], sparse->runs[i]);

@@ -33,6 +33,18 @@ static inline uint32_t leaf_length(uint32_t leaf)
 	return leaf >> WEIR_V4_DEPTH_SHIFT; /* plus one; 0 = nothing */
 }
 
+/*
+ * Somebody else may have written into the tree (the guard sees it a moment later): what an entry says of where
+ * its node is and how large is not believed.
+ */
+static inline bool weir_node_is_inside(const struct weir_tree *tree, uint32_t entry, uint32_t units)
+{
+	return (entry & WEIR_V4_UNIT) < tree->count && tree->count - (entry & WEIR_V4_UNIT) >= units;
+}
+
+/* Its first unit, of zeros for one that is outside. */
+const struct weir_v4_unit *weir_node_first(const struct weir_tree *tree, uint32_t entry);
+
 uint32_t weir_node_units(const struct weir_tree *tree, uint32_t entry);
 /* Which of the two levels below the first a node is on; its children are regions of 2^level addresses. */
 enum weir_level { LEVEL_LAST = 0, LEVEL_UPPER = 8 };

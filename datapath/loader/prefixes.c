@@ -113,6 +113,12 @@ static int note_v4(struct change *change, const struct weir_prefix_spec *spec, b
 	return 0;
 }
 
+static void slot_store(struct weir_table *table, struct weir_prefix *prefix, uint32_t slot)
+{
+	weir_touch(table->watched, prefix, sizeof(*prefix));
+	weir_publish(&prefix->slot, slot);
+}
+
 static int add_one(struct change *change, const struct weir_prefix_spec *spec)
 {
 	struct weir_table *table = table_of(change->weir, spec);
@@ -125,7 +131,7 @@ static int add_one(struct change *change, const struct weir_prefix_spec *spec)
 	if (prefix) {
 		error = note_undo(change, table, prefix, prefix->slot, fresh.tag);
 		if (!error)
-			weir_publish(&prefix->slot, spec->slot);
+			slot_store(table, prefix, spec->slot);
 	} else {
 		prefix = weir_table_insert(table, &fresh);
 		if (!prefix) {
@@ -171,7 +177,7 @@ static void undo_all(struct change *change)
 		else if (undo[i].prefix->tag == WEIR_TAG_DEAD)
 			weir_table_restore(undo[i].table, undo[i].prefix, undo[i].was_tag);
 		else
-			weir_publish(&undo[i].prefix->slot, undo[i].was_slot);
+			slot_store(undo[i].table, undo[i].prefix, undo[i].was_slot);
 	}
 }
 
@@ -232,6 +238,10 @@ static int change_tree(struct weir *weir, struct weir_list *v4, bool afresh)
 	if (error == -ENOSPC && weir->tree.retired.count) {
 		weir_grace(weir);
 		error = weir_tree_change(&weir->tree, v4->items, v4->count, afresh);
+	}
+	if (error == -ENOSPC && afresh) { /* not beside the old one */
+		weir_tree_forget(&weir->tree);
+		error = weir_tree_change(&weir->tree, v4->items, v4->count, true);
 	}
 	if (error == -ENOSPC)
 		return weir_fail(ENOSPC, "the IPv4 tree is full: %u of %u units of 64 bytes are in use",
@@ -305,17 +315,15 @@ static void close_change(struct change *change)
 	weir_list_free(&change->added);
 }
 
-int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remove, uint32_t removes,
-			 const struct weir_prefix_spec *add, uint32_t adds)
+static int prefixes_change(struct weir *weir, const struct weir_prefix_spec *remove, uint32_t removes,
+			   const struct weir_prefix_spec *add, uint32_t adds)
 {
 	struct change change = { .weir = weir };
-	int error = weir_lookup_maps_take(weir)	   ?:
-			    weir_tables_tidy(weir) ?:
-						     check_all(weir, remove, removes, add, adds);
+	int error = check_all(weir, remove, removes, add, adds);
 
 	if (error)
 		return error;
-	weir_publish(&weir_meta(weir)->updating, 1);
+	weir_meta_store(weir, updating, 1);
 	error = apply(&change, remove, removes, add, adds);
 	if (error) {
 		undo_all(&change);
@@ -323,12 +331,27 @@ int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remov
 	} else {
 		remove_v6(&change, remove, removes);
 	}
-	weir_publish(&weir_meta(weir)->updating, 0);
+	weir_watched_settle(weir);
+	weir_meta_store(weir, updating, 0);
 	close_change(&change);
 	return error;
 }
 
-/* A change was cut off: the tables are whole, entry by entry, and the tree is made from them again. */
+int weir_prefixes_change(struct weir *weir, const struct weir_prefix_spec *remove, uint32_t removes,
+			 const struct weir_prefix_spec *add, uint32_t adds)
+{
+	int error;
+
+	pthread_mutex_lock(&weir->lookups);
+	error = weir_lookup_maps_take(weir)    ?:
+			weir_tables_tidy(weir) ?:
+						 prefixes_change(weir, remove, removes, add, adds);
+	weir_watched_settle(weir);
+	pthread_mutex_unlock(&weir->lookups);
+	return error;
+}
+
+/* A change was cut off, or the tree is damaged: the tables are whole, and the tree is made from them again. */
 static int rebuild(struct weir *weir)
 {
 	const struct weir_table *table = &weir->table[0];
@@ -336,6 +359,7 @@ static int rebuild(struct weir *weir)
 	struct weir_prefix_spec spec;
 	int error = 0;
 
+	weir_grace(weir); /* what is retired is free: all else that is used is the old tree's */
 	for (uint32_t i = 0; i <= table->mask && !error; i++) {
 		if (table->entries[i].tag <= WEIR_TAG_DEAD)
 			continue;
@@ -343,28 +367,92 @@ static int rebuild(struct weir *weir)
 		error = note_v4(&change, &spec, false);
 	}
 	error = error ?: change_tree(weir, &change.v4, true);
-	if (!error)
-		weir_publish(&weir_meta(weir)->updating, 0);
 	close_change(&change);
+	if (!error) {
+		weir_watched_settle(weir);
+		weir_meta_store(weir, updating, 0);
+	}
 	return error;
+}
+
+static bool is_possible(const struct weir *weir, const struct weir_table *table,
+			const struct weir_prefix *prefix)
+{
+	struct weir_prefix_spec spec;
+
+	weir_prefix_spec_of(prefix, table == &weir->table[0] ? 4 : 6, &spec);
+	return prefix->tag == tag_of(&spec) && !check_prefix((struct weir *)weir, &spec, true);
+}
+
+static int lengths_count(struct weir *weir)
+{
+	memset(weir->length_count, 0, sizeof(weir->length_count));
+	for (uint32_t i = 0; i <= weir->table[1].mask; i++)
+		if (weir->table[1].entries[i].tag > WEIR_TAG_DEAD)
+			weir->length_count[weir->table[1].entries[i].tag & 0xff]++;
+	return weir_lengths_publish(weir, weir->length_count);
+}
+
+/* What is lost cannot be found here: the agent knows what should be there, and is told. */
+int weir_prefixes_mend(struct weir *weir)
+{
+	bool is_wrong[WEIR_WATCHED];
+	int error = weir_lookup_maps_take(weir);
+
+	for (int i = 0; i < WEIR_WATCHED; i++)
+		is_wrong[i] = weir->watched[i].is_wrong;
+	for (int family = 0; family < 2 && !error; family++)
+		if (is_wrong[family])
+			error = weir_table_mend(&weir->table[family], weir, is_possible);
+	error = error ?: lengths_count(weir);
+	if (is_wrong[WEIR_WATCHED_TREE])
+		error = error ?: rebuild(weir);
+	for (int i = 0; i < WEIR_WATCHED && !error; i++)
+		if (is_wrong[i])
+			weir_watched_adopt(weir, i);
+	weir_watched_settle(weir);
+	return error;
+}
+
+/* The tables and the tree as they are; `mend`: as they should be. */
+static int settle_opened(struct weir *weir, bool mend)
+{
+	bool differs = false;
+	int error = weir_watched_open(weir, &differs);
+
+	if (error)
+		return error;
+	if (!mend && !differs) {
+		error = lengths_count(weir);
+		if (weir_meta(weir)->updating)
+			error = error ?: rebuild(weir);
+		weir_watched_settle(weir);
+		return error;
+	}
+	for (int i = 0; i < WEIR_WATCHED; i++)
+		weir->watched[i].is_wrong = true;
+	return weir_prefixes_mend(weir);
 }
 
 int weir_prefixes_open(struct weir *weir)
 {
 	const struct weir_meta *meta = weir_meta(weir);
+	bool mend;
 	int error = 0;
 
+	weir->table[0].watched = &weir->watched[WEIR_WATCHED4];
+	weir->table[1].watched = &weir->watched[WEIR_WATCHED6];
+	weir->tree.watched = &weir->watched[WEIR_WATCHED_TREE];
 	for (int family = 0; family < 2 && !error; family++)
 		error = weir_table_open(&weir->table[family], weir->map[WEIR_MAP_PREFIX4 + family],
 					meta->prefix_entries, meta->prefixes);
 	error = error ?: weir_tree_open(&weir->tree, weir->map[WEIR_MAP_V4], meta->v4_units, meta->domains);
-	if (error)
-		return error;
-	for (uint32_t i = 0; i <= weir->table[1].mask; i++)
-		if (weir->table[1].entries[i].tag > WEIR_TAG_DEAD)
-			weir->length_count[weir->table[1].entries[i].tag & 0xff]++;
-	error = weir_lengths_publish(weir, weir->length_count);
-	return error ?: meta->updating ? rebuild(weir) : 0;
+	mend = error == -EPROTO;
+	if (mend) { /* it leads outside itself: nothing of it is believed */
+		weir_tree_forget(&weir->tree);
+		error = 0;
+	}
+	return error ?: settle_opened(weir, mend);
 }
 
 void weir_prefixes_close(struct weir *weir)
@@ -372,4 +460,5 @@ void weir_prefixes_close(struct weir *weir)
 	weir_table_close(&weir->table[0]);
 	weir_table_close(&weir->table[1]);
 	weir_tree_close(&weir->tree);
+	weir_watched_close(weir);
 }

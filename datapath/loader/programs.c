@@ -165,7 +165,7 @@ static int load_programs(struct weir *weir)
 			return error;
 	}
 	error = load_tc(weir);
-	weir_meta(weir)->flow_lookup = !weir->flow_reason[0];
+	weir_meta_store(weir, flow_lookup, !weir->flow_reason[0]);
 	return error;
 }
 
@@ -234,7 +234,7 @@ int weir_programs_open(struct weir *weir, bool reused, bool *replaced)
 	if (error)
 		return error;
 	*replaced = reused;
-	weir_meta(weir)->program = id;
+	weir_meta_store(weir, program, id);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ struct weir_prefix *weir_table_find(struct weir_table *table, uint64_t high, uin
 
 static void store(struct weir_table *table, struct weir_prefix *place, const struct weir_prefix *prefix)
 {
+	weir_touch(table->watched, place, sizeof(*place));
 	table->tombs -= place->tag == WEIR_TAG_DEAD;
 	place->high = prefix->high;
 	place->low = prefix->low;
@@ -67,6 +68,7 @@ int weir_table_remove(struct weir_table *table, struct weir_prefix *prefix)
 		return weir_fail(ENOMEM, "no memory to remove a prefix");
 	*dead = at;
 	table->state[at] |= WEIR_ENTRY_QUARANTINED;
+	weir_touch(table->watched, prefix, sizeof(*prefix));
 	weir_publish(&prefix->tag, WEIR_TAG_DEAD);
 	table->live--;
 	table->tombs++;
@@ -76,6 +78,7 @@ int weir_table_remove(struct weir_table *table, struct weir_prefix *prefix)
 /* Undo a remove; the entry stays listed as dead, which weir_table_after_grace looks through. */
 void weir_table_restore(struct weir_table *table, struct weir_prefix *prefix, uint32_t tag)
 {
+	weir_touch(table->watched, prefix, sizeof(*prefix));
 	weir_publish(&prefix->tag, tag);
 	table->live++;
 	table->tombs--;
@@ -87,6 +90,7 @@ static void free_backwards(struct weir_table *table, uint32_t at)
 	while (table->entries[at].tag == WEIR_TAG_DEAD &&
 	       table->entries[(at + 1) & table->mask].tag == WEIR_TAG_FREE &&
 	       !(table->state[at] & WEIR_ENTRY_QUARANTINED)) {
+		weir_touch(table->watched, &table->entries[at], sizeof(*table->entries));
 		weir_publish(&table->entries[at].tag, WEIR_TAG_FREE);
 		table->tombs--;
 		at = (at - 1) & table->mask;
@@ -155,6 +159,7 @@ void weir_table_sweep(struct weir_table *table)
 	for (uint32_t i = 0; i <= table->mask; i++) {
 		if (table->entries[i].tag != WEIR_TAG_DEAD || table->state[i] & WEIR_ENTRY_QUARANTINED)
 			continue;
+		weir_touch(table->watched, &table->entries[i], sizeof(*table->entries));
 		weir_publish(&table->entries[i].tag, WEIR_TAG_FREE);
 		table->tombs--;
 	}
@@ -175,18 +180,48 @@ static int remove_copies(struct weir_table *table)
 	return error;
 }
 
+static void recount(struct weir_table *table)
+{
+	table->live = table->tombs = 0;
+	for (uint32_t i = 0; i <= table->mask; i++) {
+		table->live += table->entries[i].tag > WEIR_TAG_DEAD;
+		table->tombs += table->entries[i].tag == WEIR_TAG_DEAD;
+	}
+}
+
+/* An entry behind a place that was emptied is found by no probe: a copy stands before it first. */
+int weir_table_mend(struct weir_table *table, const struct weir *weir,
+		    bool (*is_possible)(const struct weir *weir, const struct weir_table *table,
+					const struct weir_prefix *prefix))
+{
+	int error = 0;
+
+	recount(table);
+	for (uint32_t i = 0; i <= table->mask && !error; i++) {
+		struct weir_prefix *prefix = &table->entries[i], copy = *prefix;
+
+		if (copy.tag <= WEIR_TAG_DEAD)
+			continue;
+		if (is_possible(weir, table, prefix)) {
+			if (weir_table_find(table, copy.high, copy.low, copy.tag) == prefix)
+				continue;
+			if (!weir_table_find(table, copy.high, copy.low, copy.tag))
+				weir_table_insert(table, &copy);
+		}
+		error = weir_table_remove(table, prefix);
+	}
+	recount(table);
+	return error;
+}
+
 int weir_table_open(struct weir_table *table, struct weir_prefix *entries, uint32_t count, uint32_t limit)
 {
 	table->entries = entries;
 	table->mask = count - 1;
 	table->limit = limit;
-	table->live = 0;
 	table->state = calloc(count, 1);
 	if (!table->state)
 		return weir_fail(ENOMEM, "no memory for the state of %u prefix entries", count);
-	for (uint32_t i = 0; i < count; i++) {
-		table->live += entries[i].tag > WEIR_TAG_DEAD;
-		table->tombs += entries[i].tag == WEIR_TAG_DEAD;
-	}
+	recount(table);
 	return remove_copies(table);
 }

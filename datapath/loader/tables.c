@@ -28,7 +28,7 @@ int weir_lookup_maps_take(struct weir *weir)
 	return 0;
 }
 
-int weir_rest(struct weir *weir)
+static int rest(struct weir *weir)
 {
 	bool used = weir->lookups_used;
 
@@ -47,12 +47,22 @@ int weir_rest(struct weir *weir)
 	return 0;
 }
 
+int weir_rest(struct weir *weir)
+{
+	int error;
+
+	pthread_mutex_lock(&weir->lookups);
+	error = rest(weir);
+	pthread_mutex_unlock(&weir->lookups);
+	return error;
+}
+
 /* The list of v6 lengths that packets probe: the inactive copy is written, then made active. */
 int weir_lengths_publish(struct weir *weir, const uint32_t *counts)
 {
-	struct weir_meta *meta = weir_meta(weir);
-	struct weir_lengths fresh = {}, *inactive;
-	const struct weir_lengths *active = &meta->lengths[meta->lengths_active & 1];
+	const struct weir_meta *meant = &weir->meant_meta;
+	uint32_t active = meant->lengths_active & 1;
+	struct weir_lengths fresh = {};
 
 	for (int length = 128; length >= 0; length--) {
 		if (!counts[length])
@@ -62,13 +72,13 @@ int weir_lengths_publish(struct weir *weir, const uint32_t *counts)
 					 WEIR_V6_LENGTHS);
 		fresh.length[fresh.count++] = length;
 	}
-	if (!memcmp(active, &fresh, sizeof(fresh)))
+	if (!memcmp(&meant->lengths[active], &fresh, sizeof(fresh)))
 		return 0;
 	if (weir->lengths_retired)
 		weir_grace(weir);
-	inactive = &meta->lengths[!meta->lengths_active];
-	*inactive = fresh;
-	weir_publish(&meta->lengths_active, !meta->lengths_active);
+	weir->meant_meta.lengths[!active] = fresh;
+	weir_meta(weir)->lengths[!active] = fresh;
+	weir_meta_store(weir, lengths_active, !active);
 	weir->lengths_retired = true;
 	return 0;
 }
@@ -121,24 +131,25 @@ void weir_prefix_spec_of(const struct weir_prefix *prefix, int family, struct we
 int weir_prefixes_read(struct weir *weir, struct weir_prefix_spec *out, uint32_t capacity)
 {
 	uint32_t count = 0;
-	int error = weir_lookup_maps_take(weir);
+	int error;
 
-	if (error)
-		return error;
-	for (int family = 0; family < 2; family++) {
+	pthread_mutex_lock(&weir->lookups);
+	error = weir_lookup_maps_take(weir);
+	for (int family = 0; family < 2 && !error; family++) {
 		const struct weir_table *table = &weir->table[family];
 
 		for (uint32_t i = 0; i <= table->mask && count < capacity; i++)
 			if (table->entries[i].tag > WEIR_TAG_DEAD)
 				weir_prefix_spec_of(&table->entries[i], family ? 6 : 4, &out[count++]);
 	}
-	return count;
+	pthread_mutex_unlock(&weir->lookups);
+	return error ?: (int)count;
 }
 
-int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address)
+static int lookup(struct weir *weir, const struct weir_prefix_spec *address)
 {
 	const struct weir_meta *meta = weir_meta(weir);
-	const struct weir_lengths *lengths = &meta->lengths[meta->lengths_active & 1];
+	struct weir_lengths lengths = meta->lengths[meta->lengths_active & 1];
 	int error = weir_lookup_maps_take(weir);
 
 	if (error)
@@ -147,8 +158,8 @@ int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address)
 		return weir_fail(EINVAL, "there is no domain %u", address->domain);
 	if (address->family == 4)
 		return weir_tree_lookup(&weir->tree, address->domain, address->high);
-	for (uint32_t i = 0; i < lengths->count; i++) {
-		uint32_t length = lengths->length[i];
+	for (uint32_t i = 0; i < lengths.count && i < WEIR_V6_LENGTHS; i++) {
+		uint32_t length = lengths.length[i];
 		const struct weir_prefix *prefix = weir_table_find(
 			&weir->table[1], address->high & weir_mask_high(length),
 			address->low & weir_mask_low(length), weir_prefix_tag(address->domain, length));
@@ -157,4 +168,14 @@ int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address)
 			return prefix->slot;
 	}
 	return 0;
+}
+
+int weir_lookup(struct weir *weir, const struct weir_prefix_spec *address)
+{
+	int found;
+
+	pthread_mutex_lock(&weir->lookups);
+	found = lookup(weir, address);
+	pthread_mutex_unlock(&weir->lookups);
+	return found;
 }

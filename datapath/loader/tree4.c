@@ -151,7 +151,7 @@ static bool change_sparse(struct weir_edit *edit, uint32_t *entry, const struct 
 	if (inner.end - inner.next > SPARSE_CHANGES)
 		return false;
 	if (*entry & WEIR_V4_NODE)
-		before = edit->tree->units[*entry & WEIR_V4_UNIT];
+		before = *weir_node_first(edit->tree, *entry);
 	total = boundaries(&before, inner, start, places);
 	for (uint32_t i = 0; i < total; i++) {
 		uint32_t leaf;
@@ -204,25 +204,44 @@ static void change_domain(struct weir_edit *edit, uint32_t domain, struct slice 
 			}
 		}
 		entry = change_root(edit, entry, &covers, slice_within(&slice, start, 16), start);
-		if (afresh)
-			weir_note_replaced(edit, root[i]);
 		weir_note_store(edit, &root[i], entry);
 	}
 }
 
-/* `afresh` forgets the old tree whole: what its roots hold is free after the grace period. */
-static void retire_below(struct weir_edit *edit, uint32_t domain)
+/*
+ * `afresh` forgets the old tree whole: all its units are free after the grace period. Which they are, the tree is
+ * not asked: it may be damaged. Nothing is retired before (the caller waited for a grace period).
+ */
+static void retire_all(struct weir_edit *edit)
 {
-	uint32_t *root = edit->tree->units[domain * WEIR_V4_ROOT_UNITS].word, children[CHILDREN];
+	struct weir_tree *tree = edit->tree;
+	uint32_t unit = tree->domains * WEIR_V4_ROOT_UNITS, end;
 
-	for (uint32_t i = 0; i < 65536; i++) {
-		if (!(root[i] & WEIR_V4_NODE) || root[i] & WEIR_V4_SPARSE)
+	for (tree->used = unit; unit < tree->count; unit = end) {
+		struct weir_span *span;
+
+		for (end = unit; end < tree->count && tree->state[end]; end++)
+			;
+		if (end == unit) {
+			end++;
 			continue;
-		weir_node_decode(edit->tree, root[i], LEVEL_UPPER, children);
-		for (int child = 0; child < CHILDREN; child++)
-			if (!child || children[child] != children[child - 1])
-				weir_note_replaced(edit, children[child]);
+		}
+		tree->used += end - unit;
+		span = weir_list_add(&edit->replaced, sizeof(*span));
+		if (span)
+			*span = (struct weir_span){ unit, end - unit };
+		else
+			edit->error = -ENOMEM;
 	}
+}
+
+void weir_tree_forget(struct weir_tree *tree)
+{
+	uint32_t roots = tree->domains * WEIR_V4_ROOT_UNITS;
+
+	memset(tree->state + roots, 0, tree->count - roots);
+	tree->used = tree->next = roots;
+	tree->retired.count = 0;
 }
 
 static void commit(struct weir_edit *edit)
@@ -230,8 +249,10 @@ static void commit(struct weir_edit *edit)
 	struct weir_span *fresh = edit->fresh.items, *replaced = edit->replaced.items, *retired;
 	struct weir_store *store = edit->stores.items;
 
-	for (size_t i = 0; i < edit->stores.count; i++)
+	for (size_t i = 0; i < edit->stores.count; i++) {
+		weir_touch(edit->tree->watched, store[i].place, sizeof(*store[i].place));
 		weir_publish(store[i].place, store[i].value);
+	}
 	for (size_t i = 0; i < edit->fresh.count; i++)
 		memset(&edit->tree->state[fresh[i].unit], UNIT_USED, fresh[i].units);
 	for (size_t i = 0; i < edit->replaced.count; i++) {
@@ -254,11 +275,11 @@ int weir_tree_change(struct weir_tree *tree, const struct weir_change4 *changes,
 	struct weir_edit edit = { .tree = tree };
 	struct slice slice = { changes, changes };
 
+	if (afresh)
+		retire_all(&edit);
 	for (uint32_t domain = 0; domain < tree->domains && !edit.error; domain++) {
 		while (slice.end < changes + count && slice.end->domain == domain)
 			slice.end++;
-		if (afresh)
-			retire_below(&edit, domain);
 		if (afresh || slice.next < slice.end)
 			change_domain(&edit, domain, slice, afresh);
 		slice.next = slice.end;
@@ -290,7 +311,7 @@ static int mark_used(struct weir_tree *tree, uint32_t entry, int depth)
 
 	if (!(entry & WEIR_V4_NODE))
 		return 0;
-	if (depth == 2 || unit >= tree->count || unit + (units = weir_node_units(tree, entry)) > tree->count)
+	if (depth == 2 || !weir_node_is_inside(tree, entry, units = weir_node_units(tree, entry)))
 		return weir_fail(EPROTO, "the pinned IPv4 tree is damaged at unit %u", unit);
 	memset(&tree->state[unit], UNIT_USED, units);
 	tree->used += units;
@@ -330,13 +351,15 @@ void weir_tree_close(struct weir_tree *tree)
 
 static uint32_t child_of(const struct weir_tree *tree, uint32_t entry, uint32_t index)
 {
-	const struct weir_v4_unit *first = &tree->units[entry & WEIR_V4_UNIT];
-	uint64_t starts;
+	const struct weir_v4_unit *first = weir_node_first(tree, entry);
+	uint32_t word = index;
 
-	if (entry & WEIR_V4_PLAIN)
-		return first->word[index];
-	starts = first->starts[index / 64] & ~0ULL >> (63 - index % 64);
-	return first->word[WEIR_V4_RUNS_AT - 1 + first->before[index / 64] + __builtin_popcountll(starts)];
+	if (!(entry & WEIR_V4_PLAIN)) {
+		uint64_t starts = first->starts[index / 64] & ~0ULL >> (63 - index % 64);
+
+		word = WEIR_V4_RUNS_AT - 1 + first->before[index / 64] + __builtin_popcountll(starts);
+	}
+	return weir_node_is_inside(tree, entry, word / WEIR_V4_UNIT_WORDS + 1) ? first->word[word] : 0;
 }
 
 uint32_t weir_tree_lookup(const struct weir_tree *tree, uint32_t domain, uint32_t address)
@@ -344,7 +367,7 @@ uint32_t weir_tree_lookup(const struct weir_tree *tree, uint32_t domain, uint32_
 	uint32_t entry = tree->units[domain * WEIR_V4_ROOT_UNITS].word[address >> 16];
 
 	if (entry & WEIR_V4_NODE && entry & WEIR_V4_SPARSE) {
-		const struct weir_v4_unit *sparse = &tree->units[entry & WEIR_V4_UNIT];
+		const struct weir_v4_unit *sparse = weir_node_first(tree, entry);
 
 		return sparse->runs[weir_sparse_run(sparse, 0, address & 0xffff)] & WEIR_V4_SLOT;
 	}
@@ -352,5 +375,5 @@ uint32_t weir_tree_lookup(const struct weir_tree *tree, uint32_t domain, uint32_
 		entry = child_of(tree, entry, address >> 8 & 0xff);
 	if (entry & WEIR_V4_NODE)
 		entry = child_of(tree, entry, address & 0xff);
-	return weir_leaf_slot(entry, address);
+	return entry & WEIR_V4_NODE ? 0 : weir_leaf_slot(entry, address);
 }

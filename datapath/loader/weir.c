@@ -11,6 +11,7 @@ static void weir_free(struct weir *weir)
 {
 	pthread_mutex_destroy(&weir->hooks);
 	pthread_mutex_destroy(&weir->classes);
+	pthread_mutex_destroy(&weir->lookups);
 	free(weir->digests);
 	free(weir->link_fd);
 	free(weir->meant);
@@ -27,6 +28,7 @@ static struct weir *weir_new(const char *pin_dir)
 		return NULL;
 	pthread_mutex_init(&weir->hooks, NULL);
 	pthread_mutex_init(&weir->classes, NULL);
+	pthread_mutex_init(&weir->lookups, NULL);
 	weir->link_fd = calloc(WEIR_PORTS, sizeof(*weir->link_fd));
 	weir->meant = calloc(WEIR_PORTS, sizeof(*weir->meant));
 	weir->devices = calloc(WEIR_PORTS, sizeof(*weir->devices));
@@ -56,6 +58,7 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 	error = weir_maps_open(weir, options, &maps_reused);
 	if (error)
 		goto cleanup;
+	weir->meant_meta = *weir_meta(weir);
 	/* An earlier loader may have taken entries out just now. */
 	if (maps_reused)
 		weir_grace(weir);
@@ -66,6 +69,7 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 	error = weir_prefixes_open(weir);
 	if (error)
 		goto cleanup;
+	weir_far_open(weir);
 	weir_subqueues_open(weir);
 	if (maps_reused)
 		weir_links_take(weir);

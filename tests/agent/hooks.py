@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import struct
 from pathlib import Path
 
 from lab import netns
 from tests.agent.rig import Rig
-from tests.datapath.bpf_run import bpf
+from tests.datapath.bpf_run import bpf, map_delete, map_keys
 
 _MAP_UPDATE_ELEM, _PROG_LOAD, _OBJ_GET = 2, 5, 7
 _LINK_CREATE, _LINK_UPDATE, _LINK_DETACH = 28, 29, 34
 _SCHED_CLS = 3
+_LPM_TRIE = 11
 _BEFORE = 1 << 3
 INGRESS, EGRESS = 46, 47
 
@@ -69,6 +71,28 @@ def write(pin: Path, index: int, value: bytes) -> None:
     )
     places = (ctypes.addressof(key), ctypes.addressof(data))
     bpf(_MAP_UPDATE_ELEM, bytearray(struct.pack("<I4xQQQ", table, *places, 0)))
+    os.close(table)
+
+
+def overwrite(pin: Path, place: int, data: bytes) -> None:
+    """Write bytes into the memory of an array."""
+    table = opened(pin)
+    with mmap.mmap(table, place + len(data)) as memory:
+        memory[place : place + len(data)] = data
+    os.close(table)
+
+
+def empty(pin: Path) -> None:
+    """Zeros all over an array, or no entry in a trie."""
+    table = opened(pin)
+    facts = dict(line.split(":", 1) for line in Path(f"/proc/self/fdinfo/{table}").read_text().splitlines())
+    if int(facts["map_type"]) == _LPM_TRIE:
+        for key in map_keys(table, int(facts["key_size"])):
+            map_delete(table, key)
+    else:
+        size = int(facts["max_entries"]) * int(facts["value_size"])
+        with mmap.mmap(table, size) as memory:
+            memory[:size] = bytes(size)
     os.close(table)
 
 

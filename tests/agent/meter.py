@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any
 
 from lab.measure import SO_TIMESTAMPNS, TIMESPEC, bound
 from tests.agent.rig import Rig
@@ -15,18 +17,24 @@ from tests.polling import until
 
 SPAN_S = 0.05
 IP_BYTES = 1228
+NEAR, FAR = "10.64.0.2", "203.0.113.1"
 
 
 class Meter:
-    """An upload of the rig's client at `offered_bps` of IP bytes, counted in spans of 50 ms on arrival."""
+    """An upload of the rig's client at `offered_bps` of IP bytes, in packets of `ip_bytes`, counted in spans
+    of 50 ms on arrival."""
 
-    def __init__(self, rig: Rig, offered_bps: int) -> None:
-        self._far = bound(rig.internet, "203.0.113.1")
-        self._near = bound(rig.client_ns, "10.64.0.2")
+    def __init__(
+        self, rig: Rig, offered_bps: int, *, near: str = NEAR, far: str = FAR, ip_bytes: int = IP_BYTES
+    ) -> None:
+        self._far = bound(rig.internet, far)
+        self._near = bound(rig.client_ns, near)
         self._near.connect(self._far.getsockname())
         self._far.settimeout(0.05)
         self._far.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        self._interval_s = IP_BYTES * 8 / offered_bps
+        self._ip_bytes = ip_bytes
+        self._payload = bytes(ip_bytes - (48 if ip_address(near).version == 6 else 28))
+        self._interval_s = ip_bytes * 8 / offered_bps
         self._over = threading.Event()
         self.spans: dict[int, int] = {}
         self.last_s = 0.0
@@ -50,7 +58,7 @@ class Meter:
     def unlimited_s(self, from_s: float, rate_bps: int) -> float:
         """For how long since then (as `time.time`) more than four times the rate arrived, which no credit
         of a bucket explains."""
-        most = 4 * rate_bps * SPAN_S / (IP_BYTES * 8)
+        most = 4 * rate_bps * SPAN_S / (self._ip_bytes * 8)
         return SPAN_S * sum(n > most for span, n in list(self.spans.items()) if span >= int(from_s / SPAN_S))
 
     def arrived(self, from_s: float) -> int:
@@ -64,7 +72,7 @@ class Meter:
                 self._over.wait(min(due_s - now_s, 0.01))
                 continue
             due_s = max(due_s + self._interval_s, now_s - 0.05)
-            self._near.send(bytes(IP_BYTES - 28))
+            self._near.send(self._payload)
 
     def _receive(self) -> None:
         while not self._over.is_set():
@@ -79,8 +87,9 @@ class Meter:
 
 
 @contextmanager
-def metered(rig: Rig, offered_bps: int) -> Iterator[Meter]:
-    meter = Meter(rig, offered_bps)
+def metered(rig: Rig, offered_bps: int, **how: Any) -> Iterator[Meter]:
+    """`how` as `Meter`'s."""
+    meter = Meter(rig, offered_bps, **how)
     meter.start()
     try:
         until("packets arrive", lambda: meter.arrived(0))

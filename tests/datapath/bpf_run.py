@@ -12,6 +12,7 @@ from pathlib import Path
 
 _SYS_BPF = 321  # x86-64
 _BPF_MAP_LOOKUP_ELEM, _BPF_MAP_UPDATE_ELEM = 1, 2
+_BPF_MAP_DELETE_ELEM, _BPF_MAP_GET_NEXT_KEY = 3, 4
 _BPF_PROG_TEST_RUN = 10
 _BPF_PROG_GET_FD_BY_ID = 13
 _BPF_OBJ_GET_INFO_BY_FD = 15
@@ -138,11 +139,38 @@ def per_cpu_rows(map_fd: int, entries: int, size: int) -> list[bytes]:
 
 
 def map_update(map_fd: int, index: int, value: bytes) -> None:
-    key, given = ctypes.c_uint32(index), ctypes.create_string_buffer(value, len(value))
-    bpf(_BPF_MAP_UPDATE_ELEM, _element(map_fd, key, given))
+    map_put(map_fd, index.to_bytes(4, "little"), value)
 
 
-def _element(map_fd: int, key: ctypes.c_uint32, value: ctypes.Array[ctypes.c_char]) -> bytearray:
+def map_put(map_fd: int, key: bytes, value: bytes) -> None:
+    place, given = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value, len(value))
+    bpf(_BPF_MAP_UPDATE_ELEM, _element(map_fd, place, given))
+
+
+def map_delete(map_fd: int, key: bytes) -> None:
+    place = ctypes.create_string_buffer(key, len(key))
+    attributes = bytearray(struct.pack("<IIQQQ", map_fd, 0, ctypes.addressof(place), 0, 0))
+    bpf(_BPF_MAP_DELETE_ELEM, attributes)
+
+
+def map_keys(map_fd: int, size: int) -> list[bytes]:
+    """All keys of a hash or a trie."""
+    found: list[bytes] = []
+    after = ctypes.create_string_buffer(size)
+    while True:
+        before = ctypes.create_string_buffer(found[-1], size) if found else None
+        place = ctypes.addressof(before) if before else 0
+        attributes = bytearray(struct.pack("<IIQQQ", map_fd, 0, place, ctypes.addressof(after), 0))
+        try:
+            bpf(_BPF_MAP_GET_NEXT_KEY, attributes)
+        except FileNotFoundError:
+            return found
+        found.append(after.raw)
+
+
+def _element(
+    map_fd: int, key: ctypes.c_uint32 | ctypes.Array[ctypes.c_char], value: ctypes.Array[ctypes.c_char]
+) -> bytearray:
     return bytearray(struct.pack("<IIQQQ", map_fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
 
 

@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterator
 from typing import Literal
 
-from weir.adapters import nft
+from weir.adapters import nft, tc
 
-KernelTopic = Literal["links", "routes", "firewall"]
+KernelTopic = Literal["links", "routes", "firewall", "classes"]
 
 _NETLINK_ADD_MEMBERSHIP, _SOL_NETLINK = 1, 270
 _NETLINK_NETFILTER = 12
@@ -39,8 +39,11 @@ _TOPICS: dict[int, KernelTopic] = {
     25: "routes",
     36: "links",  # RTM_NEWQDISC
     37: "links",
+    40: "classes",  # RTM_NEWTCLASS
+    41: "classes",
 }
-_HEADER = struct.Struct("=IH")
+_HEADER = struct.Struct("=IHHII")
+"""nlmsghdr: length, type, flags, sequence, port of who asked for the change."""
 _RECEIVE_BYTES = 1 << 20
 
 
@@ -76,7 +79,7 @@ class Events:
         """What has arrived, without waiting."""
         found: set[KernelTopic] = set()
         for data in _receive_all(self._route):
-            found |= _topics(data) if data else {"links", "routes"}
+            found |= _topics(data) if data else {"links", "routes", "classes"}
         for data in _receive_all(self._netfilter):
             if not data or _HEADER.unpack_from(data)[1] & 0xFF != _NFT_TRACE:
                 found.add("firewall")
@@ -152,14 +155,22 @@ def _receive_all(handle: socket.socket) -> list[bytes]:
 
 
 def _topics(data: bytes) -> set[KernelTopic]:
-    return {_TOPICS[kind] for kind, _, _ in _messages(data) if kind in _TOPICS}
+    """Of classes only what others changed: our own commits of thousands would have trees read again."""
+    found: set[KernelTopic] = set()
+    for kind, start, _ in _messages(data):
+        topic = _TOPICS.get(kind)
+        if topic == "classes" and tc.is_own_batch(_HEADER.unpack_from(data, start - _HEADER.size)[4]):
+            continue
+        if topic:
+            found.add(topic)
+    return found
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
     """(type, first byte after the header, end) of each message of a datagram."""
     place = 0
     while place + 16 <= len(data):
-        length, kind = _HEADER.unpack_from(data, place)
+        length, kind, *_ = _HEADER.unpack_from(data, place)
         if length < 16:
             return
         yield kind, place + 16, min(place + length, len(data))

@@ -4,32 +4,44 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from weir.model.problem import ApplyFailed, Unavailable
 
 DEFAULT_TIMEOUT_S = 20.0
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 _MAX_MESSAGE_CHARS = 500
+_PIPE = subprocess.PIPE
 
 
-def run(argv: Sequence[str], *, text: str = "", timeout_s: float = DEFAULT_TIMEOUT_S) -> str:
-    """Run a program with `text` as its input and return what it printed.
+def run(
+    argv: Sequence[str],
+    *,
+    text: str = "",
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    started: Callable[[int], None] = lambda pid: None,
+) -> str:
+    """Run a program with `text` as its input and return what it printed; `started` is told its process.
 
     Raises `ApplyFailed` (code `command-failed`) with the program's own words, or `Unavailable`
     (`program-missing`, `program-timeout`).
     """
     try:
-        done = subprocess.run(
-            argv, input=text, capture_output=True, text=True, timeout=timeout_s, env=ENVIRONMENT, check=False
-        )
+        process = subprocess.Popen(argv, stdin=_PIPE, stdout=_PIPE, stderr=_PIPE, text=True, env=ENVIRONMENT)
     except FileNotFoundError as error:
         raise Unavailable(f"the program {argv[0]} is not installed", code="program-missing") from error
     except PermissionError as error:
         raise Unavailable(f"{argv[0]} may not be run: {error.strerror}", code="program-missing") from error
-    except subprocess.TimeoutExpired as error:
-        raise Unavailable(f"{argv[0]} did not finish in {timeout_s:g} s", code="program-timeout") from error
-    if done.returncode != 0:
-        said = " ".join((done.stderr.strip() or done.stdout.strip() or "it said nothing").split())
+    with process:
+        started(process.pid)
+        try:
+            printed, complained = process.communicate(text, timeout_s)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise Unavailable(
+                f"{argv[0]} did not finish in {timeout_s:g} s", code="program-timeout"
+            ) from error
+    if process.returncode != 0:
+        said = " ".join((complained.strip() or printed.strip() or "it said nothing").split())
         raise ApplyFailed(f"{argv[0]}: {said[:_MAX_MESSAGE_CHARS]}", code="command-failed")
-    return done.stdout
+    return printed

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -48,6 +50,9 @@ FQ_ORPHAN_MASK = 0xFFFFF
 flows of two customers share one of 1,024 queues, where one that may leave earlier stands behind another."""
 
 BATCH_TIMEOUT_S = 120.0
+_REMEMBERED_S = 10.0
+_batches: dict[int, float] = {}
+"""When each process that ran a batch ended, infinity while it runs: its events may be read later."""
 _CLONE_NEWNET = 0x4000_0000
 
 
@@ -74,8 +79,28 @@ def qdiscs(ifname: str | None = None) -> list[Qdisc]:
 
 def batch(lines: Sequence[str]) -> None:
     """Run tc commands in one process; stops at the first that fails. Raises `ApplyFailed`."""
-    if lines:
-        run(["tc", "-batch", "-"], text="\n".join(lines) + "\n", timeout_s=BATCH_TIMEOUT_S)
+    if not lines:
+        return
+    pids: list[int] = []
+
+    def remember(pid: int) -> None:
+        pids.append(pid)
+        _batches[pid] = math.inf
+
+    try:
+        run(["tc", "-batch", "-"], text="\n".join(lines) + "\n", timeout_s=BATCH_TIMEOUT_S, started=remember)
+    finally:
+        now_s = time.monotonic()
+        _batches.update(dict.fromkeys(pids, now_s))
+        for pid, ended_s in list(_batches.items()):
+            if now_s - ended_s > _REMEMBERED_S:
+                _batches.pop(pid, None)
+
+
+def is_own_batch(port_id: int) -> bool:
+    """Whether a netlink message was caused by a batch of ours: the kernel gives a program's first socket its
+    process's number (netlink(7))."""
+    return port_id in _batches and time.monotonic() - _batches.get(port_id, 0.0) <= _REMEMBERED_S
 
 
 def fq_lines(ifname: str, tx_queues: int) -> list[str]:

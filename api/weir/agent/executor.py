@@ -290,6 +290,16 @@ class Executor:
             right = right and agrees
         return "; ".join(texts), right
 
+    def trees(self, compiled: Compiled, spec: ClassSpec, way: str) -> dict[str, list[str]]:
+        """Of each port whose HTB tree limits one direction of a class: what of the tree is otherwise."""
+        return {
+            name: self.htb.wrong_classes(compiled.shaping.classes, spec, port)
+            for name, port in compiled.shaping.ports.items()
+            if (decision := self.decisions.get(name)) is not None
+            and decision.mode == "htb"
+            and (port.role == "wan") == (way == "upload")
+        }
+
 
 def _counted(before: Compiled) -> Callable[[Iterable[str]], Sessions]:
     """Counts sessions; where rules track connections, also those that pass through the router."""

@@ -38,6 +38,8 @@ class _Seen:
     total_spec: ClassSpec | None
     total_record: ClassRecord | None
     lookups: Mapping[str, tuple[int, int]]
+    far: tuple[int, int]
+    """Of the far ends that lead to it, how many there should be and how many of these the kernel has."""
     ports: Mapping[str, int]
     waits: Mapping[str, tuple[str, bool]]
     """By direction: how packets wait on the ports that limit it, and whether each holds what it should."""
@@ -58,6 +60,7 @@ def explain_queue(configuration: Configuration, datapath: Reads, queue_id: str) 
             total,
             read_class(total.slot) if total else None,
             {fate.prefix: _lookups(compiled, datapath, fate.prefix) for fate in found.prefixes},
+            configuration.executor.tables.far_ends(compiled.shaping, spec.slot) if spec else (0, 0),
             {name: port.target_slot for name, port in datapath.attached().items()},
             {way: configuration.executor.waits(compiled, spec, way) for way in ("upload", "download")}
             if spec
@@ -101,6 +104,9 @@ def _path(configuration: Configuration, spec: ClassSpec) -> list[dict[str, Any]]
         text += ", lent by the share controller" if lent else "" if is_own else ", not what was compiled"
         own = _rate_text(getattr(spec, name).rate_bps)
         lines.append(_line(f"charged.{name}", "", own, text, is_own or lent))
+        for port, otherwise in configuration.executor.trees(compiled, spec, name).items():
+            text = "; ".join(otherwise) or "its HTB classes and those above are so"
+            lines.append(_line(f"htb.{name}", "", f"{port}: {own}", text, not otherwise))
     dropped = connection_limits.refused_of_class(spec.slot)
     if dropped:
         words = f"{dropped} packets that would open a connection while the upload was full: dropped"
@@ -135,6 +141,9 @@ def _kernel_side(field: str, asked: str, seen: _Seen) -> tuple[str, bool]:
     wanted = record_of(spec)
     if field.startswith("queue_type."):
         return seen.waits[field.partition(".")[2]]
+    if field == "dst":
+        asked_ends, held_ends = seen.far
+        return f"{held_ends} of {asked_ends} far ends", held_ends == asked_ends
     if field == "class":
         return (
             f"slot {spec.slot} is {'this' if record.key == spec.key else 'another'} queue's",

@@ -30,6 +30,7 @@ from weir.backends.leaves import Leaf
 from weir.backends.modes import PortModes
 from weir.compiler.types import ClassSpec, PortSpec
 from weir.model.problem import Unsupported
+from weir.model.units import format_rate_long
 from weir.parts.delta import Step
 
 BURST_TOLERANCE = 0.02
@@ -95,7 +96,7 @@ class HtbDifference:
 
 
 class HtbBackend:
-    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "hooks"))
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "hooks", "classes"))
     is_scanned_apart: ClassVar[bool] = False
 
     def __init__(self, modes: PortModes) -> None:
@@ -213,6 +214,20 @@ class HtbBackend:
         text = leaf.text if not leaf.reason else f"{leaf.text}, because {leaf.reason}"
         return text, leaf.is_held(held)
 
+    def wrong_classes(self, specs: Mapping[int, ClassSpec], spec: ClassSpec, port: PortSpec) -> list[str]:
+        """Of a queue's HTB classes and those above it, what the kernel holds otherwise, in words."""
+        index, inner, less = _index(port.ifname), inner_slots(specs), reduced_rates(specs, port)
+        wrong, above = [], specs.get(spec.slot)
+        while above is not None:
+            for item in classes_of(above, port, above.slot in inner, less.get(above.slot)):
+                held = htb_classes.read_one(index, tc.HTB_MAJOR, item.minor)
+                if held is None:
+                    wrong.append(f"there is no HTB class {item.minor:x}")
+                elif not same(held, item):
+                    wrong.append(f"HTB class {item.minor:x} has {_rates(held)}, not {_rates(item)}")
+            above = specs.get(above.parent_slot)
+        return wrong
+
     def _leaf(self, spec: ClassSpec, port: PortSpec) -> Leaf:
         return self._modes.leaf(clock_of(spec, port).waiting)
 
@@ -230,6 +245,10 @@ def same(held: HtbClass, wanted: HtbClass) -> bool:
         and _near(held.burst_bytes, wanted.burst_bytes)
         and _near(held.cburst_bytes, wanted.cburst_bytes)
     )
+
+
+def _rates(item: HtbClass) -> str:
+    return f"{format_rate_long(item.rate_bps)} up to {format_rate_long(item.ceil_bps)}"
 
 
 def _near(a: int, b: int) -> bool:

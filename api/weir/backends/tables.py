@@ -177,6 +177,12 @@ class TablesBackend:
         """One class as the programs read it."""
         return self._lines.read(slot)
 
+    def far_ends(self, wanted: Shaping, slot: int) -> tuple[int, int]:
+        """How many far ends should lead to a class, and how many of these the kernel has."""
+        asked = {entry for spec in wanted.classes.values() for entry in far_of(spec) if entry.slot == slot}
+        held = asked.intersection(self._datapath.read_far()) if asked else ()
+        return len(asked), len(held)
+
     def in_force_bps(self, slot: int, direction: int) -> tuple[int, bool]:
         """As `ClassLines.in_force_bps`."""
         return self._lines.in_force_bps(slot, direction)

@@ -71,7 +71,8 @@ struct weir_meta {
 	__u64 totals; /* classes that are charged to a total */
 	__u32 flows; /* entries of weir_flows, and of weir_hosts: a power of two */
 	__u32 subqueues; /* rows of weir_subqueues, row 0 unused */
-	__u64 reserved[4];
+	__u64 sums[3]; /* of both tables of prefixes and the tree, as the loader left them; 0 = not known */
+	__u64 reserved;
 };
 
 #endif
