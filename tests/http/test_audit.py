@@ -218,6 +218,8 @@ STEPS: dict[str, Step] = {
         {"id": "f2", "chain": "forward", "action": "accept"},
     ),
     "firewall-rules.move_firewall_rule": ("config.commit", post("/firewall-rules/f2/move", {"before": None})),
+    **collection("nat-rules", "nat_rule", {"id": "n1", "type": "masquerade"}, {"id": "n2", "type": "none"}),
+    "nat-rules.move_nat_rule": ("config.commit", post("/nat-rules/n2/move", {"before": None})),
     **collection("prefix-lists", "prefix_list", {"id": "p1"}, {"id": "p2"}),
     **collection(
         "prefix-list-entries",

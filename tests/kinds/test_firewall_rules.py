@@ -23,8 +23,8 @@ from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.parts import FIREWALL
+from weir.parts import filter as filters
 from weir.parts.effect import Effect, Sessions
-from weir.parts.filter import _compiled
 
 
 @pytest.fixture(scope="module")
@@ -157,10 +157,10 @@ def test_of_many_rules_the_one_that_changes_is_compiled() -> None:
     assert isinstance(old, FirewallRule)
     change = Change("firewall-rule", "many7", old, replace(old, source=("10.8.0.0/16",)))
     document.apply([change])
-    compiled, written = _compiled.cache_info().misses, texts.cache_info().misses
+    compiled, written = filters.compiled.cache_info().misses, texts.cache_info().misses
     after, _ = FIREWALL.moved(state, document, [change])
     assert all(texts(rule) for rule in after) and after != state
-    assert _compiled.cache_info().misses - compiled == 1
+    assert filters.compiled.cache_info().misses - compiled == 1
     assert texts.cache_info().misses - written == 1
 
 

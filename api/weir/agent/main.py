@@ -243,7 +243,10 @@ def _executor(
 def _states(
     executor: Executor, frr: Frr, configuration: Configuration, held: Tunnels, stack: ExitStack
 ) -> States:
-    counted = {"firewall-rule": executor.firewall.counted}
+    counted = {
+        "firewall-rule": executor.firewall.counted,
+        "nat-rule": executor.firewall.connections,
+    }
     learnt = {**executor.learners(), **combined.sources(held, configuration, stack)}
     return States({**counted, **protocols.sources(frr, configuration), **learnt})
 

@@ -22,7 +22,7 @@ from weir.backends.modes import Decision
 from weir.backends.stacking import stacking
 from weir.compiler.types import PortSpec
 from weir.parts.filter import OUTGOING
-from weir.parts.rule import PacketRule
+from weir.parts.rule import NAT_CHAINS, PacketRule
 
 _ROUTED_MASTERS = ("", "vrf")
 _NOT_FORWARDED = ("input", OUTGOING, "entry", "output")
@@ -47,7 +47,7 @@ class Sight:
         ends = [
             frozenset((*rule.in_interfaces, *rule.in_members, *rule.out_interfaces))
             for rule in rules
-            if rule.chain in ("forward", "postrouting")
+            if rule.chain in ("forward", *NAT_CHAINS)
         ]
         named = frozenset[str]().union(*ends) if all(ends) else frozenset[str]()
         tracked = any(rule.verdict == "bound" for rule in rules)
@@ -60,8 +60,8 @@ class Sight:
 
 def _looks_at_each(rule: PacketRule) -> str:
     """Why a rule's verdict on one packet of a connection is not its verdict on the next, "" = it is."""
-    if rule.chain in _NOT_FORWARDED or rule.verdict == "log":
-        return ""
+    if rule.nat or rule.chain in _NOT_FORWARDED or rule.verdict == "log":
+        return ""  # NAT is done to the first packet and holds for the others
     if rule.rate_per_s:
         return f"rule {rule.comment} counts packets"
     if rule.verdict == "add-to-set" or any(lookup.is_learnt for lookup in rule.lookups):

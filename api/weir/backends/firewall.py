@@ -6,9 +6,9 @@ Beside it the table of connections (connection_limits.py), which a change of oth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from weir.adapters import connection_limits, nft
 from weir.adapters.connection_limits import Limits
@@ -23,15 +23,18 @@ from weir.model.problem import ApplyFailed
 from weir.parts.delta import Replaced, Step
 from weir.parts.effect import Effect, for_each
 from weir.parts.explained import Line
-from weir.parts.filter import OUTGOING, rule_of
-from weir.parts.firewall import Rules
-from weir.parts.rule import PacketRule
+from weir.parts.filter import OUTGOING
+from weir.parts.filter import rule_of as filter_rule_of
+from weir.parts.firewall import Rules, tracks
+from weir.parts.nat import rule_of as nat_rule_of
+from weir.parts.rule import NAT_CHAINS, PacketRule
 
 _CHAINS = (
     # Before connections are looked up (-200): the zone says where.
     ("entry", "filter", "prerouting", -300),
     ("output", "filter", "output", -300),
     (OUTGOING, "filter", "output", 0),
+    ("prerouting", "nat", "prerouting", -100),
     ("input", "filter", "input", 0),
     ("forward", "filter", "forward", 0),
     ("postrouting", "nat", "postrouting", 100),
@@ -135,14 +138,15 @@ class FirewallBackend:
 
     def counted(self, ids: Collection[str] | None) -> dict[str, dict[str, int]]:
         """Packets and bytes that matched configured rules, of these or of all. Raises as `read`."""
-        counters = (
-            item["counter"] for item in nft.of_table(nft.TABLE, nft.counted_ruleset()) if "counter" in item
-        )
-        found = {
-            rule_of(str(item["name"])): {"packets": int(item["packets"]), "bytes": int(item["bytes"])}
-            for item in counters
+        return {
+            name: {"packets": int(item["packets"]), "bytes": int(item["bytes"])}
+            for name, item in _counters(filter_rule_of, ids)
         }
-        return {name: told for name, told in found.items() if ids is None or name in ids}
+
+    def connections(self, ids: Collection[str] | None) -> dict[str, dict[str, int]]:
+        """Connections that NAT rules translated, of these or of all: only the first packet of one meets them.
+        Raises as `read`."""
+        return {name: {"connections": int(item["packets"])} for name, item in _counters(nat_rule_of, ids)}
 
     def forget_flows(self) -> None:
         """Connections go up the stack and meet the rules again, which may judge them otherwise now."""
@@ -158,7 +162,7 @@ class FirewallBackend:
         delta: Replaced[Rules] | None = look.delta
         text = "" if delta is None else _cost(delta.before, delta.after)
         if text:
-            objects = look.changed_of("firewall", "interface", "firewall-rule")
+            objects = look.changed_of("firewall", "nat-rule", "interface", "firewall-rule")
             yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(EVERYBODY))
         if delta is not None:
             yield from judged_otherwise(delta, look)
@@ -198,6 +202,16 @@ class FirewallBackend:
         return self._learnt[1]
 
 
+def _counters(
+    rule_of: Callable[[str], str | None], ids: Collection[str] | None
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What the counters of some rules say, by the rules' ids."""
+    for item in nft.of_table(nft.TABLE, nft.counted_ruleset()):
+        name = rule_of(str(item["counter"]["name"])) if "counter" in item else None
+        if name is not None and (ids is None or name in ids):
+            yield name, item["counter"]
+
+
 def _apply(steps: Sequence[nft.Command]) -> None:
     """Raises `ApplyFailed` that names the rule which the kernel does not take."""
     try:
@@ -212,12 +226,12 @@ def _apply(steps: Sequence[nft.Command]) -> None:
 
 def _cost(before: Rules, after: Rules) -> str:
     """Why sessions end when one rule set takes the place of another; "" = they do not."""
-    verdicts = [{rule.verdict for rule in rules} for rules in (before, after)]
+    translates = [any(rule.chain in NAT_CHAINS for rule in rules) for rules in (before, after)]
     zones = [[rule for rule in rules if rule.verdict == "zone"] for rules in (before, after)]
     if not _tracks(before) and _tracks(after):
         return "connections are tracked from now on, and those that exist may be taken for new ones"
-    if "masquerade" in verdicts[0] and "masquerade" not in verdicts[1]:
-        return "connections that were given the WAN's address lose it"
+    if translates[0] and not translates[1]:
+        return "connections that were given another address lose it"
     if _tracks(before) and _tracks(after) and zones[0] != zones[1]:
         return "connections of a VRF are tracked apart from now on, and those that exist may be new ones then"
     return ""
@@ -225,7 +239,7 @@ def _cost(before: Rules, after: Rules) -> str:
 
 def _tracks(rules: Rules) -> bool:
     """Whether these make the kernel track connections."""
-    return any(rule.ct_states or rule.verdict == "masquerade" for rule in rules)
+    return any(map(tracks, rules))
 
 
 def limits_of(rules: Sequence[PacketRule]) -> Limits | None:

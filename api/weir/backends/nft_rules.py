@@ -34,6 +34,7 @@ def _expressions(rule: PacketRule) -> Iterator[Expression]:
         yield match(_meta("nfproto"), f"ipv{rule.family}")
     if rule.ct_states:
         yield match({"ct": {"key": "state"}}, list(rule.ct_states), "in")
+    yield from _addressed(rule)
     for name, prefixes in (("saddr", rule.sources), ("daddr", rule.destinations)):
         spans = merged(_span(parse_prefix(text)) for text in prefixes)
         if spans and spans != [(0, (1 << WIDTH[rule.family]) - 1)]:
@@ -60,6 +61,20 @@ def _ends(rule: PacketRule) -> Iterator[Expression]:
     for key, names in sides:
         if names:
             yield match(_meta(key), {"set": list(names)})
+    if rule.outside:
+        yield match(_meta("iifname"), {"set": list(rule.outside)}, "!=")
+
+
+def _addressed(rule: PacketRule) -> Iterator[Expression]:
+    """To whom a packet is, beside prefixes; and whether that is where it was sent to."""
+    if rule.is_forwarded:
+        yield match({"ct": {"key": "status"}}, "dnat", "in")
+    if rule.addressed:
+        kind = "local" if rule.addressed == "own" else "unicast"
+        yield match({"fib": {"result": "type", "flags": ["daddr"]}}, kind)
+    if rule.not_destinations:
+        payload = _payload(_NETWORK[rule.family], "daddr")
+        yield match(payload, _one_or_set(rule.not_destinations), "!=")
 
 
 def _says_family(rule: PacketRule) -> bool:
@@ -72,6 +87,7 @@ def _says_family(rule: PacketRule) -> bool:
         rule.protocol in ("icmp", "icmpv6")
         or any(spans and spans != whole for spans in narrow)
         or any(lookup.family for lookup in rule.lookups)
+        or bool(rule.not_destinations)
         or (rule.verdict == "add-to-set" and rule.family != 0)
     )
 
@@ -107,8 +123,24 @@ def _verdict(rule: PacketRule) -> Iterator[Expression]:
         case "add-to-set":
             element = _payload(_NETWORK[rule.family], "saddr")
             yield {"set": {"op": "update", "elem": element, "set": f"@{rule.target}"}}
+        case "dnat" | "snat":
+            yield {rule.verdict: _translation(rule)}
+        case "redirect" if rule.to_port:
+            yield {"redirect": {"port": rule.to_port}}
         case _:
             yield {rule.verdict: None}
+
+
+def _translation(rule: PacketRule) -> Expression:
+    """Of several addresses one that is free; of a network that is translated as one the same host."""
+    prefix = parse_prefix(rule.to)
+    (address,) = map(_addresses(prefix.family), [_span(prefix)])
+    found: Expression = {"family": _NETWORK[prefix.family], "addr": address}
+    if rule.to_port:
+        found["port"] = rule.to_port
+    if isinstance(address, dict) and rule.maps:
+        found |= {"flags": "netmap", "type_flags": "prefix"}
+    return found
 
 
 def _lookup(lookup: Lookup) -> Expression:

@@ -9,10 +9,12 @@ from weir.adapters.nft import Table
 from weir.backends.nft_rules import texts
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.nat_rule import NatRule
 from weir.model.objects import ConfigObject, Interface
 from weir.parts.explained import Line
-from weir.parts.filter import counter_of
+from weir.parts.filter import counter_of as filter_counter
 from weir.parts.firewall import rule_text
+from weir.parts.nat import counter_of as nat_counter
 from weir.parts.rule import PacketRule
 
 _NOT_IN_CHAINS = "bound"
@@ -27,8 +29,9 @@ def explain_rules(rules: Sequence[PacketRule], table: Table | None, item: Config
         is_there = chain is not None and (rule.comment, texts(rule)) in chain.rules
         held = f"in chain {rule.chain}" if is_there else f"not in chain {rule.chain}"
         yield Line(_field_of(rule, item), rule_text(rule), held, is_there)
-    if isinstance(item, FirewallRule) and not found:
-        is_left = table is not None and counter_of(item.id) in table.counters
+    counter = filter_counter(item.id) if isinstance(item, FirewallRule) else nat_counter(item.id)
+    if isinstance(item, (FirewallRule, NatRule)) and not found:
+        is_left = table is not None and counter in table.counters
         words = "its counter is still there" if is_left else "there is none"
         yield Line("disabled" if item.disabled else "id", "no rule", words, not is_left)
 
@@ -41,18 +44,28 @@ def explain_bound(connections: int, is_same: bool, uncounted_reason: str) -> Lin
     return Line("connections_per_source", compiled, words, is_same and not reason)
 
 
+def _nat_field(rule: PacketRule) -> str:
+    if rule.chain in ("forward", "input"):
+        return "allow"
+    return "hairpin" if rule.outside or rule.is_forwarded else "type"
+
+
 def _is_of(rule: PacketRule, item: ConfigObject) -> bool:
     if isinstance(item, FirewallRule):
         return rule.is_configured and rule.comment == item.id
+    if isinstance(item, NatRule):
+        return rule.nat == item.id
     if isinstance(item, Interface):
         return item.id in (*rule.in_interfaces, *rule.in_members, *rule.out_interfaces)
-    return isinstance(item, Firewall) and not rule.is_configured
+    return isinstance(item, Firewall) and not rule.is_configured and not rule.nat
 
 
 def _field_of(rule: PacketRule, item: ConfigObject) -> str:
     """The field of the object that a rule follows from."""
     if rule.is_configured:
         return "action" if isinstance(item, FirewallRule) else f"firewall rule {rule.comment}"
+    if rule.nat:
+        return _nat_field(rule) if isinstance(item, NatRule) else f"NAT rule {rule.nat}"
     if isinstance(item, Interface):
         return "vrf" if rule.verdict == "zone" else "role"
     if rule.verdict in ("masquerade", "zone"):

@@ -29,30 +29,43 @@ OUTGOING = "outgoing"
 
 def configured(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     """The enabled rules in their order, but for those that name something empty or disabled."""
-    by_set: dict[str, list[Head]] = {}
-    for head in sorted(lengths, key=lambda head: (head.key, -head.length)):
-        by_set.setdefault(head.set_id, []).append(head)
-    heads = {name: tuple(found) for name, found in by_set.items()}
+    named = NamedByRules(document, lengths)
     rules = sorted(document.every(FirewallRule), key=lambda rule: (rule.chain, rule.position, rule.id))
     for rule in rules:
         if not rule.disabled:
             names = (rule.source_set, rule.destination_set, rule.port_set, rule.add_set)
-            sets = tuple(_named(document, heads, name) for name in names if name is not None)
-            service = None if rule.service is None else document.get("service", rule.service)
-            yield from _compiled(rule, sets, service if isinstance(service, Service) else None)
+            yield from compiled(rule, named.sets(*names), named.service(rule.service))
 
 
 Named = tuple[Set | None, tuple[Head, ...]]
 """A set that a rule names, and what the kernel has of its entries."""
 
 
-def _named(document: Document, heads: Mapping[str, tuple[Head, ...]], name: str) -> Named:
-    found = document.get("set", name)
-    return (found if isinstance(found, Set) else None), heads.get(name, ())
+class NamedByRules:
+    """The sets and services of a document, as rules look at them."""
+
+    def __init__(self, document: Document, lengths: Lengths) -> None:
+        by_set: dict[str, list[Head]] = {}
+        for head in sorted(lengths, key=lambda head: (head.key, -head.length)):
+            by_set.setdefault(head.set_id, []).append(head)
+        self._document = document
+        self._heads = {name: tuple(found) for name, found in by_set.items()}
+
+    def sets(self, *names: str | None) -> tuple[Named, ...]:
+        """Of the names that are given."""
+        return tuple(self._set(name) for name in names if name is not None)
+
+    def service(self, name: str | None) -> Service | None:
+        found = None if name is None else self._document.get("service", name)
+        return found if isinstance(found, Service) else None
+
+    def _set(self, name: str) -> Named:
+        found = self._document.get("set", name)
+        return (found if isinstance(found, Set) else None), self._heads.get(name, ())
 
 
 @lru_cache(maxsize=16_384)
-def _compiled(rule: FirewallRule, sets: tuple[Named, ...], service: Service | None) -> tuple[PacketRule, ...]:
+def compiled(rule: FirewallRule, sets: tuple[Named, ...], service: Service | None) -> tuple[PacketRule, ...]:
     """What one rule becomes. It is remembered: of thousands of rules a commit changes one."""
     return tuple(_Compiled(rule, sets, service).rules())
 
@@ -68,9 +81,9 @@ def counter_of(rule_id: str) -> str:
     return f"r_{rule_id}"
 
 
-def rule_of(counter: str) -> str:
-    """The id of the rule that has a counter."""
-    return counter.removeprefix("r_")
+def rule_of(counter: str) -> str | None:
+    """The id of the firewall rule that has a counter; None for a counter of another kind."""
+    return counter.removeprefix("r_") if counter.startswith("r_") else None
 
 
 class _Compiled:

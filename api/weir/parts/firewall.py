@@ -14,8 +14,9 @@ from weir.model.objects import Interface
 from weir.model.vrf import table_of
 from weir.parts.delta import Replaced, Step
 from weir.parts.filter import Lengths, configured
+from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
-from weir.parts.rule import PacketRule
+from weir.parts.rule import NAT_CHAINS, PacketRule
 from weir.parts.sets import head_of
 
 _ESTABLISHED = ("established", "related")
@@ -42,7 +43,7 @@ class Rules(tuple[PacketRule, ...]):
 
 class FirewallPart(ReplacedPart[Rules]):
     name = "firewall"
-    made_of = frozenset(("firewall", "interface", "firewall-rule", "service", "set", "set-entry"))
+    made_of = frozenset(("firewall", "interface", "firewall-rule", "nat-rule", "service", "set", "set-entry"))
     after = ("sets",)  # no rule meets a set that is not filled yet
 
     @property
@@ -86,10 +87,17 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     """What people configured, and behind it the policy, which needs a WAN."""
     interfaces = sorted(document.interfaces(), key=lambda item: item.id)
     wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
-    own = list(configured(document, lengths))
-    yield from _in_vrfs(iter(own), interfaces, zones=not wan and any(rule.ct_states for rule in own))
+    policy = document.single(Firewall)
+    here = around(document, is_policed=bool(wan) and policy.drop_new_from_wan)
+    own = [*configured(document, lengths), *translated(document, lengths, here)]
+    yield from _in_vrfs(iter(own), interfaces, zones=not wan and any(map(tracks, own)))
     if wan:
-        yield from _rules(document.single(Firewall), wan, interfaces)
+        yield from _rules(policy, wan, interfaces)
+
+
+def tracks(rule: PacketRule) -> bool:
+    """Whether a rule makes the kernel track connections."""
+    return bool(rule.ct_states) or rule.chain in NAT_CHAINS
 
 
 def _moved(before: Lengths, changes: Sequence[Change]) -> Lengths:
@@ -143,7 +151,7 @@ def _in_vrfs(
             yield PacketRule("output", "zone", what, out_interfaces=members, zone=table)
     for rule in asked:
         yield rule
-        if vrfs and rule.in_interfaces:
+        if vrfs and rule.in_interfaces and rule.chain not in NAT_CHAINS:
             yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
 
 
@@ -190,6 +198,12 @@ def rule_text(rule: PacketRule) -> str:
         *(f"to {name}" for name in rule.out_interfaces),
         *(f"not from {name}" for name in rule.outside),
     ]
+    if rule.nat:
+        port = f" port {rule.to_port}" if rule.to_port else ""
+        new = f" to {rule.to}{port}" if rule.to else port and f" to{port}"
+        return (
+            f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {rule.comment}{new}"
+        )
     numbers = ", ".join([*map(str, rule.tcp_ports), *rule.ports])
     ports = f" ({rule.protocol.upper()} {numbers})" if numbers else ""
     if rule.is_configured:

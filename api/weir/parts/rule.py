@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Family = Literal[0, 4, 6]
+Addressed = Literal["", "own", "others"]
+NAT_CHAINS = ("prerouting", "postrouting")
+"""Which the first packet of each connection meets, and no other."""
 
 
 class Lookup(NamedTuple):
@@ -26,14 +29,16 @@ class PacketRule:
     In the chains `input` and `forward` the kernel calls a packet's way in by the name of the VRF, if it is in
     one; `in_members` are those interfaces. `zone` is set for connections by `entry` and `output`, 0 = not.
     `bound` holds in `sources`: so many `connections` (0 = any number) of each source that does not come in by
-    an interface of `outside`, and none for a queue that is full.
+    an interface of `outside`, and none for a queue that is full. In other chains `outside` are interfaces by
+    which the packet did not arrive.
     """
 
     chain: str
-    """`entry`, `sources`, `input`, `forward`, `output`, `outgoing`, `postrouting`, or where rules jump to."""
+    """`entry`, `sources`, `prerouting`, `input`, `forward`, `output`, `outgoing`, `postrouting`, or where
+    rules jump to."""
     verdict: str
-    """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `log`, `masquerade`, `zone` or
-    `bound`."""
+    """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `log`, `masquerade`, `snat`,
+    `dnat`, `redirect`, `zone` or `bound`."""
     comment: str
     in_interfaces: tuple[str, ...] = ()
     in_members: tuple[str, ...] = ()
@@ -57,6 +62,18 @@ class PacketRule:
     """Its named counter; only what people configured has one."""
     target: str = ""
     """The chain to jump to, the set to add to, or the first words of a line in the log."""
+    nat: str = ""
+    """The id of the NAT rule that it is made of."""
+    to: str = ""
+    """The prefix from which a translated connection gets an address."""
+    to_port: int = 0
+    maps: bool = False
+    """Each address to the one at its place in the other network."""
+    addressed: Addressed = ""
+    """`own`: to an address of the router's; `others`: to another host."""
+    not_destinations: tuple[str, ...] = ()
+    is_forwarded: bool = False
+    """Of connections that got another destination."""
 
     def __hash__(self) -> int:
         """Of what tells most rules apart: thousands are looked up at each change of one."""
@@ -64,5 +81,5 @@ class PacketRule:
 
     @property
     def is_configured(self) -> bool:
-        """Made of a rule of people's, whose id is its `comment`; the others are the policy's."""
-        return bool(self.counter) or self.verdict in ("jump", "goto", "log")
+        """Made of a firewall rule, whose id is its `comment`; the others are the policy's or of NAT rules."""
+        return not self.nat and (bool(self.counter) or self.verdict in ("jump", "goto", "log"))

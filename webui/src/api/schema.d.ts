@@ -1692,6 +1692,120 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nat-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List NAT rules */
+        get: operations["list_nat_rules"];
+        put?: never;
+        /** Create a NAT rule */
+        post: operations["create_nat_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nat-rules/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many NAT rules */
+        post: operations["bulk_nat_rules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nat-rules/{rule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a NAT rule */
+        get: operations["get_nat_rule"];
+        /** Create or replace a NAT rule */
+        put: operations["put_nat_rule"];
+        post?: never;
+        /** Delete a NAT rule */
+        delete: operations["delete_nat_rule"];
+        options?: never;
+        head?: never;
+        /** Change fields of a NAT rule (merge patch) */
+        patch: operations["patch_nat_rule"];
+        trace?: never;
+    };
+    "/api/v1/nat-rules/{rule_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a NAT rule: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_nat_rule"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nat-rules/{rule_id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Move a NAT rule in the order */
+        post: operations["move_nat_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nat-rules/{rule_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a NAT rule */
+        get: operations["get_nat_rule_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/services": {
         parameters: {
             query?: never;
@@ -3252,7 +3366,7 @@ export interface components {
         };
         ObjectReference: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
             id: string;
         };
         Candidate: {
@@ -3386,7 +3500,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -6787,6 +6901,342 @@ export interface components {
             /** @description Keeps the rule without any effect. */
             disabled?: boolean | null;
         };
+        NatRuleStateFields: {
+            /** @description That it translated since the rule was made or the router started. */
+            connections: number | null;
+        };
+        NatRuleState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["NatRuleStateFields"];
+        };
+        NatRule: {
+            id: string;
+            type: string;
+            position: number;
+            family: string;
+            interface: string | null;
+            source: string[];
+            source_set: string | null;
+            destination: string[];
+            destination_set: string | null;
+            protocol: string;
+            ports: string[];
+            service: string | null;
+            to_address: string | null;
+            to_port: number | null;
+            hairpin: boolean;
+            allow: boolean;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        NatRulePage: {
+            states: components["schemas"]["NatRuleState"][] | null;
+            items: components["schemas"]["NatRule"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        NatRuleCreateInput: {
+            /**
+             * @description destination: a port forward. redirect: to the router itself. masquerade: leaves with the interface's address. source: leaves with the address given. one-to-one: addresses outside are as many inside. prefix: the same for IPv6 networks (NPTv6). none: is not translated.
+             * @enum {string}
+             */
+            type: "destination" | "redirect" | "masquerade" | "source" | "one-to-one" | "prefix" | "none";
+            /**
+             * @description Rules with smaller numbers come first.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description Translates this address family.
+             * @default ipv4
+             * @enum {string}
+             */
+            family: "ipv4" | "ipv6" | "any";
+            /**
+             * @description Where connections arrive that get another destination, and leave that get another source. Empty: every WAN; of none every interface.
+             * @default null
+             */
+            interface: string | null;
+            /** @description Matches connections from these prefixes. */
+            source?: string[] | null;
+            /**
+             * @description Matches connections whose source is in this set.
+             * @default null
+             */
+            source_set: string | null;
+            /** @description Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, of destination and redirect: from a WAN the router's own addresses, from inside all others. */
+            destination?: string[] | null;
+            /**
+             * @description Matches connections whose destination is in this set.
+             * @default null
+             */
+            destination_set: string | null;
+            /**
+             * @description Matches this protocol.
+             * @default any
+             * @enum {string}
+             */
+            protocol: "any" | "tcp" | "udp" | "tcp-udp" | "sctp";
+            /** @description Destination ports and ranges. */
+            ports?: string[] | null;
+            /**
+             * @description Use a service instead of a protocol and ports.
+             * @default null
+             */
+            service: string | null;
+            /**
+             * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
+             * @default null
+             */
+            to_address: string | null;
+            /**
+             * @description The port there. Empty: the same.
+             * @default null
+             */
+            to_port: number | null;
+            /**
+             * @description Hosts inside reach the forwarded port by the address outside, too.
+             * @default true
+             */
+            hairpin: boolean;
+            /**
+             * @description The firewall's policy lets pass what the rule forwards. Firewall rules come before it.
+             * @default true
+             */
+            allow: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Keeps the rule without any effect.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (n1, n2, ...) when omitted. */
+            id?: string | null;
+        };
+        NatRuleUpsertInput: {
+            /**
+             * @description destination: a port forward. redirect: to the router itself. masquerade: leaves with the interface's address. source: leaves with the address given. one-to-one: addresses outside are as many inside. prefix: the same for IPv6 networks (NPTv6). none: is not translated.
+             * @enum {string}
+             */
+            type: "destination" | "redirect" | "masquerade" | "source" | "one-to-one" | "prefix" | "none";
+            /**
+             * @description Rules with smaller numbers come first.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description Translates this address family.
+             * @default ipv4
+             * @enum {string}
+             */
+            family: "ipv4" | "ipv6" | "any";
+            /**
+             * @description Where connections arrive that get another destination, and leave that get another source. Empty: every WAN; of none every interface.
+             * @default null
+             */
+            interface: string | null;
+            /** @description Matches connections from these prefixes. */
+            source?: string[] | null;
+            /**
+             * @description Matches connections whose source is in this set.
+             * @default null
+             */
+            source_set: string | null;
+            /** @description Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, of destination and redirect: from a WAN the router's own addresses, from inside all others. */
+            destination?: string[] | null;
+            /**
+             * @description Matches connections whose destination is in this set.
+             * @default null
+             */
+            destination_set: string | null;
+            /**
+             * @description Matches this protocol.
+             * @default any
+             * @enum {string}
+             */
+            protocol: "any" | "tcp" | "udp" | "tcp-udp" | "sctp";
+            /** @description Destination ports and ranges. */
+            ports?: string[] | null;
+            /**
+             * @description Use a service instead of a protocol and ports.
+             * @default null
+             */
+            service: string | null;
+            /**
+             * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
+             * @default null
+             */
+            to_address: string | null;
+            /**
+             * @description The port there. Empty: the same.
+             * @default null
+             */
+            to_port: number | null;
+            /**
+             * @description Hosts inside reach the forwarded port by the address outside, too.
+             * @default true
+             */
+            hairpin: boolean;
+            /**
+             * @description The firewall's policy lets pass what the rule forwards. Firewall rules come before it.
+             * @default true
+             */
+            allow: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Keeps the rule without any effect.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (n1, n2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        NatRuleBulkInput: {
+            upsert?: components["schemas"]["NatRuleUpsertInput"][];
+            delete?: string[];
+        };
+        NatRuleInput: {
+            /**
+             * @description destination: a port forward. redirect: to the router itself. masquerade: leaves with the interface's address. source: leaves with the address given. one-to-one: addresses outside are as many inside. prefix: the same for IPv6 networks (NPTv6). none: is not translated.
+             * @enum {string}
+             */
+            type: "destination" | "redirect" | "masquerade" | "source" | "one-to-one" | "prefix" | "none";
+            /**
+             * @description Rules with smaller numbers come first.
+             * @default 0
+             */
+            position: number;
+            /**
+             * @description Translates this address family.
+             * @default ipv4
+             * @enum {string}
+             */
+            family: "ipv4" | "ipv6" | "any";
+            /**
+             * @description Where connections arrive that get another destination, and leave that get another source. Empty: every WAN; of none every interface.
+             * @default null
+             */
+            interface: string | null;
+            /** @description Matches connections from these prefixes. */
+            source?: string[] | null;
+            /**
+             * @description Matches connections whose source is in this set.
+             * @default null
+             */
+            source_set: string | null;
+            /** @description Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, of destination and redirect: from a WAN the router's own addresses, from inside all others. */
+            destination?: string[] | null;
+            /**
+             * @description Matches connections whose destination is in this set.
+             * @default null
+             */
+            destination_set: string | null;
+            /**
+             * @description Matches this protocol.
+             * @default any
+             * @enum {string}
+             */
+            protocol: "any" | "tcp" | "udp" | "tcp-udp" | "sctp";
+            /** @description Destination ports and ranges. */
+            ports?: string[] | null;
+            /**
+             * @description Use a service instead of a protocol and ports.
+             * @default null
+             */
+            service: string | null;
+            /**
+             * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
+             * @default null
+             */
+            to_address: string | null;
+            /**
+             * @description The port there. Empty: the same.
+             * @default null
+             */
+            to_port: number | null;
+            /**
+             * @description Hosts inside reach the forwarded port by the address outside, too.
+             * @default true
+             */
+            hairpin: boolean;
+            /**
+             * @description The firewall's policy lets pass what the rule forwards. Firewall rules come before it.
+             * @default true
+             */
+            allow: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Keeps the rule without any effect.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        NatRulePatch: {
+            /**
+             * @description destination: a port forward. redirect: to the router itself. masquerade: leaves with the interface's address. source: leaves with the address given. one-to-one: addresses outside are as many inside. prefix: the same for IPv6 networks (NPTv6). none: is not translated.
+             * @enum {string|null}
+             */
+            type?: "destination" | "redirect" | "masquerade" | "source" | "one-to-one" | "prefix" | "none" | null;
+            /** @description Rules with smaller numbers come first. */
+            position?: number | null;
+            /**
+             * @description Translates this address family.
+             * @enum {string|null}
+             */
+            family?: "ipv4" | "ipv6" | "any" | null;
+            /** @description Where connections arrive that get another destination, and leave that get another source. Empty: every WAN; of none every interface. */
+            interface?: string | null;
+            /** @description Matches connections from these prefixes. */
+            source?: string[] | null;
+            /** @description Matches connections whose source is in this set. */
+            source_set?: string | null;
+            /** @description Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, of destination and redirect: from a WAN the router's own addresses, from inside all others. */
+            destination?: string[] | null;
+            /** @description Matches connections whose destination is in this set. */
+            destination_set?: string | null;
+            /**
+             * @description Matches this protocol.
+             * @enum {string|null}
+             */
+            protocol?: "any" | "tcp" | "udp" | "tcp-udp" | "sctp" | null;
+            /** @description Destination ports and ranges. */
+            ports?: string[] | null;
+            /** @description Use a service instead of a protocol and ports. */
+            service?: string | null;
+            /** @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix. */
+            to_address?: string | null;
+            /** @description The port there. Empty: the same. */
+            to_port?: number | null;
+            /** @description Hosts inside reach the forwarded port by the address outside, too. */
+            hairpin?: boolean | null;
+            /** @description The firewall's policy lets pass what the rule forwards. Firewall rules come before it. */
+            allow?: boolean | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description Keeps the rule without any effect. */
+            disabled?: boolean | null;
+        };
         Service: {
             id: string;
             ports: string[];
@@ -7244,11 +7694,11 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -7321,7 +7771,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -8126,6 +8576,24 @@ export interface components {
              */
             base: string | null;
         };
+        NatRuleChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "nat-rule";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["NatRuleInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         ServiceChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -8424,6 +8892,27 @@ export interface components {
             comment: string;
             disabled: boolean;
         };
+        /** @description The fields of a nat rule as they are configured. */
+        NatRuleObject: {
+            id: string;
+            type: string;
+            position: number;
+            family: string;
+            interface: string | null;
+            source: string[];
+            source_set: string | null;
+            destination: string[];
+            destination_set: string | null;
+            protocol: string;
+            ports: string[];
+            service: string | null;
+            to_address: string | null;
+            to_port: number | null;
+            hairpin: boolean;
+            allow: boolean;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a service as they are configured. */
         ServiceObject: {
             id: string;
@@ -8687,6 +9176,20 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["FirewallRuleObject"] | null;
             new: components["schemas"]["FirewallRuleObject"] | null;
+        };
+        NatRuleChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "nat-rule";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["NatRuleObject"] | null;
+            new: components["schemas"]["NatRuleObject"] | null;
         };
         ServiceChange: {
             /**
@@ -9056,6 +9559,25 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["FirewallRuleObject"] | null;
             new: components["schemas"]["FirewallRuleObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        NatRuleStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "nat-rule";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["NatRuleObject"] | null;
+            new: components["schemas"]["NatRuleObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -15527,6 +16049,346 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FirewallRuleState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_nat_rules: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NatRulePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_nat_rule: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NatRuleCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NatRule"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_nat_rules: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NatRuleBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_nat_rule: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NatRule"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_nat_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NatRuleInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NatRule"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NatRule"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_nat_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_nat_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["NatRulePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NatRule"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_nat_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    move_nat_rule: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlaceInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NatRule"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_nat_rule_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NatRuleState"];
                 };
             };
             default: components["responses"]["PROBLEM"];
