@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--address", default="127.0.0.1", help="where the API listens")
         command.add_argument("--url", help="how users reach it, when something forwards to it")
         command.add_argument("--no-traffic", action="store_true", help="no traffic of its own")
-        command.add_argument("--no-queues", action="store_true", help="interfaces and routes only")
+        command.add_argument("--no-queues", action="store_true", help="interfaces, routes and time only")
     down = commands.add_parser("down", help="remove the lab, also one that somebody else started")
     down.set_defaults(command=_down)
     return parser

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lab import frr, plan, process, router, seed, sweep, topology
+from lab import examples, frr, peers, plan, process, router, seed, sweep, topology
 from lab.netns import LabError
+from weir import x25519
 
 RESTART_AFTER_S = 0.5
 HOLD = plan.RUN / "hold"
@@ -108,14 +109,29 @@ class Lab:
         router.wait_for_agent(agent)
         router.wait_for_api(api_process, listen)
         api = seed.Api(f"http://{listen}", token)
-        self._tell("configuring the router")
-        seed.configure(api, with_queues=options.queues)
+        self._configure(api)
         # It asks the agent once a second, and the agent may not have been there the last time.
         process.wait_for("the API to know of the agent", api.knows_the_agent, [agent, api_process])
         if options.traffic:
             for side in ("internet", "client"):
                 self._serve(f"traffic-{side}", partial(_start_traffic, side))
         return Access(options.url or api.url, "admin", password, token)
+
+    def _configure(self, api: seed.Api) -> None:
+        """With queues there is something of every other kind, too, and a neighbour for what speaks."""
+        if not self.options.queues:
+            self._tell("configuring the router")
+            seed.configure(api, with_queues=False)
+            return
+        self._tell("configuring the router, and starting its neighbours")
+        peers.wait_for_bird(self._serve("bird", peers.start_bird))
+        if peers.kernel_makes("bridge"):
+            peers.plug_in_desk()
+        branch = x25519.new_private() if peers.kernel_makes("wireguard") else None
+        public = x25519.public_of(branch) if branch else None
+        seed.configure(api, examples=examples.examples(public))
+        if branch:
+            peers.connect_branch(branch, examples.tunnel_key(api))
 
     def _serve(self, name: str, start: Callable[[], process.Child]) -> process.Child:
         child = start()

@@ -10,6 +10,8 @@ weir-lab-client                 weir-lab-router                     weir-lab-int
   all local here               net0 203.0.114.2/24  --------------  down1 203.0.114.1/24
                                     2001:db8:fe::2/64                     2001:db8:fe::1/64
                                                                     198.51.101.1
+  plug0 10.98.0.2/24 ---------  desk0, a port of the bridge
+                                office 10.98.0.1/24, where the kernel has bridges
 
 wan0 is behind the router's NAT and firewall. net0 is the provider's own network: packets of 192.0.2.0/24 to
 198.51.101.1 and back are routed as they are, so they take the fast path also where XDP cannot ask the
@@ -49,6 +51,9 @@ LAN = Link("lan0", "lan", CLIENT, "up0", "10.64.0.1", "2001:db8:64::1", "10.64.0
 WAN = Link("wan0", "wan", INTERNET, "down0", "203.0.113.2", "2001:db8:ff::2", "203.0.113.1", "2001:db8:ff::1")
 NET = Link("net0", "lan", INTERNET, "down1", "203.0.114.2", "2001:db8:fe::2", "203.0.114.1", "2001:db8:fe::1")
 LINKS = (LAN, WAN, NET)
+DESK, PLUG = "desk0", "plug0"
+"""A cable beside the links: the router's end has no address of its own, as it is a port of a bridge."""
+BRIDGE_V4, PLUG_V4 = "10.98.0.1", "10.98.0.2"
 V4_LENGTH = 24
 V6_LENGTH = 64
 

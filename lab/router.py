@@ -13,7 +13,7 @@ import urllib.request
 from functools import partial
 from pathlib import Path
 
-from lab import confine, frr, netns, plan, process
+from lab import confine, frr, netns, peers, plan, process
 from lab.netns import LabError
 
 AGENT_SOCKET = plan.RUN / "agent.sock"
@@ -131,6 +131,7 @@ def must_have_programs() -> None:
     needed = (
         (frr.PROGRAMS / "zebra", "FRR is missing: `make deps` installs it"),
         (Path("/usr/sbin/nft"), "nftables is missing: `make deps` installs it"),
+        (peers.BIRD, "BIRD is missing: `make deps` installs it"),
         (CHRONYD, "chrony is missing: `make deps` installs it"),
         (LIBRARY, "the datapath is not built: `make datapath` builds it"),
         (WEBUI / "index.html", "the web interface is not built: `make webui` builds it"),

@@ -12,6 +12,7 @@ import subprocess
 
 from lab import lifecycle, node, plan, process, seed
 from lab.netns import LabError
+from weir.kinds import DECLARED
 
 MANY = 10_000
 AREAS = 40
@@ -23,16 +24,33 @@ def take(access: lifecycle.Access) -> None:
     """Take all pictures of this lab; leaves it with a dead agent."""
     api = seed.Api(access.url, access.token)
     _pictures(access, "few", access.password)
-    many = _many_queues()
-    api.call("POST", "/queues/bulk", {"upsert": many, "delete": []})
+    seeded = api.call("GET", "/revisions?limit=1")["items"][0]["revision"]
+    for path, objects in _many().items():
+        api.call("POST", f"/{path}/bulk", {"upsert": objects, "delete": []})
     _pictures(access, str(MANY), OWN_PASSWORD)
-    seeded = seed.queues()
-    for queues in (many, seeded):
-        api.call("POST", "/queues/bulk", {"upsert": [], "delete": [queue["id"] for queue in queues]})
+    _restore(api, seeded)
+    _remove_all(api)
     _pictures(access, "none", OWN_PASSWORD)
-    api.call("POST", "/queues/bulk", {"upsert": seeded, "delete": []})
+    _restore(api, seeded)
     _kill("agent")
     _pictures(access, "agent-away", OWN_PASSWORD)
+
+
+def _restore(api: seed.Api, revision: int) -> None:
+    api.call("POST", f"/revisions/{revision}/restore", {"message": "as before"})
+
+
+def _remove_all(api: seed.Api) -> None:
+    """Every queue, and every object of other kinds but what a router that was just set up has."""
+    paths = {kind: declared.path for kind, declared in DECLARED.items() if not declared.is_single}
+    changes = [
+        {"kind": kind, "id": item["id"], "new": None}
+        for kind, path in {**paths, "queue": "queues"}.items()
+        if kind not in ("interface", "queue-type")
+        for item in api.call("GET", f"/{path}?limit=1000")["items"]
+    ]
+    api.call("PUT", "/candidate/changes", {"changes": changes})
+    api.call("POST", "/candidate/commit", {"message": "nothing is left"})
 
 
 def _pictures(access: lifecycle.Access, size: str, password: str) -> None:
@@ -55,6 +73,29 @@ def _kill(service: str) -> None:
     if pid is None:
         raise LabError(f"{service} is not running")
     os.kill(pid, signal.SIGKILL)
+
+
+def _many() -> dict[str, list[dict[str, object]]]:
+    """By path: as many queues, routes and entries of a set as a regional provider has."""
+    routes: list[dict[str, object]] = [
+        {
+            "id": f"many-{number:05d}",
+            "destination": f"100.{64 + number // 256}.{number % 256}.0/24",
+            "blackhole": True,
+            "comment": f"customer network {number:05d}",
+        }
+        for number in range(MANY)
+    ]
+    entries: list[dict[str, object]] = [
+        {
+            "id": f"many-{number:05d}",
+            "set": "blocked",
+            "value": f"198.19.{number // 64 % 256}.{number % 64 * 4}/30",
+            "comment": f"report {number:05d}",
+        }
+        for number in range(MANY)
+    ]
+    return {"queues": _many_queues(), "static-routes": routes, "set-entries": entries}
 
 
 def _many_queues() -> list[dict[str, object]]:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the lab's router is configured with at the start: interfaces, routes and two sites of customers."""
+"""What the lab's router is configured with at the start: interfaces, routes, two sites of customers and a few
+objects of every other kind."""
 
 from __future__ import annotations
 
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +15,8 @@ from lab import plan
 from lab.netns import LabError
 
 MEGABIT = 1_000_000
+Objects = tuple[str, list[dict[str, Any]]]
+"""A kind, and objects of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +146,9 @@ def queues() -> list[dict[str, Any]]:
     return sites + leaves
 
 
-def configure(api: Api, *, with_queues: bool = True) -> None:
+def configure(api: Api, *, with_queues: bool = True, examples: Sequence[Objects] = ()) -> None:
     """Bring a fresh router to the lab's configuration, as one revision."""
-    wanted = [("interface", interfaces()), ("static-route", routes()), ("ntp", [TIME])]
+    wanted = [("interface", interfaces()), ("static-route", routes()), ("ntp", [TIME]), *examples]
     if with_queues:
         wanted.append(("queue", queues()))
     changes = [{"kind": kind, "id": item["id"], "new": item} for kind, items in wanted for item in items]

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from lab import netns, plan, process, seed, sweep
+from lab import netns, peers, plan, process, seed, sweep
 from lab.measure import poll
 from tests.router import free_port
+from weir.kinds import DECLARED
 
 LAB = [sys.executable, "-m", "lab"]
 
@@ -110,6 +111,25 @@ def test_the_lab_shows_what_weir_is_about() -> None:
     assert "masquerade" in netns.run(
         ["ip", "netns", "exec", plan.ROUTER, "nft", "list", "table", "inet", "weir"]
     )
+
+
+def test_the_lab_has_something_of_every_kind_and_neighbours_that_answer() -> None:
+    assert lab("up", "--port", str(free_port()), "--no-traffic").returncode == 0
+    description = json.loads(plan.LAB_JSON.read_text())
+    api = seed.Api(description["url"], description["token"])
+    needs_wireguard = set() if peers.kernel_makes("wireguard") else {"wireguard-peer"}
+    lists = {kind: item.path for kind, item in DECLARED.items() if not item.is_single}
+    empty = {kind for kind, path in lists.items() if not api.call("GET", f"/{path}?limit=1")["total"]}
+    assert empty == needs_wireguard
+    assert poll(lambda: state_of(api, "bgp-neighbors", "session") == ["Established"], 30)
+    assert poll(lambda: state_of(api, "bgp-neighbors", "prefixes_received") == [1], 30)
+    assert poll(lambda: state_of(api, "ospf-interfaces", "adjacencies") == [1], 30)
+    if not needs_wireguard:
+        assert poll(lambda: state_of(api, "wireguard-peers", "session") == ["up"], 30)
+
+
+def state_of(api: seed.Api, path: str, field: str) -> list[Any]:
+    return [state["fields"].get(field) for state in api.call("GET", f"/{path}?with=state")["states"]]
 
 
 def busy_rows(api: seed.Api) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 from lab import plan, process, seed
 from lab.measure import poll
-from tests.lifecycle.test_lifecycle import clean_machine, lab, nothing_is_left
+from tests.lifecycle.test_lifecycle import clean_machine, lab, nothing_is_left, state_of
 from tests.router import free_port
 
 __all__ = ["clean_machine"]
@@ -25,8 +25,9 @@ def qemu_of(pid: int) -> int:
 def paces(api: seed.Api) -> bool:
     """Whether the router in the guest says that it runs 6.12 and paces on every port of the lab."""
     system = api.call("GET", "/system")
-    modes = [shaper["mode"] for shaper in system["shapers"]]
-    return str(system["kernel"]).startswith("6.12.") and modes == ["edt"] * len(plan.LINKS)
+    modes = {shaper["interface"]: shaper["mode"] for shaper in system["shapers"]}
+    paced = [modes.get(link.router_device) == "edt" for link in plan.LINKS]
+    return str(system["kernel"]).startswith("6.12.") and all(paced)
 
 
 @pytest.mark.on_ours
@@ -42,6 +43,7 @@ def test_the_lab_in_the_virtual_machine_answers_at_the_same_address_and_ends_wit
     api = seed.Api(access["url"], access["token"])
     assert poll(lambda: paces(api), 120)
     assert api.call("GET", "/queues?limit=1")["total"] == len(seed.queues())
+    assert poll(lambda: state_of(api, "wireguard-peers", "session") == ["up"], 120)
     assert lab("down").returncode == 0
     assert nothing_is_left()
     assert process.started_ticks(guest) == -1
