@@ -295,3 +295,19 @@ def test_users_and_tokens(weir: Weir) -> None:
     assert token["secret"].startswith("weir_")
     weir("token", "revoke", token["id"])
     assert "ci" not in weir("token", "list").stdout
+
+
+def test_a_search_names_what_is_found_of_every_kind(weir: Weir) -> None:
+    weir("set", "add", "blocked")
+    for number in range(1, 13):
+        weir("set-entry", "add", "blocked", f"192.0.2.{number}", "--comment", "acme", "--candidate")
+    weir("commit", "-m", "blocked")
+    weir("queue", "add", "acme", "--target", "192.0.2.0/24")
+    said = weir("search", "acme")
+    assert re.search(r"^queue +q1 +acme +192\.0\.2\.0/24", said.stdout, re.MULTILINE)
+    assert said.stdout.count("192.0.2.") == 11
+    assert "10 of 12 shown; all: weir set-entry list --search 'acme'" in said.stderr
+    found = {group["kind"]: group["total"] for group in weir.json("search", "192.0.2.7")["groups"]}
+    assert found == {"queue": 1, "set-entry": 1}
+    assert "Nothing matches" in weir("search", "nothing-like-this").stderr
+    assert weir("set-entry", "list", "--search", "192.0.2.7").stdout.count("192.0.2.") == 1

@@ -22,6 +22,7 @@ from weir.kinds.words import value_text
 
 Json = dict[str, Any]
 PLACES = ("before", "after")
+SEARCH_HELP = "Part of id, name or comment; an address finds what has a field that covers it."
 MARKS = {True: "ok", False: "!!", None: "??"}
 AGREEMENT = {
     True: "The system agrees.",
@@ -70,7 +71,9 @@ def group_of(declaration: Declaration, verbs: Verbs | None = None) -> click.Grou
     change = [*chosen, *verbs.options(), _unset(declaration), candidate_option()]
     group.add_command(Command("set", callback=verbs.set, params=change, help=f"Change fields of {what}."))
     if not declaration.is_single:
-        group.add_command(Command("list", callback=verbs.list, help=f"List {declaration.plural}."))
+        params: list[click.Parameter] = [click.Option(["--search", "words"], help=SEARCH_HELP)]
+        said = f"List {declaration.plural}."
+        group.add_command(Command("list", callback=verbs.list, params=params, help=said))
         params = [*_new(declaration), *verbs.options(required=False), candidate_option()]
         group.add_command(Command("add", callback=verbs.add, params=params, help=f"Add {what}."))
         params = [*chosen, candidate_option()]
@@ -111,11 +114,11 @@ class Verbs:
         cases = [] if one_of is None else [_choice(one_of)]
         return cases + _options(item for item in self.declaration.members if required or not item.required)
 
-    def list(self) -> None:
+    def list(self, words: str | None = None) -> None:
         session = session_now()
         names, learnt = ("id", *self.declaration.columns), self.declaration.state
         asked: Json = {"with": "state"} if learnt.keys() & set(names) else {}
-        found = list(session.client.pages(self.path, **asked))
+        found = list(session.client.pages(self.path, q=words, **asked))
         if session.json:
             output.show_json({"items": found})
             return

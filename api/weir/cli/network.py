@@ -44,8 +44,8 @@ class _Interfaces(Verbs):
             click.Option(["--enabled", "disabled"], flag_value=False, help="The same as --no-disabled."),
         ]
 
-    def list(self) -> None:
-        found = list(session_now().client.pages(self.path))
+    def list(self, words: str | None = None) -> None:
+        found = list(session_now().client.pages(self.path, q=words))
         if session_now().json:
             output.show_json({"items": found})
             return

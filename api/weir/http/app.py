@@ -26,6 +26,7 @@ from weir.http.resources import (
     queues,
     raises,
     revisions,
+    search,
     setup,
     stats,
     system,
@@ -49,6 +50,7 @@ _FIRST: tuple[Area, ...] = (
     raises.area,
 )
 _LAST: tuple[Area, ...] = (
+    search.area,
     candidate.area,
     candidate.config,
     revisions.area,

@@ -8,6 +8,7 @@ from typing import Any
 
 from weir.http import editing
 from weir.http.context import Context, me
+from weir.http.listing import found_among
 from weir.http.rendering import findings_json, moment, object_json, read_number, state_json
 from weir.model import codec
 from weir.model.address import split_address
@@ -22,11 +23,11 @@ MAX_INTERFACES = 1000
 
 
 def interface_page(context: Context, query: Mapping[str, Any]) -> Json:
-    """Configured interfaces and those that only the kernel has, by name."""
+    """Configured interfaces and those that only the kernel has, by name; with `q` those that it finds."""
     listing = Listing("interface", limit=MAX_INTERFACES, sort="id")
     configured = {stored.id: stored for stored in context.service.config.page(me(), listing).items}
     kernel = context.stats.router.kernel_interfaces()
-    names = sorted({*configured, *kernel})
+    names = sorted(found_among("interface", {*configured, *kernel}, query["q"]))
     start, limit = read_number(query["cursor"]) or 0, query["limit"]
     shown = names[start : start + limit]
     states = context.service.states.of(me(), "interface", shown) if query["with_"] == "state" else None

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from weir.model.objects import Kind
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.problem import Invalid, Unavailable
+from weir.store.finding import SEARCH, Query, query_for
 from weir.store.prefixes import covering_keys, inside_ranges
 from weir.store.reading import head, to_stored
 from weir.store.rows import Stored
@@ -31,8 +32,6 @@ SORT_COLUMNS = {
     "max_limit_upload": "max_limit_upload_bps",
     "max_limit_download": "max_limit_download_bps",
 }
-SEARCH = """SELECT serial FROM object_version INDEXED BY object_now_search
-WHERE kind = ? AND to_revision IS NULL AND instr(search, ?) LIMIT ?"""
 MAX_LIMIT = 1000
 MAX_TEXT_CHARS = 200
 MAX_REMEMBERED = 256
@@ -45,7 +44,8 @@ class Listing:
     not these. `warned` is for the service, which turns it into ids.
 
     `text` is a piece of a name, comment, id or target, or a whole address or prefix: then the
-    queues with a target that covers it or lies inside it. `offset` is the alternative to `cursor` for
+    queues with a target that covers it or lies inside it, and objects of other kinds with a field that covers
+    it (`weir.store.finding`). `offset` is the alternative to `cursor` for
     tables that jump.
     """
 
@@ -160,9 +160,10 @@ class Totals:
         assert isinstance(total, int)
         return total
 
-    def serials(self, connection: sqlite3.Connection, kind: str, text: str) -> list[Cell] | None:
-        """The rows that contain `text`; None when they are more than `MAX_FEW`."""
-        found = self._first(connection, SEARCH, [kind, text, MAX_FEW + 1])
+    def serials(self, connection: sqlite3.Connection, asked: Query) -> list[Cell] | None:
+        """The rows that a query finds; None when they are more than `MAX_FEW`."""
+        query, values = asked
+        found = self._first(connection, f"{query} LIMIT {MAX_FEW + 1}", [*values])
         return None if len(found) > MAX_FEW else found
 
     def _first(self, connection: sqlite3.Connection, query: str, values: list[Cell]) -> list[Cell]:
@@ -222,22 +223,26 @@ def _conditions(
     text = listing.text.strip()
     if len(text) > MAX_TEXT_CHARS:
         raise Invalid(f"the search text is longer than {MAX_TEXT_CHARS} characters", path="q")
-    address = _address(text) if listing.kind == "queue" else None
+    address = _address(text)
     if listing.ids is not None:
         source = "object_version INDEXED BY object_now"
         parts.append("id IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(listing.ids)))
-    if address is not None:
+    if address is not None and is_queue:
         source = "object_version INDEXED BY object_now"
         keys, ranges = covering_keys(address), inside_ranges(address)
         wanted = [f"prefix IN ({','.join('?' * len(keys))})", *["prefix BETWEEN ? AND ?"] * len(ranges)]
         parts.append(f"id IN (SELECT id FROM target_now WHERE {' OR '.join(wanted)})")
         values += [*keys, *(key for pair in ranges for key in pair)]
     elif text:
-        few = totals.serials(connection, listing.kind, text.casefold())
-        if few is None:
-            parts.append("instr(search, ?)")
+        asked = query_for(listing.kind, text, address)
+        few = totals.serials(connection, asked)
+        if few is None and asked[0] == SEARCH:
+            parts.append("instr(search, ?)")  # in the order of the page, which ends early
             values.append(text.casefold())
+        elif few is None:
+            parts.append(f"serial IN ({asked[0]})")
+            values += asked[1]
         else:
             source = source if listing.ids is not None else "object_version NOT INDEXED"
             parts.append("serial IN (SELECT value FROM json_each(?))")

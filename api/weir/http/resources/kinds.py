@@ -74,6 +74,7 @@ def page_json(kind: str, query: Query, render: editing.Render) -> dict[str, Any]
         cursor=query["cursor"],
         sort="position" if order is not None else "id",
         within=order.within if order is not None else (),
+        text=query["q"] or "",
     )
     page = service().config.page(me(), listing)
     return {
@@ -118,7 +119,7 @@ class _Operations:
             return answer(page_json(self.kind, query, self.render))
 
         names = plural.lower().replace(" ", "_")
-        asks = paging.PageWithState if self.declaration.state else paging.Page
+        asks = paging.FoundWithState if self.declaration.state else paging.Found
         listing = self.area.operation("GET", self.path, scope=READ, query=asks, answers=shapes.page)
         view = self.views.get("LIST", list_)
         listing(_told(view, f"list_{names}", self.says.get("LIST", f"List {plural}")))

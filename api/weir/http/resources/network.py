@@ -11,6 +11,7 @@ from weir.http import editing
 from weir.http.context import context, me, service
 from weir.http.endpoint import answer
 from weir.http.interfaces import interface_json, interface_page
+from weir.http.listing import found_among
 from weir.http.rendering import page_of
 from weir.http.resources.kinds import area_of, with_warnings
 from weir.http.schemas import network
@@ -44,7 +45,9 @@ def all_queue_types() -> list[Stored]:
 
 
 def list_queue_types(query: dict[str, Any]) -> Response:
-    return answer(page_of(all_queue_types(), queue_type_json, query))
+    every = {stored.id: stored for stored in all_queue_types()}
+    found = found_among("queue-type", every, query["q"])
+    return answer(page_of([every[name] for name in found], queue_type_json, query))
 
 
 def list_interfaces(query: dict[str, Any]) -> Response:

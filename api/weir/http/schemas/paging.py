@@ -11,6 +11,7 @@ from weir.http.schemas.base import Input, QueryFlag, QueryInteger, Text, one_of
 from weir.store.listing import MAX_TEXT_CHARS
 
 MAX_LIMIT = 1000
+_FINDS = "Part of id, name or comment; an address or prefix finds what has a field that covers it."
 TOPICS = ("queues", "interfaces", "system", "config")
 QUEUE_SORTS = (
     "position",
@@ -37,7 +38,22 @@ class Page(Query):
     cursor = Text(max_length=512, metadata={"description": "`next_cursor` of the last page."})
 
 
-class PageWithState(Page):
+class Found(Page):
+    """Of the objects of a kind."""
+
+    q = Text(max_length=MAX_TEXT_CHARS, metadata={"description": _FINDS})
+
+
+class SearchQuery(Query):
+    q = Text(min_length=1, max_length=MAX_TEXT_CHARS, required=True, metadata={"description": _FINDS})
+    limit = QueryInteger(1, 100, load_default=10, metadata={"description": "The most objects of each kind."})
+    kind = Text(max_length=63, metadata={"description": "Of this kind only."})
+    cursor = Text(
+        max_length=512, metadata={"description": "`next_cursor` of a kind's last page; with `kind`."}
+    )
+
+
+class FoundWithState(Found):
     with_ = one_of(
         "state",
         data_key="with",
