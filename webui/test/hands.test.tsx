@@ -42,7 +42,8 @@ describe("Ctrl-K finds", () => {
     expect(screen.getByTestId("same-line").textContent).toContain("weir interface show wan0");
     await user.clear(screen.getByRole("combobox", { name: "Search everything" }));
     expect(screen.getAllByRole("option")[0]!.textContent).toBe("ActionsNew queue");
-    expect(screen.getByTestId("same-line").textContent).not.toContain("weir ");
+    expect(screen.getByTestId("same-line").textContent).toContain("weir queue add --help");
+    expect(screen.getByTestId("same-line").textContent).toContain("POST /api/v1/queues");
   });
 
   it("a route by its gateway, and leads to it", async () => {
@@ -51,7 +52,49 @@ describe("Ctrl-K finds", () => {
     await waitFor(() => expect(history.location.href).toBe("/routes?edit=r1"));
   });
 
+  it("objects of kinds that it knows by their declaration only, and where all that match are", async () => {
+    const { user, hit, history } = await palette("192.0.2.7");
+    await hit(/^Set entries 192\.0\.2\.7\/32 blocked/);
+    await user.click(await hit(/All 30 set entries that match/));
+    await waitFor(() => expect(history.location.href).toBe("/set-entries?q=192.0.2.7"));
+  });
+
+  it("a host, which leads to its queue where it has one", async () => {
+    const queue = [...router.state.queues.values()][1]!;
+    const address = { address: "10.99.1.1", state: "stale" as const, confirmed_s: 1 };
+    const of = (id: string, found: string | null) => ({
+      id,
+      interface: "lan0",
+      mac: null,
+      confirmed_s: 1,
+      addresses: [{ ...address, queue: found ? { id: found, name: queue.name } : null }],
+    });
+    router.state.hosts = [of("limited", queue.id), of("other", null)];
+    const { user, history } = await palette("10.99.1.1");
+    await waitFor(() => expect(screen.getAllByRole("option", { name: /^Hosts/ })).toHaveLength(2));
+    await user.click(screen.getByRole("option", { name: new RegExp(`in ${queue.name}`) }));
+    await waitFor(() => expect(history.location.pathname).toBe(`/queues/${queue.id}`));
+  });
+
+  it("stages a limit that is typed as words", async () => {
+    const queue = [...router.state.queues.values()][1]!;
+    const { user, hit } = await palette(`limit ${queue.name} 20M/50M`);
+    await hit(new RegExp(`Limit ${queue.name} to 20M/50M`));
+    expect(screen.getByTestId("same-line").textContent).toContain(
+      `weir queue set ${queue.id} --max-limit 20M/50M --candidate`,
+    );
+    await user.keyboard("{Enter}");
+    await waitFor(() =>
+      expect(router.state.staged.get(`queue/${queue.id}`)?.new).toMatchObject({
+        max_limit_bps: { upload: 20_000_000, download: 50_000_000 },
+      }),
+    );
+  });
+
   it.each([
+    ["new rule", "/rules?edit=new"],
+    ["new set entry", "/set-entries?edit=new"],
+    ["new bgp instance", "/bgp?edit=new"],
     ["new vlan", "/interfaces?edit=new"],
     ["new route", "/routes?edit=new"],
     ["new vrf", "/interfaces?edit=new%3Avrf"],

@@ -273,10 +273,6 @@ export const interfacesQuery = queryOptions({
   },
   refetchInterval: 10_000,
 });
-export const routesQuery = queryOptions({
-  queryKey: [...CONFIG, "routes"],
-  queryFn: () => need(api.GET("/api/v1/static-routes", { params: { query: { limit: 1000 } } })),
-});
 export const tuningQuery = queryOptions({
   queryKey: [...CONFIG, "tuning"],
   queryFn: () => need(api.GET("/api/v1/tuning")),

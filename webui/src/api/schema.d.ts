@@ -2123,6 +2123,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find objects of every kind
+         * @description The first of each kind, by name; the rest of one is asked for with `kind` and `cursor`, or at its own list
+         *     with `q`. Kinds with one object are not looked through.
+         */
+        get: operations["search_everything"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/candidate": {
         parameters: {
             query?: never;
@@ -7691,6 +7712,26 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        SearchHit: {
+            id: string;
+            /** @description What people know it by. */
+            name: string;
+            /** @description What its list shows of it, in one line. */
+            detail: string;
+        };
+        SearchGroup: {
+            kind: string;
+            /** @description Where the API has objects of the kind. */
+            path: string;
+            items: components["schemas"]["SearchHit"][];
+            /** @description To be given with `kind`. */
+            next_cursor: string | null;
+            total: number;
+        };
+        SearchAnswer: {
+            /** @description Of the kinds of which anything was found. */
+            groups: components["schemas"]["SearchGroup"][];
+        };
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
@@ -11846,6 +11887,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -12121,6 +12164,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
                 /** @description `state`: what the router learnt about each object, as `states`. */
                 with?: "state";
             };
@@ -12383,6 +12428,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
                 /** @description `state`: what the router learnt about each object, as `states`. */
                 with?: "state";
             };
@@ -12709,6 +12756,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -12984,6 +13033,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -13259,6 +13310,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -13574,6 +13627,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -13849,6 +13904,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -14164,6 +14221,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -14439,6 +14498,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -14714,6 +14775,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
                 /** @description `state`: what the router learnt about each object, as `states`. */
                 with?: "state";
             };
@@ -15014,6 +15077,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -15289,6 +15354,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
                 /** @description `state`: what the router learnt about each object, as `states`. */
                 with?: "state";
             };
@@ -15720,6 +15787,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
                 /** @description `state`: what the router learnt about each object, as `states`. */
                 with?: "state";
             };
@@ -16060,6 +16129,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
                 /** @description `state`: what the router learnt about each object, as `states`. */
                 with?: "state";
             };
@@ -16400,6 +16471,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -16675,6 +16748,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -16950,6 +17025,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -17499,6 +17576,37 @@ export interface operations {
                     "application/json": components["schemas"]["Explanation"];
                 };
             };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    search_everything: {
+        parameters: {
+            query: {
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q: string;
+                /** @description The most objects of each kind. */
+                limit?: number;
+                /** @description Of this kind only. */
+                kind?: string;
+                /** @description `next_cursor` of a kind's last page; with `kind`. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
             default: components["responses"]["PROBLEM"];
         };
     };

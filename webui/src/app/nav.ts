@@ -89,11 +89,27 @@ const ICONS: Readonly<Record<Area, Icon>> = {
   System: IconTool,
 };
 
+const TAKEN = new Set([OVERVIEW, ...Object.values(OWN).flat()].map((item) => item.keys.slice(2)));
+
+/** The first letter of a page's name that no other page has; "" where all are taken: the palette finds it. */
+function keysOf(page: string): string {
+  const letter = [...page].find((char) => /[a-z]/.test(char) && !TAKEN.has(char));
+  if (letter === undefined) return "";
+  TAKEN.add(letter);
+  return `g ${letter}`;
+}
+
 /** The declared kinds of an area that have no line above. */
 const declaredIn = (area: Area): NavItem[] =>
   [...NAMED.values()]
     .filter((kind) => kind.area === area && !OWN[area].some((item) => item.to === `/${kind.page}`))
-    .map((kind) => ({ to: "/$page", page: kind.page, label: pageTitle(kind), icon: ICONS[area], keys: "" }));
+    .map((kind) => ({
+      to: "/$page",
+      page: kind.page,
+      label: pageTitle(kind),
+      icon: ICONS[area],
+      keys: keysOf(kind.page),
+    }));
 
 /** By areas; one without pages is left out. */
 export const NAV: readonly { title: string | null; items: readonly NavItem[] }[] = [

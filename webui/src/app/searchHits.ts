@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Host, Interface, StaticRoute } from "@/api/types";
+import type { Host, Interface } from "@/api/types";
 
 /** What a search in the lists of the router found; where it leads is the dialog's business. */
 export interface Found {
   key: string;
   title: string;
   detail: string;
-  /** The interface, the route or the address. */
+  /** The interface or the address. */
   id: string;
 }
 
@@ -59,7 +59,7 @@ export const addressesWith = (items: readonly Interface[], words: string): Found
     .slice(0, MOST);
 
 /** Hosts that the router found: by the address that matches, or by their first one. */
-export const hostsAs = (items: readonly Host[], words: string): Found[] =>
+export const hostsAs = (items: readonly Host[], words: string): (Found & { queue: string | null })[] =>
   items.slice(0, MOST).flatMap((host) => {
     const found = host.addresses.find(({ address }) => includes(address, words)) ?? host.addresses[0];
     if (!found) return [];
@@ -70,24 +70,6 @@ export const hostsAs = (items: readonly Host[], words: string): Found[] =>
         .filter(Boolean)
         .join(" "),
       id: found.address,
+      queue: found.queue?.id ?? null,
     };
   });
-
-export const routesWith = (items: readonly StaticRoute[], words: string): Found[] =>
-  items
-    .filter((item) =>
-      includes(`${item.destination} ${item.gateway ?? ""} ${item.comment} ${item.vrf ?? ""}`, words),
-    )
-    .slice(0, MOST)
-    .map((item) => ({
-      key: `route ${item.id}`,
-      title: item.destination,
-      detail: [
-        item.blackhole ? "dropped" : [item.gateway, item.interface].filter(Boolean).join(" on "),
-        item.vrf ? `in ${item.vrf}` : "",
-        item.comment,
-      ]
-        .filter(Boolean)
-        .join(", "),
-      id: item.id,
-    }));

@@ -302,6 +302,28 @@ function hostsAnswer(state: MockState, query: URLSearchParams) {
   return HttpResponse.json({ items, next_cursor: null, total: items.length, left_out: 0 });
 }
 
+/** The one route, and more entries of sets than are shown. */
+function searchAnswer(query: URLSearchParams) {
+  const words = query.get("q") ?? "";
+  const group = (kind: string, path: string, items: object[], total: number) => ({
+    kind,
+    path,
+    items,
+    total,
+    next_cursor: total > items.length ? "more" : null,
+  });
+  const detail = [route.gateway, route.comment].join(", ");
+  const groups = [
+    JSON.stringify(route).includes(words)
+      ? [group("static-route", "static-routes", [{ id: route.id, name: route.destination, detail }], 1)]
+      : [],
+    words.startsWith("192.0.2.")
+      ? [group("set-entry", "set-entries", [{ id: "e7", name: "192.0.2.7/32", detail: "blocked" }], 30)]
+      : [],
+  ].flat();
+  return HttpResponse.json({ groups });
+}
+
 export function networkHandlers(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/interfaces`, () =>
@@ -313,6 +335,7 @@ export function networkHandlers(state: MockState): HttpHandler[] {
       ]),
     ),
     http.get(`${API}/hosts`, ({ request }) => hostsAnswer(state, new URL(request.url).searchParams)),
+    http.get(`${API}/search`, ({ request }) => searchAnswer(new URL(request.url).searchParams)),
     http.get(`${API}/queue-types`, () => page([type])),
     http.get(`${API}/static-routes`, () => page([route])),
     http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),
