@@ -13,6 +13,23 @@ const make = async (user: ReturnType<typeof userEvent.setup>, what: string) => {
 };
 
 describe("a VLAN", () => {
+  it("that was staged leaves an empty form without errors, and with an example that looks like one", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces?edit=new");
+    await user.click(await screen.findByRole("button", { name: "Stage the change" }));
+    const name = () => screen.getByRole<HTMLInputElement>("textbox", { name: /^Name/ });
+    await waitFor(() => expect(name().getAttribute("aria-invalid")).toBe("true"));
+    await user.type(name(), "acme");
+    await user.type(screen.getByRole("textbox", { name: /^VLAN id/ }), "7");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() => expect(router.state.staged.has("interface/acme")).toBe(true));
+    await make(user, "VLAN");
+    await screen.findByRole("textbox", { name: /^VLAN id/ });
+    expect(name().value).toBe("");
+    expect(name().getAttribute("aria-invalid")).not.toBe("true");
+    expect(name().placeholder).toMatch(/^such as (lan0|wan0)\./);
+  });
+
   it("is made by name, parent and tag", async () => {
     const user = userEvent.setup();
     renderAt("/interfaces?edit=new");

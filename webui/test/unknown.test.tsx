@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { screen, waitFor, within } from "@testing-library/react";
+import { act, screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
+import { live } from "@/api/live";
 import { lampOf } from "@/app/Lamp";
 import { dropsOf } from "@/pages/queue/drops";
 import type { QueueHistory, System } from "@/api/types";
+import { problem } from "./mock/answers";
 import { statsOf } from "./mock/live";
 import { mockQueue } from "./mock/state";
 import { mockRouter, renderAt } from "./render";
@@ -50,6 +52,22 @@ describe("the overview, when nothing is known of the queues", () => {
     top({ items: [statsOf(mockQueue("gone"), 0)] });
     renderAt("/");
     await waitFor(() => expect(screen.getAllByText(/The queues have just changed/)).toHaveLength(3));
+    expect(screen.queryByText(NOTHING_THERE)).toBeNull();
+  });
+
+  it("claims nothing once the router stopped answering", async () => {
+    top({});
+    renderAt("/");
+    expect(await screen.findByText("No queue is losing packets.")).toBeInstanceOf(HTMLElement);
+    act(() => live.freshness.set({ state: "stale", since: 1_000, reason: "reconnecting", silent: true }));
+    expect(screen.getAllByText("Not known. The router does not answer.")).toHaveLength(3);
+    expect(screen.queryByText(NOTHING_THERE)).toBeNull();
+  });
+
+  it("says why where the question itself fails", async () => {
+    router.server.use(http.get(`${API}/stats/queues`, () => problem(403, "forbidden", "it is not for you")));
+    renderAt("/");
+    await waitFor(() => expect(screen.getAllByText("Not known. It is not for you.")).toHaveLength(3));
     expect(screen.queryByText(NOTHING_THERE)).toBeNull();
   });
 
@@ -107,6 +125,24 @@ describe("other pages without an agent", () => {
     renderAt("/diagnostics");
     expect(await screen.findByText("No measurements yet.")).toBeInstanceOf(HTMLElement);
     expect(screen.queryByText("None was counted.")).toBeNull();
+  });
+
+  it("take back what they said once the router stopped answering", async () => {
+    const silence = () =>
+      act(() => live.freshness.set({ state: "stale", since: 1_000, reason: "reconnecting", silent: true }));
+    const { unmount } = renderAt("/diagnostics");
+    expect(await screen.findByText("none: the kernel holds what was committed")).toBeInstanceOf(HTMLElement);
+    silence();
+    expect(screen.queryByText("none: the kernel holds what was committed")).toBeNull();
+    expect(screen.getByText(/What follows is the last answer/)).toBeInstanceOf(HTMLElement);
+    unmount();
+    renderAt("/interfaces");
+    const row = (await screen.findByRole("button", { name: "lan0" })).closest("tr")!;
+    silence();
+    await waitFor(() => expect(within(row).getByText("unknown")).toBeInstanceOf(HTMLElement));
+    const face = screen.getByRole("list", { name: "Ports" });
+    expect(face.textContent).toContain("unknown");
+    expect(face.textContent).not.toMatch(/up|Gbit/);
   });
 
   it("have a lamp that does not call it good", async () => {

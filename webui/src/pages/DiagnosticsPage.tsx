@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
-import { useLiveInterfaces } from "@/api/live";
+import { useDoubt } from "@/api/known";
+import { useFreshness, useLiveInterfaces } from "@/api/live";
 import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { InterfaceStats, System } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
-import { agoText, countText, plural } from "@/ui/format";
+import { agoText, countText, plural, sentence } from "@/ui/format";
 import { SHAPER_WORDS } from "@/ui/words";
 
 type Capability = System["capabilities"][number];
@@ -132,6 +133,7 @@ const UNCOUNTED_COLUMNS: readonly Column<Uncounted>[] = [
 /** Nothing is silently unshaped: every packet that no queue holds is counted with its reason. */
 function Unshaped() {
   const ports = useLiveInterfaces()?.items;
+  const isStale = useFreshness().state === "stale";
   const rows = uncounted(ports ?? []);
   return (
     <Section
@@ -147,7 +149,13 @@ function Unshaped() {
           rowKey={(row) => row.key}
         />
       ) : (
-        <p className="dim pad">{ports ? "None was counted." : "No measurements yet."}</p>
+        <p className="dim pad">
+          {!ports
+            ? "No measurements yet."
+            : isStale
+              ? "Not known: there are no new measurements."
+              : "None was counted."}
+        </p>
       )}
     </Section>
   );
@@ -170,6 +178,7 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
 /** What the router can do on this kernel, what it chose and why, and what is not as it should be. */
 export default function DiagnosticsPage() {
   const query = useQuery(systemQuery);
+  const doubt = useDoubt(query);
   const system = query.data;
   return (
     <Page title="Diagnostics">
@@ -178,12 +187,13 @@ export default function DiagnosticsPage() {
           {asProblem(query.error).message}
         </Note>
       ) : null}
-      {system ? <Report system={system} /> : query.isPending ? <Skeleton lines={10} /> : null}
+      {system ? <Report system={system} doubt={doubt} /> : query.isPending ? <Skeleton lines={10} /> : null}
     </Page>
   );
 }
 
-function driftText(system: System): string {
+function driftText(system: System, doubt: string | null): string {
+  if (doubt !== null) return "unknown now";
   if (!system.agent.connected) return "unknown: the agent does not answer";
   const open = unrepaired(system).length;
   if (open > 0) return plural(open, "difference");
@@ -192,9 +202,16 @@ function driftText(system: System): string {
     : "none: the kernel holds what was committed";
 }
 
-function Report({ system }: { system: System }) {
+/** `doubt`: why this is the last answer and not how things are now. */
+function Report({ system, doubt }: { system: System; doubt: string | null }) {
+  const { agent } = system;
   return (
     <>
+      {doubt === null ? null : (
+        <Note severity="warning">
+          {sentence(doubt)} What follows is the last answer, and may be no longer so.
+        </Note>
+      )}
       {system.drift.map((item) => (
         <Note
           key={`${item.at ?? ""} ${item.part} ${item.what}`}
@@ -217,12 +234,12 @@ function Report({ system }: { system: System }) {
         <Section title="Agent and kernel">
           <Facts
             items={[
-              ["Agent", system.agent.connected ? system.agent.state : "not connected"],
+              ["Agent", doubt !== null ? "unknown now" : agent.connected ? agent.state : "not connected"],
               ["Version", system.agent.version ?? "unknown"],
               ["Since", system.agent.since === null ? "unknown" : agoText(system.agent.since)],
               ["Revision in the kernel", system.agent.revision ?? "unknown"],
               ["Running revision", system.revision ?? "unknown"],
-              ["Drift", driftText(system)],
+              ["Drift", driftText(system, doubt)],
             ]}
           />
         </Section>
@@ -244,7 +261,11 @@ function Report({ system }: { system: System }) {
             rowKey={(item) => item.interface}
           />
         ) : (
-          <p className="dim pad">None is shaped now: an interface needs a role, LAN or WAN.</p>
+          <p className="dim pad">
+            {agent.connected && doubt === null
+              ? "None is shaped now: an interface needs a role, LAN or WAN."
+              : "Not known: the agent does not answer."}
+          </p>
         )}
       </Section>
       <Unshaped />

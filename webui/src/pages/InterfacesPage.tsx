@@ -4,6 +4,7 @@ import { IconChevronDown, IconPlus } from "@tabler/icons-react";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import { asCustomersSee, useInterfaces } from "@/api/interfaces";
+import { useDoubt } from "@/api/known";
 import { useLiveInterfaces } from "@/api/live";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
@@ -131,7 +132,8 @@ function Handling({ item: { state } }: { item: Interface }) {
 /** `known`: the agent has told which interfaces there are. */
 const stateTag = (item: Interface, isNew: boolean, known: boolean) => {
   if (isNew) return <Tag>not made yet</Tag>;
-  if (!item.state) return known ? <Tag tone="bad">✕ missing</Tag> : <Tag>unknown</Tag>;
+  if (!known) return <Tag>unknown</Tag>;
+  if (!item.state) return <Tag tone="bad">✕ missing</Tag>;
   if (item.disabled) return <Tag>off</Tag>;
   return item.state.up ? <Tag tone="ok">✓ up</Tag> : <Tag tone="bad">✕ down</Tag>;
 };
@@ -141,7 +143,8 @@ export default function InterfacesPage() {
   const navigate = useNavigate({ from: "/interfaces" });
   const { query, staged, items, vrfs, ports } = useInterfaces();
   const may = useMay("write");
-  const known = useQuery(systemQuery).data?.agent.connected !== false;
+  const system = useQuery(systemQuery);
+  const known = useDoubt(system) === null && system.data?.agent.connected !== false;
   const parents = ports.filter(
     (item) => !(item.vlan && items.some((below) => below.id === item.vlan?.parent && below.vlan)),
   );
@@ -304,7 +307,7 @@ export default function InterfacesPage() {
               rowMuted={(item) => item.disabled}
               rowCurrent={(item) => item.id === edit}
             />
-          ) : (
+          ) : query.isError ? null : (
             <Empty title="No interfaces are known">
               <p className="dim">
                 The agent tells which ones the machine has, and it does not answer now; none is configured

@@ -2,7 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { asCustomersSee } from "@/api/interfaces";
-import { useLiveInterfaces } from "@/api/live";
+import { useDoubt } from "@/api/known";
+import { useFreshness, useLiveInterfaces } from "@/api/live";
 import { systemQuery } from "@/api/queries";
 import type { Interface, InterfaceStats } from "@/api/types";
 import { Arrow } from "@/ui/blocks";
@@ -12,8 +13,11 @@ import classes from "./Ports.module.css";
 
 /** The face of the box: each port with its link, speed, role and traffic; a click opens it. */
 export function PortsPicture({ items }: { items: readonly Interface[] }) {
-  const isKnown = useQuery(systemQuery).data?.agent.connected !== false;
-  const stats = useLiveInterfaces()?.items ?? [];
+  const system = useQuery(systemQuery);
+  const isKnown = useDoubt(system) === null && system.data?.agent.connected !== false;
+  const isStale = useFreshness().state === "stale";
+  const measured = useLiveInterfaces()?.items ?? [];
+  const stats = isStale ? [] : measured;
   const ports = portsOf(items);
   if (ports.length === 0) return null;
   return (

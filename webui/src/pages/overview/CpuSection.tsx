@@ -12,7 +12,7 @@ export function CpuSection() {
       title="Processors"
       aside={
         system ? (
-          <span className="dim">
+          <span className="dim" data-live>
             load {system.load_1m.toFixed(2)}, memory{" "}
             {bytesText(system.memory_total_bytes - system.memory_available_bytes)} of{" "}
             {bytesText(system.memory_total_bytes)}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useSilence } from "@/api/live";
+import { useDoubt } from "@/api/known";
 import { asProblem } from "@/api/problem";
 import { interfacesQuery, systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
@@ -43,7 +43,7 @@ export default function OverviewPage() {
 
 function Health({ system }: { system: System }) {
   const bad = system.checks.filter((check) => check.state !== "ok");
-  const silent = useSilence();
+  const silent = useDoubt(useQuery(systemQuery)) !== null;
   const agreed =
     system.agent.connected && unrepaired(system).length === 0 && system.agent.revision === system.revision;
   return (
@@ -77,17 +77,19 @@ function Health({ system }: { system: System }) {
         </Link>
         <Link to="/queues" className={classes.tile}>
           <span className="dim">Queues</span>
-          <strong>{system.queue_count === null ? "not known now" : countText(system.queue_count)}</strong>
+          <strong data-live>
+            {system.queue_count === null ? "not known now" : countText(system.queue_count)}
+          </strong>
         </Link>
         <Link to="/queues" search={{ warnings: true }} className={classes.tile}>
           <span className="dim">Queues with warnings</span>
-          <strong className={(system.warning_count ?? 0) > 0 ? "warn" : undefined}>
+          <strong data-live className={(system.warning_count ?? 0) > 0 ? "warn" : undefined}>
             {system.warning_count === null ? "not known now" : countText(system.warning_count)}
           </strong>
         </Link>
         <Link to="/about" className={classes.tile}>
           <span className="dim">Up for</span>
-          <strong>{system.uptime_s === null ? "unknown" : spanText(system.uptime_s)}</strong>
+          <strong data-live>{system.uptime_s === null ? "unknown" : spanText(system.uptime_s)}</strong>
         </Link>
       </div>
       {bad.map((check) => (

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { useDoubt } from "@/api/known";
 import { queuesByIdQuery, systemQuery, topQueuesQuery, type TopBy } from "@/api/queries";
 import type { Queue, QueueStats, QueueStatsAnswer } from "@/api/types";
 import { NEAR_LIMIT, StaticBar } from "@/table/RateBar";
@@ -21,12 +22,15 @@ const AGENT_AWAY = "Not known: the agent does not answer.";
 
 /** The busiest queues with their limits; names and limits are fetched only when the set changes. */
 function useTop(by: TopBy, top: number): { entries: Entry[]; ready: Readiness } {
-  const stats = useQuery(topQueuesQuery(by, top)).data;
+  const query = useQuery(topQueuesQuery(by, top));
+  const stats = query.data;
   const connected = useQuery(systemQuery).data?.agent.connected;
   const items = stats?.items ?? [];
   const ids = items.map((item) => item.id).sort();
   const found = useQuery({ ...queuesByIdQuery(ids), enabled: ids.length > 0 });
   const queues = found.data ?? [];
+  const ofStats = useDoubt(query);
+  const doubt = useDoubt(found) ?? ofStats;
   const byId = new Map(queues.map((queue) => [queue.id, queue]));
   const entries = items.flatMap((item) => {
     const queue = byId.get(item.id);
@@ -34,7 +38,10 @@ function useTop(by: TopBy, top: number): { entries: Entry[]; ready: Readiness } 
   });
   return {
     entries,
-    ready: readiness(stats, connected, ids.length > 0 && !found.isFetched, entries.length < items.length),
+    ready:
+      doubt === null
+        ? readiness(stats, connected, ids.length > 0 && !found.isFetched, entries.length < items.length)
+        : { unknown: `Not known. ${sentence(doubt)}` },
   };
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
+import { useDoubt } from "@/api/known";
 import { explainQuery, systemQuery } from "@/api/queries";
 import type { Queue, System } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
@@ -45,9 +46,18 @@ export function InactiveNote({ queue }: { queue: Queue }) {
   );
 }
 
+const whereNone = (system: System | undefined): string =>
+  system === undefined
+    ? "Asking the router."
+    : system.agent.connected
+      ? "On no interface: none is shaped."
+      : "Not known: the agent does not answer.";
+
 /** Where and by what the queue's limit is kept, and what of it is kept under a condition or not at all. */
 export function EnforcedBy({ queue }: { queue: Queue }) {
-  const system = useQuery(systemQuery).data;
+  const query = useQuery(systemQuery);
+  const doubt = useDoubt(query);
+  const system = query.data;
   const shapers = system?.shapers ?? [];
   return (
     <Section
@@ -64,10 +74,8 @@ export function EnforcedBy({ queue }: { queue: Queue }) {
             rowKey={(item) => item.interface}
           />
         ) : (
-          <p className="warn pad">
-            {system?.agent.connected
-              ? "On no interface: none is shaped."
-              : "Not known: the agent does not answer."}
+          <p className={system?.agent.connected && doubt === null ? "warn pad" : "dim pad"}>
+            {doubt === null ? whereNone(system) : `Not known. ${sentence(doubt)}`}
           </p>
         )}
         {queue.enforcement.map((item) => (

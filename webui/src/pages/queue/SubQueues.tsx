@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: "Each may have",
     render: (row) => (row.rate_bps === 0 ? "no limit" : longRate(row.rate_bps)),
   },
-  { id: "active", title: "Sending now", render: (row) => countText(row.active) },
+  { id: "active", title: "Sending now", render: (row) => <span data-live>{countText(row.active)}</span> },
   { id: "evicted", title: "Gave way to others", render: (row) => countText(row.evicted) },
   { id: "shared", title: "Packets without a place", render: (row) => countText(row.shared_packets) },
 ];
@@ -73,7 +73,7 @@ export function SubQueues({ id }: { id: string }) {
       title="Sub-queues by address"
       flush
       aside={
-        <span className="dim">
+        <span className="dim" data-live>
           {countText(used)} of {countText(bound)} busy, of all queues
         </span>
       }
