@@ -128,12 +128,46 @@ def test_a_conflict_is_shown_and_resolved(api: Client) -> None:
     api("PATCH", f"/queues/{made['id']}?candidate=1", {"comment": "mine"}, etag=made["etag"])
     api("PATCH", f"/queues/{made['id']}", {"comment": "theirs"}, etag=made["etag"])
     candidate = api("GET", "/candidate").json["candidate"]
-    assert candidate["conflicts"] == [{"kind": "queue", "id": made["id"]}]
+    (conflict,) = candidate["conflicts"]
+    assert (conflict["kind"], conflict["id"], conflict["author"]) == (
+        "queue",
+        made["id"],
+        candidate["author"],
+    )
+    assert abs(datetime.fromisoformat(conflict["changed_at"]).timestamp() - time.time()) < 60
     refused = api("POST", "/candidate/commit", {})
     assert (refused.status_code, refused.json["code"]) == (409, "candidate-conflict")
     assert api("POST", "/candidate/resolve", {"keep": "mine"}).json["candidate"]["conflict_count"] == 0
     assert api("POST", "/candidate/commit", {}).status_code == 200
     assert api("GET", f"/queues/{made['id']}").json["comment"] == "mine"
+
+
+def test_many_changes_are_taken_out_at_once_or_none_of_them(api: Client) -> None:
+    names = [f"many-{number}" for number in range(30)]
+    staged = [{"kind": "queue", "id": name, "new": {**QUEUE, "name": name}} for name in names]
+    api("PUT", "/candidate/changes", {"changes": staged})
+    found = api("GET", "/candidate/diff").json["changes"]
+    wanted = [{"kind": "queue", "id": change["id"], "base": change["etag"]} for change in found]
+
+    def unstage(changes: list[dict[str, Any]]) -> Any:
+        return api("POST", "/candidate/unstage", {"changes": changes})
+
+    api("PUT", "/candidate/changes", {"changes": [{**staged[7], "new": {**QUEUE, "name": "newer"}}]})
+    refused = unstage(wanted)
+    assert (refused.status_code, refused.json["path"]) == (412, "queue/many-7")
+    assert unstage([*wanted[:3], {"kind": "queue", "id": "not-staged"}]).status_code == 404
+    assert api("GET", "/candidate").json["candidate"]["change_count"] == 30
+    others = [change for change in wanted if change["id"] != "many-7"]
+    assert unstage(others).json["candidate"]["change_count"] == 1
+    assert unstage([{"kind": "queue", "id": "many-7"}]).json["candidate"]["change_count"] == 0
+
+
+def test_who_else_has_staged_a_change_of_an_object_is_told(api: Client) -> None:
+    made = api("POST", "/queues", QUEUE).json
+    api("PATCH", f"/queues/{made['id']}?candidate=1", {"comment": "mine"}, etag=made["etag"])
+    assert api("GET", f"/candidate/others?kind=queue&id={made['id']}").json == {"items": []}
+    assert api("GET", "/candidate/others?kind=nothing&id=q1").status_code == 422
+    assert api("GET", "/candidate/others?kind=queue").status_code == 422
 
 
 def test_changes_of_several_kinds_are_staged_in_one_request(api: Client) -> None:

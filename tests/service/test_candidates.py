@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.service.router import ANNA, Router, person, queue
@@ -40,6 +42,38 @@ def test_a_candidate_is_staged_compared_validated_and_committed(router: Router) 
     done = candidates.commit(ANNA, "all at once")
     assert done.revision == 2 and candidates.get(ANNA) is None
     router.agree()
+
+
+def test_others_see_who_has_staged_a_change_of_an_object_and_not_what(router: Router) -> None:
+    router.put(queue("q1"), queue("q2"))
+    candidates = router.service.candidates
+    candidates.stage(ANNA, [edit("q1", comment="anna's")])
+    candidates.stage(OTTO, [remove("q1"), edit("q2")])
+    (found,) = candidates.others(ANNA, "queue", "q1")
+    assert (found.owner, found.deletes) == ("otto", True)
+    assert abs(found.staged_at_ms / 1000 - time.time()) < 60
+    assert [other.owner for other in candidates.others(OTTO, "queue", "q1")] == ["anna"]
+    assert candidates.others(OTTO, "queue", "q2") == []
+    assert candidates.others(ANNA, "interface", "q1") == []
+    candidates.discard(OTTO)
+    assert candidates.others(ANNA, "queue", "q1") == []
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_conflict_names_who_changed_or_removed_the_object(router: Router, removed: bool) -> None:
+    router.put(queue("q1"))
+    candidates = router.service.candidates
+    candidates.stage(ANNA, [edit("q1", comment="anna's")])
+    candidates.stage(OTTO, [remove("q1") if removed else edit("q1", comment="otto's")])
+    candidates.commit(OTTO, "quicker")
+    view = candidates.get(ANNA)
+    assert view is not None
+    (found,) = view.summary.conflicts
+    assert (found.kind, found.id, found.author) == ("queue", "q1", "otto")
+    assert found.at_ms is not None and abs(found.at_ms / 1000 - time.time()) < 60
+    with pytest.raises(Conflict) as refused:
+        candidates.commit(ANNA, "slower")
+    assert [finding.message for finding in refused.value.findings] == ["otto changed it meanwhile"]
 
 
 def test_a_candidate_survives_a_restart(router: Router) -> None:

@@ -34,7 +34,8 @@ def show_candidate(session: Session) -> None:
         changes = output.counted(found["change_count"], "change")
         click.echo(f"{changes} ({kinds}) on revision {found['base_revision']}.")
         for conflict in found["conflicts"]:
-            click.echo(f"conflict: somebody else changed {conflict['kind']} {conflict['id']}", err=True)
+            who = conflict["author"] or "somebody else"
+            click.echo(f"conflict: {who} changed {conflict['kind']} {conflict['id']}", err=True)
 
 
 @candidate.command("new")

@@ -25,6 +25,7 @@ from weir.service import (
     Stored,
 )
 from weir.service.states import State
+from weir.store.candidates import Other, Overtaken
 
 Item = TypeVar("Item")
 
@@ -141,8 +142,20 @@ def candidate_json(view: CandidateView) -> dict[str, Any]:
         "created_at": moment(view.created_at_ms),
         "change_count": view.change_count,
         "conflict_count": summary.conflict_count,
-        "conflicts": [{"kind": kind, "id": object_id} for kind, object_id in summary.conflicts],
+        "conflicts": [overtaken_json(item) for item in summary.conflicts],
         "kinds": dict(summary.kinds),
+    }
+
+
+def overtaken_json(item: Overtaken) -> dict[str, Any]:
+    return {"kind": item.kind, "id": item.id, "author": item.author, "changed_at": moment(item.at_ms)}
+
+
+def other_json(item: Other) -> dict[str, Any]:
+    return {
+        "author": item.owner,
+        "staged_at": moment(item.staged_at_ms or None),
+        "action": "remove" if item.deletes else "change",
     }
 
 

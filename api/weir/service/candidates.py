@@ -184,9 +184,32 @@ class CandidateService:
             if found is None:
                 raise _no_candidate()
             if not candidates.unstage(transaction.connection, by.username, kind, object_id):
-                raise NotFound(f"your candidate does not change {kind} {object_id!r}")
+                raise _not_staged(kind, object_id)
             view = self._view_of(transaction, by)
         self._note(by, "unstage", f"{kind}/{object_id}")
+        return view
+
+    @requires("config.write")
+    def unstage_all(self, by: Principal, edits: Sequence[Edit]) -> CandidateView:
+        """Take the changes of these objects out, all or none; `expects` is the version of the staged change.
+        Raises `NotFound`, `PreconditionFailed`."""
+        with self._store.write() as transaction:
+            connection = transaction.connection
+            if candidates.get(connection, by.username) is None:
+                raise _no_candidate()
+            known = candidates.known_of(connection, by.username, edits)
+            for edit in edits:
+                found = known[edit.kind, edit.id]
+                if found.serial is None:
+                    raise _not_staged(edit.kind, edit.id)
+                if edit.expects not in (ANYTHING, found.etag):
+                    raise PreconditionFailed(
+                        f"{edit.kind} {edit.id!r} was changed meanwhile", path=f"{edit.kind}/{edit.id}"
+                    )
+            for edit in edits:
+                candidates.unstage(connection, by.username, edit.kind, edit.id)
+            view = self._view_of(transaction, by)
+        self._note(by, "unstage", _changes_in_words(len(edits)))
         return view
 
     @requires("config.read")
@@ -199,6 +222,12 @@ class CandidateService:
         if row.new is None:
             raise NotFound(f"your candidate deletes {kind} {object_id!r}", path=f"{kind}/{object_id}")
         return Stored(kind, object_id, row.new, row.etag, row.running_revision or 0)
+
+    @requires("config.read")
+    def others(self, by: Principal, kind: Kind, object_id: str) -> Sequence[candidates.Other]:
+        """Who else has staged a change of the object, the newest first."""
+        with self._store.snapshot() as connection:
+            return candidates.others(connection, by.username, kind, object_id)
 
     @requires("config.read")
     def diff(
@@ -389,20 +418,32 @@ def _staged_edits(connection: Connection, owner: str, objects: candidates.Object
     return PackedEdits(edits) if candidates.count(connection, owner) > MANY else list(edits)
 
 
-def _refuse_conflicts(conflicts: Sequence[tuple[Kind, str]]) -> None:
+def _refuse_conflicts(conflicts: Sequence[candidates.Overtaken]) -> None:
     if conflicts:
-        said = "somebody else changed it meanwhile"
         raise Conflict(
             f"somebody else changed {len(conflicts)} of the objects in your candidate; "
             "keep yours or theirs first",
             code="candidate-conflict",
             path="candidate",
-            findings=[Finding("error", "candidate-conflict", said, *key) for key in conflicts[:1000]],
+            findings=[
+                Finding(
+                    "error",
+                    "candidate-conflict",
+                    f"{item.author or 'somebody else'} changed it meanwhile",
+                    item.kind,
+                    item.id,
+                )
+                for item in conflicts[:1000]
+            ],
         )
 
 
 def _changes_in_words(count: int) -> str:
     return "1 change" if count == 1 else f"{count} changes"
+
+
+def _not_staged(kind: Kind, object_id: str) -> NotFound:
+    return NotFound(f"your candidate does not change {kind} {object_id!r}", path=f"{kind}/{object_id}")
 
 
 def _no_candidate() -> NotFound:

@@ -28,9 +28,18 @@ _STAGED = (
     "AND running.id = staged.id AND running.to_revision IS NULL WHERE staged.owner = ?"
 )
 CONFLICTS = (
-    f"SELECT staged.kind, staged.id FROM {_STAGED} AND staged.seen_revision IS NOT running.from_revision "
-    "ORDER BY staged.serial"
+    "SELECT found.kind, found.id, revision.author, revision.created_at_ms FROM ("
+    "SELECT staged.kind, staged.id, staged.serial, ifnull(running.from_revision, ("
+    "SELECT max(to_revision) FROM object_version AS past "
+    "WHERE past.kind = staged.kind AND past.id = staged.id"
+    f")) AS number FROM {_STAGED} AND staged.seen_revision IS NOT running.from_revision"
+    ") AS found LEFT JOIN revision ON revision.number = found.number ORDER BY found.serial"
 )
+OTHERS = """
+SELECT candidate.owner, staged.staged_at_ms, staged.body IS NULL FROM candidate
+JOIN candidate_change AS staged ON staged.owner = candidate.owner AND staged.kind = :kind AND staged.id = :id
+WHERE candidate.owner != :owner ORDER BY staged.staged_at_ms DESC LIMIT :limit
+"""
 _ROW = (
     "staged.owner, staged.kind, staged.id, staged.body, staged.sum, staged.serial, staged.seen_revision, "
     "running.from_revision"
@@ -51,6 +60,25 @@ LEFT JOIN object_version AS running
     ON running.kind = :kind AND running.id = asked.value AND running.to_revision IS NULL
 """
 MAX_CONFLICTS = 100
+MAX_OTHERS = 20
+
+
+class Overtaken(NamedTuple):
+    """A staged object that somebody else committed meanwhile: who changed or removed it last, and when; None
+    where that is no longer kept."""
+
+    kind: Kind
+    id: str
+    author: str | None
+    at_ms: int | None
+
+
+class Other(NamedTuple):
+    """Somebody else's staged change of an object; `staged_at_ms` is 0 where that was not noted."""
+
+    owner: str
+    staged_at_ms: int
+    deletes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +104,7 @@ class Summary:
     kinds: Mapping[Kind, int]
     counts: ChangeCounts
     conflict_count: int
-    conflicts: Sequence[tuple[Kind, str]]
+    conflicts: Sequence[Overtaken]
 
     def with_added(self, kinds: Iterable[Kind]) -> Summary:
         """As it is after new objects of these kinds were staged, none of which was staged before or runs."""
@@ -188,7 +216,7 @@ def summary(connection: sqlite3.Connection, owner: str) -> Summary:
     added, changed, removed, conflict_count = (sum(row[at] for row in found) for at in range(2, 6))
     kinds = {row[0]: row[1] for row in found}
     first = f"{CONFLICTS} LIMIT {MAX_CONFLICTS}"
-    conflicts = connection.execute(first, (owner,)).fetchall() if conflict_count else []
+    conflicts = [Overtaken(*row) for row in connection.execute(first, (owner,))] if conflict_count else []
     return Summary(kinds, ChangeCounts(added, changed, removed), conflict_count, conflicts)
 
 
@@ -234,9 +262,15 @@ def new_objects(
             yield kind, object_id, _decoded(owner, kind, object_id, body, number_sum, objects)
 
 
-def conflicts(connection: sqlite3.Connection, owner: str) -> list[tuple[Kind, str]]:
+def conflicts(connection: sqlite3.Connection, owner: str) -> list[Overtaken]:
     """The objects that somebody else changed since they were staged."""
-    return connection.execute(CONFLICTS, (owner,)).fetchall()
+    return [Overtaken(*row) for row in connection.execute(CONFLICTS, (owner,))]
+
+
+def others(connection: sqlite3.Connection, owner: str, kind: Kind, object_id: str) -> list[Other]:
+    """Who else has staged a change of this object, the newest first, at most `MAX_OTHERS`."""
+    asked = {"owner": owner, "kind": kind, "id": object_id, "limit": MAX_OTHERS}
+    return [Other(name, at_ms, bool(deletes)) for name, at_ms, deletes in connection.execute(OTHERS, asked)]
 
 
 def last_position(connection: sqlite3.Connection, owner: str, parent: str | None) -> int | None:

@@ -16,6 +16,7 @@ from weir.http.rendering import (
     diff_page,
     findings_json,
     kernel_json,
+    other_json,
     pending_answer,
     read_number,
     staged_diff_json,
@@ -129,6 +130,26 @@ def unstage_change(kind: str, object_id: str) -> Response:
     return answer({"candidate": candidate_json(view)})
 
 
+@area.operation(
+    "POST",
+    "/candidate/unstage",
+    scope=WRITE,
+    body=changes.UnstageInput,
+    answers=changes.CandidateAnswer,
+    max_body_bytes=LARGE_BODY_BYTES,
+)
+def unstage_changes(body: dict[str, Any]) -> Response:
+    """Take the changes of many objects out of your candidate, all or none
+
+    With `base`, only if it is still the version that is staged (412).
+    """
+    edits = [
+        Edit(codec.parse_kind(change["kind"]), change["id"], None, change["base"] or ANYTHING)
+        for change in body["changes"]
+    ]
+    return answer({"candidate": candidate_json(service().candidates.unstage_all(me(), edits))})
+
+
 @area.operation("GET", "/candidate/diff", scope=READ, query=changes.DiffQuery, answers=changes.CandidateDiff)
 def diff_candidate(query: dict[str, Any]) -> Response:
     """Compare your candidate with the running configuration
@@ -155,6 +176,19 @@ def diff_candidate(query: dict[str, Any]) -> Response:
             "findings": findings_json(effect.findings) if effect else [],
         }
     )
+
+
+@area.operation(
+    "GET", "/candidate/others", scope=READ, query=changes.OthersQuery, answers=changes.OthersAnswer
+)
+def list_others(query: dict[str, Any]) -> Response:
+    """Who else has staged a change of an object
+
+    Their changes are not shown, only whose they are, since when, and whether they remove the object.
+    """
+    kind = codec.parse_kind(query["kind"])
+    found = service().candidates.others(me(), kind, query["id"])
+    return answer({"items": [other_json(item) for item in found]})
 
 
 @area.operation("POST", "/candidate/validate", scope=READ, answers=changes.Validation)

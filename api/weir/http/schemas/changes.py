@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import fields, validate
 
 from weir.http.schemas.base import Answer, Input, QueryFlag, QueryInteger, Text, Whole, one_of
-from weir.http.schemas.paging import Page
+from weir.http.schemas.paging import Page, Query
 from weir.http.schemas.problem import Finding
 from weir.kinds import KINDS
 from weir.parts.effect import SEVERITIES
@@ -63,6 +63,23 @@ class ChangeInput(Input):
 class ChangesInput(Input):
     changes = fields.List(
         fields.Nested(ChangeInput), required=True, validate=validate.Length(min=1, max=10_000)
+    )
+
+
+class UnstageChange(Input):
+    kind = _kind(required=True)
+    id = Text(max_length=255, required=True)
+    base = Text(
+        max_length=64,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "The `etag` of the staged change. Null: whatever is staged."},
+    )
+
+
+class UnstageInput(Input):
+    changes = fields.List(
+        fields.Nested(UnstageChange), required=True, validate=validate.Length(min=1, max=10_000)
     )
 
 
@@ -206,15 +223,40 @@ class Candidate(Answer):
     conflict_count = fields.Integer(
         metadata={"description": "Objects that somebody else changed since; resolve before the commit."}
     )
-    conflicts = fields.List(fields.Nested("ObjectReference"), metadata={"description": "The first 100."})
+    conflicts = fields.List(fields.Nested("CandidateConflict"), metadata={"description": "The first 100."})
     kinds = fields.Dict(
         keys=fields.String(), values=fields.Integer(), metadata={"description": "Changes per kind."}
     )
 
 
-class ObjectReference(Answer):
+class CandidateConflict(Answer):
+    """A staged object that somebody else changed or removed since it was staged."""
+
     kind = _kind()
     id = fields.String()
+    author = fields.String(
+        allow_none=True, metadata={"description": "Who did it last; null: history does not hold it any more."}
+    )
+    changed_at = fields.String(allow_none=True)
+
+
+class OthersQuery(Query):
+    kind = _kind(required=True)
+    id = Text(max_length=63, required=True)
+
+
+class OtherCandidate(Answer):
+    """Somebody else's staged change of the object."""
+
+    author = fields.String()
+    staged_at = fields.String(allow_none=True, metadata={"description": "Null where it was not noted."})
+    action = one_of("change", "remove")
+
+
+class OthersAnswer(Answer):
+    items = fields.List(
+        fields.Nested(OtherCandidate), metadata={"description": "The newest first, up to 20."}
+    )
 
 
 class ResolveInput(Input):
