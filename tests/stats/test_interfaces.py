@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from weir.model.problem import NotFound
 from weir.service.router_state import Router
 from weir.stats import interfaces
-from weir.stats.interfaces import InterfaceHistory
+from weir.stats.archive import DAY, Archive
+from weir.stats.interfaces import GROUPS, InterfaceHistory
 
+MIDNIGHT = 1_700_006_400.0
 NOON = 1_700_000_000 // 60 * 60.0
 
 
@@ -50,6 +54,58 @@ def test_an_interface_that_came_later_has_no_past_and_one_that_went_keeps_its() 
     assert lan is not None
     assert wan["rx"]["rate_bps"][-2:] == [None, pytest.approx(2000, rel=1e-3)]
     assert lan["rx"]["rate_bps"][-2:] == [pytest.approx(1000, rel=1e-3), None]
+
+
+def of_day(archive: Archive, minutes: range, bps: float, name: str = "lan0") -> InterfaceHistory:
+    """An hour's sampling by the minute, which ends after the last one."""
+    history = InterfaceHistory(archive)
+    for minute in (*minutes, minutes.stop):
+        history.push({name: sample(bps, 2 * bps, 4)}, MIDNIGHT + minute * 60)
+    return history
+
+
+def test_thirty_days_are_kept_over_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "interfaces.db"
+    archive = Archive(path, GROUPS, keeps_idle=True)
+    of_day(archive, range(0, 60), 1e6)
+    archive.fold(int(MIDNIGHT) // DAY.step_s + 5)
+    archive.close()
+    archive = Archive(path, GROUPS, keeps_idle=True)
+    history = of_day(archive, range(90, 100), 3e6)
+    day, week = history.recent("lan0", "24h"), history.recent("lan0", "7d")
+    assert day is not None and week is not None
+    assert (day["step_s"], day["start"] + 144 * 600) == (600, MIDNIGHT + 100 * 60)
+    one, three = pytest.approx(1e6, rel=1e-3), pytest.approx(3e6, rel=1e-3)
+    assert day["rx"]["rate_bps"][-11:] == [None, *[one] * 6, None, None, None, three]
+    assert day["tx"]["rate_bps"][-1] == pytest.approx(6e6, rel=1e-3)
+    assert day["tx"]["drops_ps"][-1] == pytest.approx(4, rel=0.05)
+    assert week["rx"]["rate_bps"][-2:] == [None, one]
+    archive.close()
+
+
+def test_an_idle_interface_was_measured_and_one_that_was_not_there_was_not(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "interfaces.db", GROUPS, keeps_idle=True)
+    of_day(archive, range(0, 10), 0.0)
+    history = of_day(archive, range(10, 20), 1e6, name="wan0")
+    idle, new = history.recent("lan0", "24h"), history.recent("wan0", "24h")
+    assert idle is not None and new is not None
+    assert idle["rx"]["rate_bps"][-3:] == [None, 0, None]
+    assert new["rx"]["rate_bps"][-3:] == [None, None, pytest.approx(1e6, rel=1e-3)]
+    assert history.recent("never0", "24h") is None
+    archive.fold(int(MIDNIGHT) // DAY.step_s + 5)
+    hour = of_day(archive, range(60, 61), 1e6, name="wan0").recent("wan0", "7d")
+    assert hour is not None
+    assert hour["rx"]["rate_bps"][-1] == pytest.approx(1e6, rel=1e-3), (
+        "the mean is that of the time it was there"
+    )
+    archive.close()
+
+
+def test_an_archive_that_cannot_be_written_costs_the_past_and_nothing_else(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "interfaces.db", GROUPS, keeps_idle=True)
+    archive.close()
+    history = of_day(archive, range(0, 20), 1e6)
+    assert history.recent("lan0", "1h") is not None
 
 
 def test_the_agents_counters_become_history() -> None:

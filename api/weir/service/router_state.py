@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weir.model.problem import NotFound
@@ -22,7 +23,8 @@ _COUNTED = {"bytes": "bps", "packets": "packets_ps", "dropped": "drops_ps"}
 class Router:
     """The agent's last answers. `at` is when they came, `lost_at` since when none came."""
 
-    def __init__(self) -> None:
+    def __init__(self, archive_path: Path | None = None) -> None:
+        """Without an archive, an interface's past is that of the last hour."""
         self._lock = threading.Lock()
         self.at = 0.0
         self.measured = False
@@ -38,7 +40,7 @@ class Router:
         self._rates: dict[str, Json] = {}
         self._unknown_rates: dict[str, Json] = {}
         self._cpu_busy: list[float] = []
-        self._history = once(_history)
+        self._history = once(lambda: _history(archive_path))
 
     def follow(self, status: Json, interfaces: Json, system: Json, now: float, clock: float) -> None:
         """Take in one round of answers; `clock` is monotonic."""
@@ -123,10 +125,10 @@ class Router:
             }
 
 
-def _history() -> InterfaceHistory:
-    from weir.service.sampling import InterfaceHistory
+def _history(archive_path: Path | None) -> InterfaceHistory:
+    from weir.service.sampling import interface_history
 
-    return InterfaceHistory()
+    return interface_history(archive_path)
 
 
 def _rates(before: Json | None, now: Json, elapsed_s: float) -> Json:

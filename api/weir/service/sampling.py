@@ -15,12 +15,12 @@ from typing import Any
 from weir.model.problem import Unavailable
 from weir.stats.archive import Archive
 from weir.stats.delays import Delays
-from weir.stats.interfaces import InterfaceHistory
+from weir.stats.interfaces import GROUPS, InterfaceHistory
 from weir.stats.layout import CHUNK_LINES, Counters, Layout, close_descriptors
 from weir.stats.queues import QueueFigures
 from weir.stats.readings import Readings
 
-__all__ = ["InterfaceHistory", "counters_of", "queue_figures"]
+__all__ = ["counters_of", "interface_history", "queue_figures"]
 
 log = logging.getLogger("weir.stats")
 Json = dict[str, Any]
@@ -35,6 +35,17 @@ def queue_figures(archive_path: Path | None) -> QueueFigures:
     except (sqlite3.Error, OSError) as error:
         log.warning("statistics of the day are not kept: %s: %s", archive_path, error)
         return QueueFigures(None)
+
+
+def interface_history(archive_path: Path | None) -> InterfaceHistory:
+    """Without an archive the past ends after an hour. What cannot be written is reported in the log."""
+    if archive_path is None:
+        return InterfaceHistory()
+    try:
+        return InterfaceHistory(Archive(archive_path, GROUPS, keeps_idle=True))
+    except (sqlite3.Error, OSError) as error:
+        log.warning("the past of the interfaces is not kept: %s: %s", archive_path, error)
+        return InterfaceHistory()
 
 
 def counters_of(layout: Json, descriptors: list[int]) -> Counters:

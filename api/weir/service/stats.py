@@ -75,7 +75,7 @@ class StatsService:
         """Without an archive the day is empty. A database that cannot be written is reported in the log."""
         self._agent = agent
         self._made = once(lambda: _figures(archive_path))
-        self.router = Router()
+        self.router = Router(archive_path and archive_path.with_name(f"{archive_path.stem}-interfaces.db"))
         self._config_event = config_event
         self._permitted = permitted
         self._head = head

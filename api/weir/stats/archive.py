@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last 30 days in a database of its own, for every queue that had traffic.
+"""The last 30 days in a database of its own, for every queue that had traffic, or every interface.
 
 A sample is of ten minutes in the last day, of an hour in the last week, of four hours in the last 30 days.
 
@@ -56,8 +56,14 @@ Samples = npt.NDArray[Any]
 class Archive:
     """Not shared with another process. Thread-safe. Losing it loses pictures, never configuration."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises sqlite3.Error or OSError; a file of another version or a damaged one is started over."""
+    def __init__(self, path: Path, groups: int = GROUPS, keeps_idle: bool = False) -> None:
+        """Raises sqlite3.Error or OSError; a file of another version or a damaged one is started over.
+
+        What is idle takes no room unless `keeps_idle`: then what is in no sample was not there, and without
+        it, had no traffic.
+        """
+        self._groups = groups
+        self._keeps_idle = keeps_idle
         self._lock = threading.Lock()
         self._closed = False
         try:
@@ -89,16 +95,19 @@ class Archive:
 
     def write(self, step: int, keys: U64, records: Records) -> None:
         """One step (Unix seconds / 600) of the slots with these keys; records are [slots, 2]."""
-        busy = ((records["rate"] > 1) | (records["drops"] > 1)).any(axis=1)
+        if self._keeps_idle:
+            busy = (records["rate"] > 0).any(axis=1)
+        else:
+            busy = ((records["rate"] > 1) | (records["drops"] > 1)).any(axis=1)
         samples = np.zeros(int(busy.sum()), _SAMPLE)
         samples["key"] = keys[busy]
         samples["ways"] = records[busy]
-        groups = samples["key"] % np.uint64(GROUPS)
+        groups = samples["key"] % np.uint64(self._groups)
         order = np.argsort(groups, kind="stable")
-        samples, bounds = samples[order], np.searchsorted(groups[order], np.arange(GROUPS + 1))
+        samples, bounds = samples[order], np.searchsorted(groups[order], np.arange(self._groups + 1))
         with self._lock:
             self._database.execute("BEGIN")
-            for group in range(GROUPS):
+            for group in range(self._groups):
                 self._put(DAY, group, step, samples[bounds[group] : bounds[group + 1]])
             self._database.execute("COMMIT")
             self._database.execute("DELETE FROM day WHERE step <= ?", (step - DAY.steps,))
@@ -112,7 +121,7 @@ class Archive:
         for fine, coarse in ((DAY, WEEK), (WEEK, MONTH)):
             for missing in self._missing(fine, coarse, over_s):
                 # Group 0 says that a step is whole, so it is the last one.
-                for group in reversed(range(GROUPS)):
+                for group in reversed(range(self._groups)):
                     self._fold_group(fine, coarse, group, missing)
             oldest = over_s // coarse.step_s - coarse.steps
             with self._lock:
@@ -148,7 +157,7 @@ class Archive:
                 (group, step * ratio, step * ratio + ratio - 1),
             ).fetchall()
             if rows:
-                self._put(coarse, group, step, _mean([_samples(blob) for (blob,) in rows]))
+                self._put(coarse, group, step, _mean([_samples(blob) for (blob,) in rows], self._keeps_idle))
 
     def read(self, key: int, newest_step: int, level: Level = DAY) -> Records:
         """[step, direction] of `level`, the oldest first; zeros where nothing was recorded."""
@@ -156,7 +165,7 @@ class Archive:
         with self._lock:
             rows = self._database.execute(
                 f"SELECT step, samples FROM {level.table} WHERE part = ? AND step > ?",
-                (key % GROUPS, newest_step - level.steps),
+                (key % self._groups, newest_step - level.steps),
             ).fetchall()
         for step, blob in rows:
             samples = _samples(blob)
@@ -164,7 +173,10 @@ class Archive:
             if not 0 <= index < level.steps:
                 continue
             found = np.flatnonzero(samples["key"] == np.uint64(key))
-            records[index] = samples["ways"][found[0]] if len(found) else _ZERO
+            if len(found):
+                records[index] = samples["ways"][found[0]]
+            elif not self._keeps_idle:
+                records[index] = _ZERO
         return records
 
     def close(self) -> None:
@@ -177,10 +189,11 @@ def _samples(blob: bytes) -> Samples:
     return np.frombuffer(zlib.decompress(blob), _SAMPLE)
 
 
-def _mean(parts: Sequence[Samples]) -> Samples:
+def _mean(parts: Sequence[Samples], of_own: bool = False) -> Samples:
     """One sample of each queue over several steps: the means over all of them, and the longest wait.
 
-    A queue that is not in a step had no traffic in it.
+    A queue that is not in a step had no traffic in it; with `of_own`, it was not there, and the mean is that of
+    the steps that it is in.
     """
     every = np.concatenate(parts)
     keys, places = np.unique(every["key"], return_inverse=True)
@@ -189,7 +202,10 @@ def _mean(parts: Sequence[Samples]) -> Samples:
     for total, values in zip(means[:-1], figures[:-1], strict=True):
         np.add.at(total, places, values)
     np.maximum.at(means[-1], places, figures[-1])
-    means[:-1] /= len(parts)
+    if of_own:
+        means[:-1] /= np.bincount(places, minlength=len(keys))[:, np.newaxis]
+    else:
+        means[:-1] /= len(parts)
     found = np.zeros(len(keys), _SAMPLE)
     found["key"] = keys
     found["ways"] = encode(means.reshape(len(FIGURES), -1)).reshape(-1, 2)

@@ -71,11 +71,14 @@ def interface_stats() -> Response:
     "GET",
     "/stats/interfaces/<string(maxlength=15):name>/history",
     scope=READ,
-    query=paging.InterfaceHistoryQuery,
+    query=paging.HistoryQuery,
     answers=stats.InterfaceHistory,
 )
 def interface_history(query: dict[str, Any], name: str) -> Response:
-    """An interface's last two minutes or hour"""
+    """An interface's last two minutes, hour, day, week or month
+
+    By the second, the minute, ten minutes, the hour and four hours; the last three outlive a restart.
+    """
     return answer(context().stats.router.interface_history(name, query["window"]))
 
 

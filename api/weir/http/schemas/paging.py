@@ -127,10 +127,6 @@ class HistoryQuery(Query):
     window = one_of("2m", "1h", "24h", "7d", "30d", load_default="1h")
 
 
-class InterfaceHistoryQuery(Query):
-    window = one_of("2m", "1h", load_default="1h")
-
-
 class StreamQuery(Query):
     topics = CommaList(
         8, TOPICS, metadata={"description": "Some of queues, interfaces, system, config; default all."}

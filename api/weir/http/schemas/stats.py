@@ -180,10 +180,10 @@ class QueueDetails(Answer):
 
 
 class InterfaceHistory(Answer):
-    """Equally spaced samples, the oldest first; null where none was taken. Kept while the API runs."""
+    """Equally spaced samples, the oldest first; null where none was taken."""
 
     id = fields.String()
-    window = one_of("2m", "1h")
+    window = one_of("2m", "1h", "24h", "7d", "30d")
     start = fields.Float(metadata={"description": "Unix seconds of the first sample."})
     step_s = fields.Integer()
     rx = fields.Nested(HistoryDirection)
