@@ -10,7 +10,7 @@ import { saidOnce } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
-import type { Interface, Pending, System } from "./types";
+import type { Interface, Kind, Pending, System } from "./types";
 
 /**
  * Cache keys and errors, once. Whatever follows from the configuration lies under "config" and is
@@ -295,6 +295,15 @@ export const candidateDiffQuery = (limit: number) =>
     queryKey: [...CANDIDATE, "diff", limit],
     queryFn: () => need(api.GET("/api/v1/candidate/diff", { params: { query: { limit } } })),
     refetchInterval: (query) => (query.state.data?.complete === false ? 1_000 : false),
+  });
+/** Who else has staged a change of an object. */
+export const othersQuery = (kind: string, id: string) =>
+  queryOptions({
+    queryKey: [...CANDIDATE, "others", kind, id],
+    queryFn: () =>
+      need(api.GET("/api/v1/candidate/others", { params: { query: { kind: kind as Kind, id } } })),
+    refetchInterval: 10_000,
+    retry: false,
   });
 export type PendingHere = Pending & { deadlineMs: number };
 

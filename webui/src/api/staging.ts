@@ -37,6 +37,31 @@ export async function stagedNow(effect: boolean): Promise<CandidateDiff | null> 
   );
 }
 
+const PAGE = 1_000;
+
+/** All that is staged, or null where that is more than `most`. */
+export async function stagedAll(most: number): Promise<readonly Change[] | null> {
+  const { candidate } = await need(api.GET("/api/v1/candidate"));
+  if (!candidate) return [];
+  if (candidate.change_count > most) return null;
+  const found: Change[] = [];
+  let cursor: string | null | undefined;
+  do {
+    const page = await need(
+      api.GET("/api/v1/candidate/diff", {
+        params: { query: { limit: PAGE, ...(cursor ? { cursor } : {}) } },
+      }),
+    );
+    found.push(...page.changes);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return found;
+}
+
+/** Takes the changes of many objects out, all or none; each only if it is still the version named. */
+export const dropAll = (changes: readonly (Pick<Change, "kind" | "id"> & { base: string | null })[]) =>
+  need(api.POST("/api/v1/candidate/unstage", { body: { changes: [...changes] } }));
+
 export interface Undo extends Pick<Change, "kind" | "id"> {
   /** What was staged of the object before; undefined: nothing. */
   previous: Change["new"] | undefined;

@@ -22,6 +22,7 @@ export type FirewallInput = Schemas["FirewallInput"];
 export type Finding = Schemas["Finding"];
 export type ProblemDocument = Schemas["Problem"];
 export type Candidate = Schemas["Candidate"];
+export type OtherCandidate = Schemas["OtherCandidate"];
 /** The fields of an object, for code that treats all kinds alike; the schemas say which fields a kind has. */
 type Fields = Record<string, unknown>;
 type OfAnyKind<T> = Omit<T, "old" | "new"> & { old: Fields | null; new: Fields | null };

@@ -5,12 +5,13 @@ import { useState } from "react";
 import { asProblem } from "@/api/problem";
 import { candidateDiffQuery } from "@/api/queries";
 import type { Candidate, Change, Finding } from "@/api/types";
-import { useCommit, useResolve, useUnstage } from "@/api/writes";
+import { useCommit, useUnstage } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
 import { Note, Skeleton } from "@/ui/blocks";
 import { DiffView } from "@/ui/DiffView";
-import { plural, sentence } from "@/ui/format";
+import { sentence } from "@/ui/format";
 import { candidateText } from "./candidateText";
+import { Conflicts } from "./Conflicts";
 import { RollbackWindow, USUAL_WINDOW_S } from "./RollbackWindow";
 
 export type Dialog = "diff" | "commit" | "timer";
@@ -136,30 +137,5 @@ function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boo
         <PendingDiff refused={problem?.findings} />
       </div>
     </Modal>
-  );
-}
-
-function Conflicts({ candidate }: { candidate: Candidate }) {
-  const resolve = useResolve();
-  return (
-    <Note severity="warning" live>
-      <p>
-        Somebody else changed {plural(candidate.conflict_count, "of these objects", "of these objects")} since
-        you began:{" "}
-        {candidate.conflicts
-          .map((item) => item.id)
-          .slice(0, 5)
-          .join(", ")}
-        . Whose version holds?
-      </p>
-      <div className="row">
-        <Button loading={resolve.isPending} onClick={() => resolve.mutate("mine")}>
-          Mine
-        </Button>
-        <Button loading={resolve.isPending} onClick={() => resolve.mutate("theirs")}>
-          Theirs
-        </Button>
-      </div>
-    </Note>
   );
 }

@@ -7,6 +7,7 @@ import { Panel } from "@/ui/Panel";
 import classes from "./forms.module.css";
 import { InSystem } from "./InSystem";
 import { useObjectForm, type ObjectFormOptions } from "./objectForm";
+import { Others } from "./Others";
 import type { Messages } from "./queueValues";
 
 interface ObjectDrawerProps<Values> extends Omit<ObjectFormOptions<Values>, "onDone"> {
@@ -51,6 +52,7 @@ export function ObjectDrawer<Values extends object>({
       }
     >
       <FormBody may={may} messages={messages}>
+        {options.id === null ? null : <Others kind={options.kind} id={options.id} />}
         {children(values, set, messages)}
       </FormBody>
       {options.id !== null && options.etag !== null ? <InSystem kind={options.kind} id={options.id} /> : null}

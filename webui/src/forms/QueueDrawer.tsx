@@ -6,13 +6,13 @@ import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import { queueQuery } from "@/api/queries";
 import type { Change, Queue } from "@/api/types";
-import { baseOf, queueInput, useStageForm } from "@/api/writes";
+import { baseOf, queueInput, sayStaged, useStageForm } from "@/api/writes";
 import { Note, Skeleton } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
-import { say } from "@/ui/toast";
 import { useDraft } from "./draft";
 import { useMadeOn } from "./madeOn";
 import classes from "./forms.module.css";
+import { Others } from "./Others";
 import { QueueForm } from "./QueueForm";
 import { EMPTY_QUEUE, readQueue, valuesOf, type Messages } from "./queueValues";
 
@@ -115,7 +115,7 @@ function Editor({ id, base, queue, parent, target = "", onClose }: EditorProps) 
       {
         onSuccess: (whose) => {
           forget();
-          if (whose === "mine") say("notice", `${values.name}: pending until it is committed.`);
+          if (whose === "mine") sayStaged(`${values.name}: pending until it is committed.`);
           onClose();
         },
         onError: (error) => {
@@ -132,7 +132,7 @@ function Editor({ id, base, queue, parent, target = "", onClose }: EditorProps) 
       {
         onSuccess: (whose) => {
           forget();
-          if (whose === "mine") say("notice", `${queue.name}: its removal is pending.`);
+          if (whose === "mine") sayStaged(`${queue.name}: its removal is pending.`);
           onClose();
         },
         onError: (error) => setMessages(messagesByField(asProblem(error), [])),
@@ -171,6 +171,7 @@ function Editor({ id, base, queue, parent, target = "", onClose }: EditorProps) 
           {messages[""]}
         </Note>
       ) : null}
+      {id ? <Others kind="queue" id={id} /> : null}
       <fieldset className={classes.fields} disabled={!may}>
         <QueueForm values={values} onChange={setValues} messages={messages} queue={queue} />
       </fieldset>

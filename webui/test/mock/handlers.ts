@@ -210,8 +210,8 @@ function candidateOf(state: MockState) {
     head_revision: head(state),
     created_at: new Date().toISOString(),
     change_count: state.staged.size,
-    conflict_count: 0,
-    conflicts: [],
+    conflict_count: state.conflicts.length,
+    conflicts: state.conflicts,
     kinds,
   };
 }
@@ -270,6 +270,28 @@ function changes(state: MockState): HttpHandler[] {
     http.delete(`${API}/candidate`, () => {
       state.staged.clear();
       return none();
+    }),
+    http.post(`${API}/candidate/unstage`, async ({ request }) => {
+      const body = (await request.json()) as { changes: { kind: string; id: string; base: string | null }[] };
+      const keys = body.changes.map((change) => `${change.kind}/${change.id}`);
+      const isOther = body.changes.some(
+        ({ base }, index) => base && base !== state.staged.get(keys[index] ?? "")?.etag,
+      );
+      if (isOther) return problem(412, "precondition-failed", "it was changed meanwhile");
+      for (const key of keys) state.staged.delete(key);
+      return HttpResponse.json({ candidate: candidateOf(state) });
+    }),
+    http.get(`${API}/candidate/others`, ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      const items = state.others.get(`${query.get("kind") ?? ""}/${query.get("id") ?? ""}`) ?? [];
+      return HttpResponse.json({ items });
+    }),
+    http.post(`${API}/candidate/resolve`, async ({ request }) => {
+      const { keep } = (await request.json()) as { keep: "mine" | "theirs" };
+      if (keep === "theirs")
+        for (const item of state.conflicts) state.staged.delete(`${item.kind}/${item.id}`);
+      state.conflicts = [];
+      return HttpResponse.json({ candidate: candidateOf(state) });
     }),
     http.get(`${API}/candidate/diff`, ({ request }) => {
       const all = stagedChanges(state);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import type {
+  Candidate,
   Change,
   ChangeInput,
   Explanation,
   Finding,
   Host,
   ObjectEffect,
+  OtherCandidate,
   Pending,
   Queue,
   Raise,
@@ -27,6 +29,10 @@ export interface MockState {
   wishes?: SetupWishes;
   password?: string;
   queues: Map<string, Queue>;
+  /** What somebody else committed of the staged objects since. */
+  conflicts: Candidate["conflicts"];
+  /** Who else has staged a change, by `kind/id`. */
+  others: Map<string, OtherCandidate[]>;
   staged: Map<string, ChangeInput & { id: string; etag?: string }>;
   /** What became of every object of the declared kinds. */
   explained: Explanation;
@@ -175,6 +181,8 @@ export function newState(count = 24): MockState {
     mustChange: false,
     queues: mockQueues(count),
     staged: new Map(),
+    conflicts: [],
+    others: new Map(),
     pending: null,
     staleSince: null,
     refuse: [],

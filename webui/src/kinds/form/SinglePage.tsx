@@ -9,6 +9,7 @@ import { useStagedChanges } from "@/api/writes";
 import { FormBody } from "@/forms/ObjectDrawer";
 import { InSystem } from "@/forms/InSystem";
 import { useObjectForm } from "@/forms/objectForm";
+import { Others } from "@/forms/Others";
 import { Note, Page, Skeleton, Tag } from "@/ui/blocks";
 import type { Declared } from "../kinds";
 import { singleQuery, type Stored } from "../objects";
@@ -75,6 +76,7 @@ function Form({ kind, declared, object, etag }: FormProps) {
           {finding.message}
         </Note>
       ))}
+      <Others kind={kind} id={kind} />
       <FormBody may={may} messages={form.messages}>
         <KindFields
           declared={declared}
