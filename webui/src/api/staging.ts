@@ -49,7 +49,7 @@ export async function stagedAll(most: number): Promise<readonly Change[] | null>
   do {
     const page = await need(
       api.GET("/api/v1/candidate/diff", {
-        params: { query: { limit: PAGE, ...(cursor ? { cursor } : {}) } },
+        params: { query: { limit: PAGE, effect: false, ...(cursor ? { cursor } : {}) } },
       }),
     );
     found.push(...page.changes);

@@ -3,13 +3,31 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { costText } from "@/ui/effect";
 import { plural } from "@/ui/format";
-import { say } from "@/ui/toast";
+import { say, type ToastAction } from "@/ui/toast";
 import { api, need } from "./client";
 import { putAgreed } from "./elsewhere";
-import { CANDIDATE, candidateQuery, queryClient, refreshConfig, stagedRowsQuery } from "./queries";
-import { drop, OVERLAY_LIMIT, put, stageChecked, stageMove, type Place, type Staged } from "./staging";
+import { asProblem } from "./problem";
+import {
+  CANDIDATE,
+  candidateQuery,
+  pendingQuery,
+  queryClient,
+  refreshConfig,
+  stagedRowsQuery,
+} from "./queries";
+import {
+  drop,
+  keyOf,
+  OVERLAY_LIMIT,
+  put,
+  stageChecked,
+  stagedAll,
+  stageMove,
+  type Place,
+  type Staged,
+} from "./staging";
 import { stageEdited, type FormEdit } from "./trial";
-import { forgetSteps, undoLast } from "./undo";
+import { forgetSteps, MOST_UNDONE, newestStep, remember, undoStep, type Step } from "./undo";
 import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from "./types";
 
 /**
@@ -18,7 +36,7 @@ import type { Change, ChangeInput, CommitAnswer, Kind, Queue, QueueInput } from 
  */
 
 const STAGE_BATCH = 2_000;
-/** Also what one Ctrl-Z undoes. */
+/** As many are checked while they are staged, so that a form can show the errors. */
 const CHECKED_AT_ONCE = 20;
 
 export async function stageChanges(given: readonly ChangeInput[]): Promise<Staged> {
@@ -26,11 +44,44 @@ export async function stageChanges(given: readonly ChangeInput[]): Promise<Stage
   const isKnown = (queryClient.getQueryData(candidateQuery.queryKey)?.change_count ?? 0) <= OVERLAY_LIMIT;
   const changes = isKnown ? given : given.map((change) => ({ ...change, base: null }));
   try {
-    if (changes.length <= CHECKED_AT_ONCE) return await stageChecked(changes);
-    forgetSteps();
-    for (let at = 0; at < changes.length; at += STAGE_BATCH)
-      await putAgreed(changes.slice(at, at + STAGE_BATCH), put);
-    return "mine";
+    return changes.length <= CHECKED_AT_ONCE ? await stageChecked(changes) : await stageMany(changes);
+  } finally {
+    await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+  }
+}
+
+/** What the router thinks of so many is left to the diff; they can be undone all the same. */
+async function stageMany(changes: readonly ChangeInput[]): Promise<Staged> {
+  const before = await stagedAll(MOST_UNDONE);
+  for (let at = 0; at < changes.length; at += STAGE_BATCH)
+    await putAgreed(changes.slice(at, at + STAGE_BATCH), put);
+  const after = before && (await stagedAll(MOST_UNDONE));
+  if (before === null || after === null) forgetSteps();
+  else {
+    const versions = new Map(before.map((change) => [keyOf(change), change]));
+    remember(
+      after.filter((change) => versions.get(keyOf(change))?.etag !== change.etag),
+      versions,
+    );
+  }
+  return "mine";
+}
+
+/** Says what was staged, with a way back. */
+export function sayStaged(text: string): void {
+  const step = newestStep();
+  say("notice", text, step && { label: "Undo", run: () => tell(undoStaged(step)) });
+}
+
+/** What is begun from a toast has no place of its own for its error. */
+const tell = (work: Promise<unknown>): void =>
+  void work.catch((error: unknown) => say("error", asProblem(error).message));
+
+async function undoStaged(step: Step | undefined): Promise<number> {
+  try {
+    const count = await undoStep(step);
+    say("notice", `Undone: ${plural(count, "staged change")}.`);
+    return count;
   } finally {
     await queryClient.invalidateQueries({ queryKey: CANDIDATE });
   }
@@ -67,14 +118,7 @@ export const useStageForm = () =>
 /** Undoes what was staged last in this tab. */
 export const useUndo = () =>
   useMutation({
-    mutationFn: async () => {
-      try {
-        return await undoLast();
-      } finally {
-        await queryClient.invalidateQueries({ queryKey: CANDIDATE });
-      }
-    },
-    onSuccess: (count) => say("notice", `Undone: ${plural(count, "staged change")}.`),
+    mutationFn: () => undoStaged(newestStep()),
   });
 
 export const useUnstage = () =>
@@ -88,12 +132,51 @@ export const useUnstage = () =>
 export const useDiscard = () =>
   useMutation({
     mutationFn: async () => {
+      const staged = await stagedAll(MOST_UNDONE);
       await need(api.DELETE("/api/v1/candidate"));
       forgetSteps();
       await queryClient.invalidateQueries({ queryKey: CANDIDATE });
+      return staged;
     },
-    onSuccess: () => say("notice", "The pending changes were discarded."),
+    onSuccess: (staged) =>
+      say(
+        "notice",
+        "The pending changes were discarded.",
+        staged?.length ? { label: "Undo", run: () => tell(stageAgain(staged)) } : undefined,
+      ),
   });
+
+/** Stages what was staged or committed before, on whatever is there now. */
+async function stageAgain(changes: readonly Pick<Change, "kind" | "id" | "new">[]): Promise<void> {
+  await stageChanges(changes.map(({ kind, id, new: next }) => ({ kind, id, new: next, base: null })));
+  sayStaged(`${plural(changes.length, "change")} put back. Pending until committed.`);
+}
+
+const DIFF_PAGE = 1_000;
+
+async function changesBetween(from: number, to: number): Promise<Pick<Change, "kind" | "id" | "new">[]> {
+  const found: Pick<Change, "kind" | "id" | "new">[] = [];
+  let cursor: string | null | undefined;
+  do {
+    const page = await need(
+      api.GET("/api/v1/revisions/{from_number}/diff/{to_number}", {
+        params: {
+          path: { from_number: from, to_number: to },
+          query: { limit: DIFF_PAGE, ...(cursor ? { cursor } : {}) },
+        },
+      }),
+    );
+    found.push(...page.changes);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return found;
+}
+
+/** What a revision held that was rolled back, as pending changes again. */
+export const putBackAction = (pending: { revision: number; base_revision: number }): ToastAction => ({
+  label: "Put back as pending",
+  run: () => tell(changesBetween(pending.base_revision, pending.revision).then(stageAgain)),
+});
 
 export const useResolve = () =>
   useMutation({
@@ -140,6 +223,30 @@ export const committedText = (answer: CommitAnswer): string => {
   return `Revision ${answer.revision} is running${ms === null ? "" : `, applied in ${ms.toFixed(1)} ms`}.${cost}`;
 };
 
+/** Runs the revision before again, unless another one was committed since. */
+async function undoCommit({ revision, base_revision }: CommitAnswer): Promise<void> {
+  const { revision: head } = await need(api.GET("/api/v1/config/pending"));
+  if (head !== revision)
+    throw new Error(`Revision ${head} was committed since. History shows it, and restores any revision.`);
+  const answer = await need(
+    api.POST("/api/v1/revisions/{number}/restore", {
+      params: { path: { number: base_revision } },
+      body: { message: `Undo of revision ${revision}`, confirm_within_s: null },
+    }),
+  );
+  say("ok", committedText(await committed(answer)));
+}
+
+/** Says what runs now, with a way back; without one where nothing was changed. */
+export const sayCommitted = (severity: "ok" | "warning", answer: CommitAnswer): void =>
+  say(
+    severity,
+    committedText(answer),
+    answer.revision === answer.base_revision || answer.pending
+      ? undefined
+      : { label: "Undo", run: () => tell(undoCommit(answer)) },
+  );
+
 export const useCommit = () =>
   useMutation({
     mutationFn: async (options: CommitOptions) =>
@@ -147,7 +254,7 @@ export const useCommit = () =>
     onSuccess: (answer) => {
       // While the timer runs, its bar says what was committed: only what it cost is left to be said.
       const isFree = answer.kernel.effect === "hitless";
-      if (!answer.pending) say(isFree ? "ok" : "warning", committedText(answer));
+      if (!answer.pending) sayCommitted(isFree ? "ok" : "warning", answer);
       else if (!isFree) say("warning", costText(answer.kernel));
     },
     meta: { inline: true },
@@ -161,7 +268,7 @@ export const useRestore = () =>
           api.POST("/api/v1/revisions/{number}/restore", { params: { path: { number: revision } }, body }),
         ),
       ),
-    onSuccess: (answer) => say("ok", committedText(answer)),
+    onSuccess: (answer) => sayCommitted("ok", answer),
     meta: { inline: true },
   });
 
@@ -179,10 +286,17 @@ export const useConfirm = () =>
 export const useRevert = () =>
   useMutation({
     mutationFn: async () => {
+      const { pending } = await queryClient.fetchQuery(pendingQuery);
       await need(api.POST("/api/v1/config/revert"));
       await refreshConfig();
+      return pending;
     },
-    onSuccess: () => say("notice", "Reverted. The router runs as before the change."),
+    onSuccess: (pending) =>
+      say(
+        "notice",
+        "Reverted. The router runs as before the change.",
+        pending ? putBackAction(pending) : undefined,
+      ),
   });
 
 /** The version that a change is made on: what is staged of the object, or else what runs; "" where its removal is staged. */

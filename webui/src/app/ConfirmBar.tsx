@@ -6,7 +6,7 @@ import { IconClockExclamation } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 import { useMay } from "@/api/may";
 import { refreshConfig, revisionDiffQuery, type PendingHere } from "@/api/queries";
-import { useConfirm, useRevert } from "@/api/writes";
+import { putBackAction, useConfirm, useRevert } from "@/api/writes";
 import { countsText } from "@/ui/effect";
 import { useFocusBack } from "@/ui/focus";
 import { clockText } from "@/ui/format";
@@ -28,6 +28,7 @@ const clock = (seconds: number): string =>
 
 /** Says what became of a confirmation that went away without this tab having asked for it. */
 function useOutcome(pending: PendingHere | null, left: number, decided: boolean): void {
+  const may = useMay("write");
   const last = useRef<{ pending: PendingHere; left: number } | null>(null);
   useEffect(() => {
     const before = last.current;
@@ -35,9 +36,10 @@ function useOutcome(pending: PendingHere | null, left: number, decided: boolean)
       say(
         "warning",
         `Revision ${before.pending.revision} was not kept in time: the router rolled back to revision ${before.pending.base_revision}.`,
+        may ? putBackAction(before.pending) : undefined,
       );
     last.current = pending ? { pending, left } : null;
-  }, [pending, left, decided]);
+  }, [pending, left, decided, may]);
 }
 
 /** What the running confirmation holds, in numbers. */

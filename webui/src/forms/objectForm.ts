@@ -2,8 +2,7 @@
 import { useState } from "react";
 import { asProblem, messagesByField } from "@/api/problem";
 import type { Kind } from "@/api/types";
-import { baseOf, useStagedChanges, useStageForm } from "@/api/writes";
-import { say } from "@/ui/toast";
+import { baseOf, sayStaged, useStagedChanges, useStageForm } from "@/api/writes";
 import { useDraft } from "./draft";
 import { useMadeOn } from "./madeOn";
 import type { Messages } from "./queueValues";
@@ -53,7 +52,7 @@ export function useObjectForm<Values extends object>({
       {
         onSuccess: (whose) => {
           forget();
-          if (whose === "mine") say("notice", said);
+          if (whose === "mine") sayStaged(said);
           onDone();
         },
         onError: (error) => {

@@ -8,13 +8,12 @@ import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import type { BackupReport } from "@/api/types";
-import { committedText, rememberConfirmation } from "@/api/writes";
+import { rememberConfirmation, sayCommitted } from "@/api/writes";
 import { RollbackWindow, USUAL_WINDOW_S } from "@/app/RollbackWindow";
 import { Facts, Note, Page, Section } from "@/ui/blocks";
 import { Findings } from "@/ui/DiffView";
 import { countsText } from "@/ui/effect";
 import { bytesText, plural, stampText } from "@/ui/format";
-import { say } from "@/ui/toast";
 
 /** The API's document says "string, binary"; the file is sent as it is. */
 const asBody = (file: File) => ({
@@ -48,7 +47,7 @@ const useRestoreFile = () =>
       await refreshConfig();
       return answer;
     },
-    onSuccess: (answer) => say("ok", committedText(answer)),
+    onSuccess: (answer) => sayCommitted("ok", answer),
     meta: { inline: true },
   });
 

@@ -2,8 +2,7 @@
 /** Moves of rows in the list of an ordered kind. */
 import { useMemo } from "react";
 import type { Place } from "@/api/staging";
-import { useStageMove } from "@/api/writes";
-import { say } from "@/ui/toast";
+import { sayStaged, useStageMove } from "@/api/writes";
 import type { Declared } from "../kinds";
 import { nameOf, type Row } from "../objects";
 
@@ -50,7 +49,7 @@ export function useMoves(declared: Declared, rows: readonly Row[], done: (id: st
       const way = at > rows.indexOf(row) ? "down" : "up";
       void mutateAsync({ path: declared.path, id: row.object.id, place }).then(
         () => {
-          say("notice", `${nameOf(declared, row.object)}: moved ${way}. Pending until it is committed.`);
+          sayStaged(`${nameOf(declared, row.object)}: moved ${way}. Pending until it is committed.`);
           done(row.object.id);
         },
         // An error is said for every staging that shows none itself.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Kind } from "@/api/types";
-import { useStage, useUnstage } from "@/api/writes";
+import { sayStaged, useStage, useUnstage } from "@/api/writes";
 import { plural } from "@/ui/format";
-import { say } from "@/ui/toast";
 import type { Declared } from "../kinds";
 import { inputOf, nameOf, type Row } from "../objects";
 
@@ -25,7 +24,7 @@ export function useEdits(kind: string, declared: Declared) {
     }));
     void stage.mutateAsync(changes).then(
       (whose) => {
-        if (whose === "mine") say("notice", `${what}: ${words}. Pending until it is committed.`);
+        if (whose === "mine") sayStaged(`${what}: ${words}. Pending until it is committed.`);
         done();
       },
       // An error is said for every staging that shows none itself.

@@ -9,7 +9,7 @@ import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import type { ImportReport } from "@/api/types";
-import { committedText, rememberConfirmation } from "@/api/writes";
+import { rememberConfirmation, sayCommitted } from "@/api/writes";
 import { RollbackWindow, USUAL_WINDOW_S } from "@/app/RollbackWindow";
 import { Note } from "@/ui/blocks";
 import { Findings, KernelText } from "@/ui/DiffView";
@@ -115,7 +115,7 @@ function CommitImport({ report, onClose }: { report: ImportReport; onClose: () =
     onSuccess: async (answer) => {
       if ("revision" in answer) {
         rememberConfirmation(answer);
-        say("ok", committedText(answer));
+        sayCommitted("ok", answer);
       } else say("notice", "The import is among your pending changes.");
       await refreshConfig();
       onClose();

@@ -5,7 +5,7 @@ import { useState } from "react";
 import { asProblem } from "@/api/problem";
 import { queueTypesQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
-import { baseOf, useStage, useStagedChanges } from "@/api/writes";
+import { baseOf, sayStaged, useStage, useStagedChanges } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
 import { ParentField } from "@/forms/ParentField";
 import { optionalRate } from "@/forms/queueValues";
@@ -14,7 +14,6 @@ import { Note } from "@/ui/blocks";
 import { plural } from "@/ui/format";
 import { Panel } from "@/ui/Panel";
 import { limitText } from "@/ui/rates";
-import { say } from "@/ui/toast";
 import { bulkChanges, NO_EDIT, type BulkEdit } from "./bulk";
 
 interface Typed {
@@ -88,7 +87,7 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
       {
         onSuccess: () => {
           forget();
-          say("notice", `${words} ${plural(queues.length, "queue")}: pending until it is committed.`);
+          sayStaged(`${words} ${plural(queues.length, "queue")}: pending until it is committed.`);
           onDone();
         },
       },

@@ -3,9 +3,8 @@ import { Popover } from "@mantine/core";
 import { useId, useState, type KeyboardEvent } from "react";
 import { asProblem } from "@/api/problem";
 import type { Queue } from "@/api/types";
-import { queueInput, useStage } from "@/api/writes";
+import { queueInput, sayStaged, useStage } from "@/api/writes";
 import { exactRate, limitWords, parseRate, type Parsed } from "@/ui/rates";
-import { say } from "@/ui/toast";
 import classes from "./Queues.module.css";
 
 /** Reads `10M/50M`, upload first; one rate alone is for both directions. */
@@ -59,7 +58,7 @@ export function InlineLimits({ queue, base, onClose, onStep }: InlineLimitsProps
       ],
       {
         onSuccess: (whose) => {
-          if (whose === "mine") say("notice", `${queue.name}: ${hint}. Pending until it is committed.`);
+          if (whose === "mine") sayStaged(`${queue.name}: ${hint}. Pending until it is committed.`);
           done();
         },
         onError: () => setMadeOn(null),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Menu } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { queueInput, useStage, useUnstage } from "@/api/writes";
+import { queueInput, sayStaged, useStage, useUnstage } from "@/api/writes";
 import type { QueuesSearch } from "@/app/search";
-import { say } from "@/ui/toast";
 import { copyNow } from "./copy";
 import type { QueueRow } from "./rows";
 
@@ -89,7 +88,7 @@ function Edits({ row, onLimit, onSearch }: { row: QueueRow } & Pick<RowMenuProps
       .mutateAsync([{ kind: "queue", id: queue.id, new: next && { ...next }, base: base ?? null }])
       .then(
         (whose) => {
-          if (whose === "mine") say("notice", `${queue.name}: ${words} Pending until it is committed.`);
+          if (whose === "mine") sayStaged(`${queue.name}: ${words} Pending until it is committed.`);
         },
         () => undefined,
       );

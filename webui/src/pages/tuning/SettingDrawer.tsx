@@ -4,11 +4,10 @@ import { useState } from "react";
 import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import type { Setting } from "@/api/types";
-import { useStage } from "@/api/writes";
+import { sayStaged, useStage } from "@/api/writes";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Facts, Note } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
-import { say } from "@/ui/toast";
 import { isPartOfImage, MEASURED_WORDS, SCOPE_WORDS } from "./settings";
 import { StateTag } from "./StateTag";
 
@@ -44,7 +43,7 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
     const next = value === null ? others : { ...others, [setting.id]: value };
     stage.mutate([{ kind: "tuning", id: "tuning", new: { overrides: next } }], {
       onSuccess: () => {
-        say("notice", `${setting.id}: ${words}. Pending until it is committed.`);
+        sayStaged(`${setting.id}: ${words}. Pending until it is committed.`);
         onClose();
       },
     });
