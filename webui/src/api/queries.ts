@@ -8,6 +8,7 @@ import {
 } from "@tanstack/react-query";
 import { saidOnce } from "@/ui/format";
 import { say } from "@/ui/toast";
+import type { Window } from "@/ui/windows";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
 import type { Interface, Kind, Pending, System } from "./types";
@@ -119,6 +120,12 @@ export const storeRestoreQuery = queryOptions({
   refetchInterval: 60_000,
 });
 
+/** The newest revisions, for what marks them in graphs. */
+export const newestRevisionsQuery = queryOptions({
+  queryKey: [...CONFIG, "revisions", "newest"],
+  queryFn: () => need(api.GET("/api/v1/revisions", { params: { query: { limit: 100 } } })),
+});
+
 /** One window of the queue list, by offset, so that a scroll bar can jump. */
 export const queueWindowQuery = (filter: QueueFilter, window: number) =>
   queryOptions({
@@ -202,7 +209,7 @@ export const objectHistoryQuery = (id: string) =>
       ),
   });
 
-export const queueStatsHistoryQuery = (id: string, window: "2m" | "1h" | "24h" | "7d" | "30d") =>
+export const queueStatsHistoryQuery = (id: string, window: Window) =>
   queryOptions({
     queryKey: ["stats", "history", id, window],
     queryFn: () =>
@@ -222,7 +229,7 @@ export const queueDetailsQuery = (id: string) =>
     refetchInterval: 5_000,
   });
 
-export const interfaceHistoryQuery = (id: string, window: "2m" | "1h") =>
+export const interfaceHistoryQuery = (id: string, window: Window) =>
   queryOptions({
     queryKey: ["stats", "interface", id, window],
     queryFn: () =>

@@ -2207,6 +2207,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/candidate/unstage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take the changes of many objects out of your candidate, all or none
+         * @description With `base`, only if it is still the version that is staged (412).
+         */
+        post: operations["unstage_changes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/candidate/diff": {
         parameters: {
             query?: never;
@@ -2221,6 +2241,26 @@ export interface paths {
          *     there `complete` is false and nothing is said of either.
          */
         get: operations["diff_candidate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/candidate/others": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who else has staged a change of an object
+         * @description Their changes are not shown, only whose they are, since when, and whether they remove the object.
+         */
+        get: operations["list_others"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2506,7 +2546,10 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** An interface's last two minutes or hour */
+        /**
+         * An interface's last two minutes, hour, day, week or month
+         * @description By the second, the minute, ten minutes, the hour and four hours; the last three outlive a restart.
+         */
         get: operations["interface_history"];
         put?: never;
         post?: never;
@@ -3385,10 +3428,13 @@ export interface components {
             /** @description Assigned (q1, q2, ...) when omitted. */
             id?: string | null;
         };
-        ObjectReference: {
+        CandidateConflict: {
             /** @enum {string} */
             kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
             id: string;
+            /** @description Who did it last; null: history does not hold it any more. */
+            author: string | null;
+            changed_at: string | null;
         };
         Candidate: {
             author: string;
@@ -3399,7 +3445,7 @@ export interface components {
             /** @description Objects that somebody else changed since; resolve before the commit. */
             conflict_count: number;
             /** @description The first 100. */
-            conflicts: components["schemas"]["ObjectReference"][];
+            conflicts: components["schemas"]["CandidateConflict"][];
             /** @description Changes per kind. */
             kinds: {
                 [key: string]: number;
@@ -7739,6 +7785,19 @@ export interface components {
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
+        UnstageChange: {
+            /** @enum {string} */
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+            id: string;
+            /**
+             * @description The `etag` of the staged change. Null: whatever is staged.
+             * @default null
+             */
+            base: string | null;
+        };
+        UnstageInput: {
+            changes: components["schemas"]["UnstageChange"][];
+        };
         StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
@@ -7751,6 +7810,17 @@ export interface components {
             complete: boolean;
             kernel: components["schemas"]["KernelEffect"];
             findings: components["schemas"]["Finding"][];
+        };
+        OtherCandidate: {
+            author: string;
+            /** @description Null where it was not noted. */
+            staged_at: string | null;
+            /** @enum {string} */
+            action: "change" | "remove";
+        };
+        OthersAnswer: {
+            /** @description The newest first, up to 20. */
+            items: components["schemas"]["OtherCandidate"][];
         };
         Validation: {
             valid: boolean;
@@ -8008,7 +8078,7 @@ export interface components {
         InterfaceHistory: {
             id: string;
             /** @enum {string} */
-            window: "2m" | "1h";
+            window: "2m" | "1h" | "24h" | "7d" | "30d";
             /** @description Unix seconds of the first sample. */
             start: number;
             step_s: number;
@@ -17721,6 +17791,32 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    unstage_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UnstageInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CandidateAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     diff_candidate: {
         parameters: {
             query?: {
@@ -17745,6 +17841,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CandidateDiff"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_others: {
+        parameters: {
+            query: {
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OthersAnswer"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
@@ -18098,7 +18219,7 @@ export interface operations {
     interface_history: {
         parameters: {
             query?: {
-                window?: "2m" | "1h";
+                window?: "2m" | "1h" | "24h" | "7d" | "30d";
             };
             header?: never;
             path: {

@@ -286,7 +286,7 @@ export const useConfirm = () =>
 export const useRevert = () =>
   useMutation({
     mutationFn: async () => {
-      const { pending } = await queryClient.fetchQuery(pendingQuery);
+      const { pending } = await queryClient.query(pendingQuery);
       await need(api.POST("/api/v1/config/revert"));
       await refreshConfig();
       return pending;

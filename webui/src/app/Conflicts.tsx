@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { candidateDiffQuery, meQuery } from "@/api/queries";
+import { meQuery, stagedRowsQuery } from "@/api/queries";
 import { OVERLAY_LIMIT } from "@/api/staging";
 import type { Candidate, Change } from "@/api/types";
 import { useResolve } from "@/api/writes";
@@ -24,7 +24,7 @@ function ownerOf(conflicts: readonly Conflict[], me: string | undefined): string
 export function Conflicts({ candidate }: { candidate: Candidate }) {
   const resolve = useResolve();
   const me = useQuery(meQuery).data?.username;
-  const changes = useQuery(candidateDiffQuery(OVERLAY_LIMIT)).data?.changes ?? [];
+  const changes = useQuery(stagedRowsQuery(OVERLAY_LIMIT)).data?.changes ?? [];
   const { conflicts, conflict_count: count } = candidate;
   const staged = new Map(changes.map((change) => [`${change.kind}/${change.id}`, change]));
   return (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
-import type { ReactNode } from "react";
+import { lazy, Suspense, type ComponentType, type ReactNode } from "react";
 import { ONLY_READS, useMay } from "@/api/may";
+import type { Kind } from "@/api/types";
 import { Note } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
 import classes from "./forms.module.css";
@@ -9,6 +10,11 @@ import { InSystem } from "./InSystem";
 import { useObjectForm, type ObjectFormOptions } from "./objectForm";
 import { Others } from "./Others";
 import type { Messages } from "./queueValues";
+
+/** What is measured of an object over time, below its form. */
+const MEASURED: Readonly<Partial<Record<Kind, ComponentType<{ id: string }>>>> = {
+  interface: lazy(() => import("@/ports/InterfaceTraffic")),
+};
 
 interface ObjectDrawerProps<Values> extends Omit<ObjectFormOptions<Values>, "onDone"> {
   onClose: () => void;
@@ -26,6 +32,7 @@ export function ObjectDrawer<Values extends object>({
   const form = useObjectForm({ ...options, onDone: onClose });
   const { values, set, messages, touched } = form;
   const may = useMay("write");
+  const Measured = MEASURED[options.kind];
   return (
     <Panel
       title={options.title}
@@ -55,6 +62,11 @@ export function ObjectDrawer<Values extends object>({
         {options.id === null ? null : <Others kind={options.kind} id={options.id} />}
         {children(values, set, messages)}
       </FormBody>
+      {Measured && options.id !== null ? (
+        <Suspense fallback={null}>
+          <Measured id={options.id} />
+        </Suspense>
+      ) : null}
       {options.id !== null && options.etag !== null ? <InSystem kind={options.kind} id={options.id} /> : null}
     </Panel>
   );

@@ -44,6 +44,8 @@ export interface GraphProps {
   onZoom?: (zoom: Zoom | null) => void;
   /** Commits and the like, as vertical lines. */
   events?: readonly GraphEvent[];
+  /** Why a part of the time has no samples, in a few words; null where nobody knows. */
+  whyGap?: (fromS: number, toS: number) => string | null;
 }
 
 const NO_EVENTS: readonly GraphEvent[] = [];
@@ -175,16 +177,17 @@ export function Graph({
   zoom = null,
   onZoom,
   events = NO_EVENTS,
+  whyGap,
 }: GraphProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const newest = useRef({ data, limits, spanS, zoom, onZoom, events });
+  const newest = useRef({ data, limits, spanS, zoom, onZoom, events, whyGap });
   const scheme = useComputedColorScheme();
 
   useEffect(() => {
-    newest.current = { data, limits, spanS, zoom, onZoom, events };
+    newest.current = { data, limits, spanS, zoom, onZoom, events, whyGap };
   });
-  useEffect(() => plot.current?.setData(toData(data)), [data, limits, spanS, zoom, events]);
+  useEffect(() => plot.current?.setData(toData(data)), [data, limits, spanS, zoom, events, whyGap]);
 
   useEffect(() => {
     const host = box.current;
@@ -239,7 +242,7 @@ export function Graph({
           ...(marks ? [tickSeries("marks/s", warn)] : []),
         ],
         plugins: [
-          gapsPlugin(colours),
+          gapsPlugin(() => newest.current.whyGap, colours),
           limitsPlugin(() => newest.current.limits, colours, words.axis),
           lanePlugin(3, 0, bad),
           lanePlugin(4, 1, warn),

@@ -146,7 +146,7 @@ export function gapsOf(data: uPlot.AlignedData, fromS: number, toS: number): [nu
 }
 
 /** Time without measurements is hatched, and says so where there is room: it is not zero. */
-export function gapsPlugin(colours: GraphColours): uPlot.Plugin {
+export function gapsPlugin(why: () => GraphProps["whyGap"], colours: GraphColours): uPlot.Plugin {
   const drawClear = (plot: uPlot) =>
     inside(plot, (ctx, bbox) => {
       const { min, max } = plot.scales["x"] ?? {};
@@ -171,7 +171,10 @@ export function gapsPlugin(colours: GraphColours): uPlot.Plugin {
           ctx.font = colours.font;
           ctx.textAlign = "center";
           ctx.textBaseline = "bottom";
-          ctx.fillText("not measured", left + width / 2, bbox.top + bbox.height * 0.42);
+          const reason = why()?.(from, to);
+          const words = reason ? `not measured: ${reason}` : "not measured";
+          const shown = ctx.measureText(words).width < width ? words : "not measured";
+          ctx.fillText(shown, left + width / 2, bbox.top + bbox.height * 0.42);
         }
         ctx.restore();
       }

@@ -39,16 +39,23 @@ export function system(state: MockState): HttpHandler[] {
   });
   return [
     http.get(`${API}/system`, () => HttpResponse.json(answer())),
-    http.get(`${API}/stats/interfaces/:name/history`, ({ params }) =>
-      HttpResponse.json({
+    http.get(`${API}/stats/interfaces/:name/history`, ({ params, request }) => {
+      const window = new URL(request.url).searchParams.get("window") ?? "1h";
+      const step = { "2m": 1, "1h": 60, "24h": 600, "7d": 3_600, "30d": 14_400 }[window] ?? 1;
+      const wave = (most: number) =>
+        Array.from({ length: 120 }, (_, index) =>
+          index > 30 && index < 40 && step > 1 ? null : most * (1 + 0.4 * Math.sin(index / 9)),
+        );
+      const drops = wave(0);
+      return HttpResponse.json({
         id: params["name"],
-        window: "2m",
-        start: now() - 120,
-        step_s: 1,
-        rx: { rate_bps: Array(120).fill(1e8), drops_ps: Array(120).fill(0) },
-        tx: { rate_bps: Array(120).fill(2e8), drops_ps: Array(120).fill(0) },
-      }),
-    ),
+        window,
+        start: now() - 120 * step,
+        step_s: step,
+        rx: { rate_bps: wave(1e8), drops_ps: drops },
+        tx: { rate_bps: wave(2e8), drops_ps: drops },
+      });
+    }),
     http.get(`${API}/stats/queues`, ({ request }) => {
       const query = new URL(request.url).searchParams;
       const by = query.get("by");

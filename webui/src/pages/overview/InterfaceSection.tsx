@@ -114,7 +114,7 @@ function PortGraph({ id, role, data, zooming }: PortGraphProps) {
   return (
     <Suspense fallback={null}>
       {lacks(older, zooming.zoom) ? (
-        <p className="dim">The router keeps 1 h of an interface. The time of this zoom began before that.</p>
+        <p className="dim">This zoom began more than an hour ago. Open the interface for its last 30 days.</p>
       ) : null}
       <Graph
         label={`Traffic of ${id} in the last two minutes`}

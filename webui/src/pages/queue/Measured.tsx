@@ -5,33 +5,21 @@ import { lazy, Suspense, useMemo } from "react";
 import { asProblem } from "@/api/problem";
 import { objectHistoryQuery } from "@/api/queries";
 import type { Queue, QueueHistory } from "@/api/types";
+import { useGapReasons } from "@/app/gapReasons";
 import { useZoom, type Zooming } from "@/app/useZoom";
 import { Note, Section } from "@/ui/blocks";
 import { clockText, percentText, plural, spanText } from "@/ui/format";
+import { SPAN_S, WINDOWS, type Window } from "@/ui/windows";
 import { zoomOf } from "@/ui/zoom";
 import { ZoomNote } from "@/ui/ZoomNote";
 import { dropsOf } from "./drops";
 import { eventsOf } from "./figures";
 import { FiguresTable, Percentiles } from "./FiguresTable";
-import { useZoomedData, type QueueGraphData, type Window } from "./graphData";
+import { useZoomedData, type QueueGraphData } from "./graphData";
 import { LiveFacts } from "./LiveFacts";
 import classes from "./Queue.module.css";
 
 const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
-const SPAN_S: Record<Window, number> = {
-  "2m": 120,
-  "1h": 3_600,
-  "24h": 86_400,
-  "7d": 604_800,
-  "30d": 2_592_000,
-};
-const WINDOWS = [
-  { value: "2m", label: "2 min" },
-  { value: "1h", label: "1 h" },
-  { value: "24h", label: "24 h" },
-  { value: "7d", label: "7 d" },
-  { value: "30d", label: "30 d" },
-];
 
 interface MeasuredProps {
   queue: Queue;
@@ -102,7 +90,9 @@ function Plots({
 }) {
   const versions = useQuery(objectHistoryQuery(queue.id)).data?.items;
   const events = useMemo(() => eventsOf(versions ?? []), [versions]);
-  const shown = { spanS: SPAN_S[window], events, ...zooming };
+  const made = versions?.find((version) => version.action === "add")?.revision.created_at;
+  const whyGap = useGapReasons(made ? { atS: new Date(made).getTime() / 1000, what: "queue" } : null);
+  const shown = { spanS: SPAN_S[window], events, whyGap, ...zooming };
   const waits = { at: data.at, upload: data.uploadWait, download: data.downloadWait };
   return (
     <>

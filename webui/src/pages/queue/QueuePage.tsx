@@ -11,7 +11,7 @@ import { useKeys } from "@/app/keyboard";
 import { QueueDrawer } from "@/forms/QueueDrawer";
 import { Columns, Empty, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { plural } from "@/ui/format";
-import type { Window } from "./graphData";
+import type { Window } from "@/ui/windows";
 import { Configured } from "./Configured";
 import { EnforcedBy, InactiveNote } from "./EnforcedBy";
 import { ExplainTable } from "./ExplainTable";

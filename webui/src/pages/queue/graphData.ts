@@ -6,9 +6,9 @@ import { lacks, useHeld } from "@/app/useZoom";
 import { queueStatsHistoryQuery } from "@/api/queries";
 import type { QueueHistory, QueueStats } from "@/api/types";
 import type { GraphData } from "@/ui/Graph";
+import type { Window } from "@/ui/windows";
 import type { Zoom } from "@/ui/zoom";
 
-export type Window = "2m" | "1h" | "24h" | "7d" | "30d";
 const LONG: readonly Window[] = ["24h", "7d", "30d"];
 const KEEP_LIVE_S = 120;
 
