@@ -15,7 +15,7 @@ from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.tuning import Tuning
 from weir.model.document import Change, Document
-from weir.model.links import Bridge
+from weir.model.links import Bond, Bridge
 from weir.model.objects import ConfigObject, Interface, Pair, Queue, QueueType, TimeWindow, Total, Vlan
 from weir.model.prefix import WIDTH, Prefix
 
@@ -142,12 +142,14 @@ interfaces = (
         domain=st.sampled_from((0, 0, 2)),
         vlan=st.one_of(st.none(), st.none(), vlans),
         bridge=st.one_of(st.none(), st.none(), values_of(Group(Bridge))),
+        bond=st.one_of(st.none(), st.none(), values_of(Group(Bond))),
         vrf=st.sampled_from((None, None, "wan1", "gone0")),
         vrf_table=st.sampled_from((None, None, None, 0, 7, 254)),
         disabled=st.booleans(),
     )
-    .map(lambda item: item if item.vlan is None else replace(item, vrf_table=None, bridge=None))
-    .map(lambda item: item if item.bridge is None else replace(item, vrf_table=None))
+    .map(lambda item: item if item.vlan is None else replace(item, vrf_table=None, bridge=None, bond=None))
+    .map(lambda item: item if item.bridge is None else replace(item, vrf_table=None, bond=None))
+    .map(lambda item: item if item.bond is None else replace(item, vrf_table=None))
 )
 routes = st.builds(
     StaticRoute,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links made of several ports, with a kernel that filters VLANs; tests/agent/test_bridges.py has the rest.
+"""Bridges, with a kernel that filters VLANs; tests/agent/test_bridges.py has the rest, test_bonds.py bonds.
 
 Each port leads to a namespace of its own, so that frames have to pass the cable.
 """
@@ -17,12 +17,13 @@ import pytest
 from lab import netns
 from tests.datapath.topology import run
 from weir.adapters.netlink import Links
+from weir.backends.bonds import BondsBackend
 from weir.backends.bridges import BridgesBackend
 from weir.backends.network import NetworkBackend
 from weir.model.document import Document
 from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject, Interface, Vlan
-from weir.parts import BRIDGES, NETWORK
+from weir.parts import BONDS, BRIDGES, NETWORK
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
@@ -37,14 +38,19 @@ class Router:
     def __init__(self, folder: Path) -> None:
         self.links = Links()
         self.network, self.bridges = NetworkBackend(self.links, folder / "mtus"), BridgesBackend()
+        self.bonds = BondsBackend()
+
+    def parts(self, document: Document) -> list[tuple[Any, Any]]:
+        """Each backend with what it is asked for, in their order."""
+        return [
+            (self.network, NETWORK.wanted(document)),
+            (self.bonds, BONDS.wanted(document)),
+            (self.bridges, BRIDGES.wanted(document)),
+        ]
 
     def bring(self, *objects: ConfigObject) -> list[str]:
         """The steps; and then nothing is left to do."""
-        document = Document(objects)
-        parts: list[tuple[Any, Any]] = [
-            (self.network, NETWORK.wanted(document)),
-            (self.bridges, BRIDGES.wanted(document)),
-        ]
+        parts = self.parts(Document(objects))
         steps: list[str] = []
         for backend, wanted in parts:
             difference = backend.diff(backend.read(), wanted)

@@ -157,6 +157,30 @@ describe("a bridge", () => {
   });
 });
 
+describe("a bond", () => {
+  it("is made of ports, with the settings of its mode only", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces");
+    await screen.findByRole("button", { name: "lan0" });
+    await make(user, "Bond");
+    await user.type(await screen.findByRole("textbox", { name: /^Name/ }), "bond0");
+    await user.click(screen.getByRole("button", { name: "Add to Members" }));
+    await user.click(screen.getByRole("combobox", { name: "Members 1, Interface" }));
+    await user.click(await screen.findByRole("option", { name: "lan0" }));
+    expect(screen.queryByLabelText(/^Primary/), "LACP knows no primary").toBeNull();
+    expect(screen.getByLabelText(/^Least links/)).toBeTruthy();
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() =>
+      expect(staged("bond0")).toMatchObject({
+        type: "bond",
+        bond: { members: [{ interface: "lan0" }], mode: "802.3ad", min_links: 1 },
+      }),
+    );
+    const row = (await screen.findByRole("button", { name: "bond0" })).closest("tr")!;
+    expect(row.textContent).toContain("bond of 1 port");
+  });
+});
+
 describe("what the router makes out of nothing", () => {
   it("is a tunnel, whose key it makes as well", async () => {
     const user = userEvent.setup();

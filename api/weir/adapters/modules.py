@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel modules that must be there before programs are loaded which call them."""
+"""Kernel modules that must be there before they are asked for something."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from weir.adapters.process import run
 from weir.model.problem import Problem
 
 log = logging.getLogger(__name__)
+
+
+def load_bonds() -> None:
+    """Load bonding where it is a module; loaded on demand it would make a bond0 of its own."""
+    try:
+        run(["modprobe", "-q", "bonding", "max_bonds=0"])
+    except Problem as problem:
+        log.debug("no bonds: %s", problem.message)
 
 
 def load_flow_tables() -> None:

@@ -12,7 +12,7 @@ import errno
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -28,6 +28,9 @@ OUR_GROUP = 87
 
 VLAN_PROTOCOLS: dict[str, int] = {"802.1Q": 0x8100, "802.1ad": 0x88A8}
 """EtherTypes of the tags."""
+
+MADE_WITH = {"bond": ("bond_mode", "bond_ad_lacp_rate")}
+"""By the kind of an interface: the settings that it keeps for life, as pyroute2 calls them."""
 
 GRO_MAX_BYTES = 65536
 """What Linux begins with."""
@@ -71,6 +74,8 @@ class Link:
     """It carries the mark of the interfaces that we make."""
     vrf_table: int = 0
     """Of a VRF: its routing table."""
+    made_with: tuple[tuple[str, int], ...] = ()
+    """What the kernel was told when it made the device, and changes no more: `MADE_WITH`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +174,19 @@ class Links:
             "no-vrf",
         )
 
-    def add_device(self, name: str, kind: str) -> None:
+    def add_device(self, name: str, kind: str, made_with: Iterable[tuple[str, int]] = ()) -> None:
         """Make an interface that is on no other one, with our mark. Raises `Unsupported` for a kernel without
         that kind."""
-        request = partial(self._netlink.link, "add", ifname=name, kind=kind, group=OUR_GROUP)
+        words = {"ifname": name, "kind": kind, "group": OUR_GROUP, **dict(made_with)}
+        request = partial(self._netlink.link, "add", **words)
         self._make(f"{name}: {kind}", request, f"this kernel has no {kind}", f"no-{kind}")
 
     def set_master(self, name: str, master: str) -> None:
-        """Put an interface into a VRF; "" takes it out. The kernel takes it down and up again meanwhile."""
+        """Put an interface into a VRF; "" takes it out of what it belongs to. The kernel takes it down
+        meanwhile, and up again unless that was a bond."""
         index = self.link(name).index
         above = self.link(master).index if master else 0
-        what = f"{name}: into {master}" if master else f"{name}: out of its VRF"
+        what = f"{name}: into {master}" if master else f"{name}: out of what it belongs to"
         self._change(what, lambda: self._netlink.link("set", index=index, master=above))
 
     def rules(self) -> frozenset[RoutingRule]:
@@ -338,7 +345,14 @@ def _link(message: Any) -> Link:
         vlan=_vlan(information) if kind == "vlan" else (0, 0),
         ours=message.get("group") == OUR_GROUP,
         vrf_table=_vrf_table(information) if kind == "vrf" else 0,
+        made_with=_made_with(information, MADE_WITH[kind]) if kind in MADE_WITH else (),
     )
+
+
+def _made_with(information: Any, names: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    data = information.get("data")
+    held = {} if data is None else {name: data.get(name) for name in names}
+    return tuple((name, int(value)) for name, value in held.items() if value is not None)
 
 
 def _vlan(information: Any) -> tuple[int, int]:

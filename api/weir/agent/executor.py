@@ -45,7 +45,8 @@ from weir.compiler import ClassSpec, Compiled, Plan
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Problem
-from weir.parts import BRIDGES, FIREWALL, NETWORK, PARTS, ROUTES, SETS, Parts
+from weir.parts import BONDS, BRIDGES, FIREWALL, NETWORK, PARTS, ROUTES, SETS, Parts
+from weir.parts.bonds import unconfigured_members
 from weir.parts.bridges import unconfigured_ports
 from weir.parts.delta import Step
 from weir.parts.effect import Sessions, by_object
@@ -253,11 +254,12 @@ class Executor:
                 yield name, unread("", problem.message)
 
     def refuse_missing(self, plan: Plan) -> None:
-        """Raise `NotFound` for a newly configured interface, or a bridge's new port, that does not exist; one
-        that is made here may wait for what it is made on."""
-        delta, links = plan.of(NETWORK), plan.of(BRIDGES)
+        """Raise `NotFound` for a newly configured interface, or a new port of a bridge or bond, that does not
+        exist; one that is made here may wait for what it is made on."""
+        delta, links, bonds = plan.of(NETWORK), plan.of(BRIDGES), plan.of(BONDS)
         added = [] if delta is None else [n.ifname for old, n in delta.set if old is None and not n.is_made]
         added += () if links is None else unconfigured_ports(links)
+        added += () if bonds is None else unconfigured_members(bonds)
         if not added:
             return
         present = self.network.read().links

@@ -7,28 +7,33 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from weir.adapters import bridges
+from weir.adapters import bonds, bridges
 from weir.adapters.netlink import Links
 from weir.adapters.wireguard import Tunnels
 from weir.agent import tunnels
 from weir.agent.configuration import Configuration
 from weir.agent.secrets import Secrets
+from weir.backends.bonds import BondsBackend
 from weir.backends.bridges import BridgesBackend
 from weir.backends.daemons import Learn
 from weir.kinds.interface import MAX_STATIONS
 from weir.model.objects import Kind
 from weir.model.problem import Problem
-from weir.parts import BRIDGES, WIREGUARD
+from weir.parts import BONDS, BRIDGES, WIREGUARD
+from weir.parts.bonds import BondSpec
 from weir.parts.bridges import BridgeSpec
+from weir.parts.part import EntriesPart
 
 log = logging.getLogger(__name__)
+Spec = TypeVar("Spec")
 
 
 def backends(held: Tunnels, links: Links, state_dir: Path, secrets: Secrets) -> dict[str, Any]:
     """By the name of their part."""
     return {
+        BONDS.name: BondsBackend(),
         BRIDGES.name: BridgesBackend(),
         WIREGUARD.name: tunnels.backend(held, links, state_dir, secrets),
     }
@@ -37,11 +42,13 @@ def backends(held: Tunnels, links: Links, state_dir: Path, secrets: Secrets) -> 
 def sources(held: Tunnels, configuration: Configuration, stack: ExitStack) -> dict[Kind, Learn]:
     """The state of what is learnt about links and tunnels, by kind."""
 
-    def wanted() -> Mapping[str, BridgeSpec]:
-        return configuration.compiled.of(BRIDGES) if configuration.loaded else {}
+    def wanted(part: EntriesPart[Spec]) -> Mapping[str, Spec]:
+        return configuration.compiled.of(part) if configuration.loaded else {}
 
     found = tunnels.sources(held, configuration, stack)
-    return {**found, "interface": together(found["interface"], BridgeStates(wanted).interfaces)}
+    bridged = of_wanted(lambda: wanted(BRIDGES), _learnt_of_bridges)
+    bonded = of_wanted(lambda: wanted(BONDS), learnt_of_bonds)
+    return {**found, "interface": together(found["interface"], bridged, bonded)}
 
 
 def together(*learners: Learn) -> Learn:
@@ -57,24 +64,25 @@ def together(*learners: Learn) -> Learn:
     return learn
 
 
-class BridgeStates:
-    """What is known of bridges, for `weir.agent.states`."""
+def of_wanted(
+    wanted: Callable[[], Mapping[str, Spec]], ask: Callable[[Mapping[str, Spec]], dict[str, dict[str, Any]]]
+) -> Learn:
+    """What `ask` knows of the configured ones that are asked for; nothing when the kernel does not answer."""
 
-    def __init__(self, wanted: Callable[[], Mapping[str, BridgeSpec]]) -> None:
-        self._wanted = wanted
-
-    def interfaces(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
-        asked = {name: spec for name, spec in self._wanted().items() if ids is None or name in ids}
+    def learn(ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
+        asked = {name: spec for name, spec in wanted().items() if ids is None or name in ids}
         if not asked:
             return {}
         try:
-            return _learnt(asked)
+            return ask(asked)
         except Problem as problem:  # nothing is known then
             log.info("%s", problem.message)
             return {}
 
+    return learn
 
-def _learnt(asked: Mapping[str, BridgeSpec]) -> dict[str, dict[str, Any]]:
+
+def _learnt_of_bridges(asked: Mapping[str, BridgeSpec]) -> dict[str, dict[str, Any]]:
     held, links = bridges.read()
     found: dict[str, dict[str, Any]] = {}
     for name, spec in asked.items():
@@ -97,3 +105,27 @@ def _port(bridge: str, name: str, link: bridges.HeldLink | None) -> dict[str, An
     if link is None:
         return {"interface": name, "state": "not there"}
     return {"interface": name, "state": link.state if link.master == bridge else "no port"}
+
+
+def learnt_of_bonds(asked: Mapping[str, BondSpec]) -> dict[str, dict[str, Any]]:
+    """The state of each of them that is there. Raises `Unavailable`."""
+    held, links = bonds.read()
+    found: dict[str, dict[str, Any]] = {}
+    for name, spec in asked.items():
+        if name in held:
+            members = [_member(name, member.ifname, links.get(member.ifname)) for member in spec.members]
+            found[name] = {
+                "members": members,
+                "active_count": sum(member["state"] == "active" for member in members),
+                "active_member": held[name].active or None,
+                "partner": held[name].partner or None,
+            }
+    return found
+
+
+def _member(bond: str, name: str, link: bonds.HeldLink | None) -> dict[str, Any]:
+    if link is None:
+        return {"interface": name, "state": "not there"}
+    if link.master != bond or link.member is None:
+        return {"interface": name, "state": "no member"}
+    return {"interface": name, **link.member._asdict()}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces made out of nothing, which are on no other one: tunnels of WireGuard, and loopbacks.
+"""Interfaces made out of nothing, which are on no other one: tunnels, bridges, bonds, and loopbacks.
+
+One that keeps for life what it was made with is recreated where that is to be something else.
 
 Only what carries our mark is removed; an equal one of somebody else's is used as it is.
 """
@@ -22,14 +24,19 @@ class Device(Protocol):
     def kind(self) -> str: ...
     @property
     def made_by_us(self) -> bool: ...
+    @property
+    def made_with(self) -> tuple[tuple[str, int], ...]: ...
 
 
 @dataclass(slots=True)
 class DeviceChanges:
-    """`make`: (interface, kind). `blocked`: interface -> why it cannot be made, in words."""
+    """`make`: (interface, kind). `blocked`: interface -> why it cannot be made, in words.
+
+    `made_with` says for each that is made what it keeps for life."""
 
     remove: list[str] = field(default_factory=list)
     make: list[tuple[str, str]] = field(default_factory=list)
+    made_with: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -56,15 +63,22 @@ class DeviceChanges:
 def device_changes(held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec]) -> DeviceChanges:
     found = DeviceChanges()
     for name, device in held.items():
-        kept = name in wanted and wanted[name].device == device.kind
+        kept = name in wanted and is_as_asked(device, wanted[name])
         if device.kind in DEVICES and device.made_by_us and not kept:
             found.remove.append(name)
     for name, spec in wanted.items():
         there = None if name in found.remove else held.get(name)
-        if spec.device and there is None:
+        if not spec.device or (there is not None and is_as_asked(there, spec)):
+            continue
+        if there is None or there.made_by_us:  # ours is a VLAN or VRF, which goes before
             found.make.append((name, spec.device))
-        elif spec.device and there is not None and there.kind != spec.device and there.made_by_us:
-            found.make.append((name, spec.device))  # a VLAN or VRF of ours, which goes before
-        elif spec.device and there is not None and there.kind != spec.device:
-            found.blocked[name] = f"{name} is a {there.kind} that Weir did not make, not a {spec.device}"
+            found.made_with[name] = spec.made_with
+        else:
+            other = f"not a {spec.device}" if there.kind != spec.device else "and set up differently"
+            found.blocked[name] = f"{name} is a {there.kind} that Weir did not make, {other}"
     return found
+
+
+def is_as_asked(held: Device, spec: NetworkSpec) -> bool:
+    """Whether it is of that kind, and was made with what it keeps for life."""
+    return held.kind == spec.device and set(spec.made_with) <= set(held.made_with)

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from weir.adapters import files
+from weir.adapters import files, modules
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.devices import DeviceChanges, device_changes
+from weir.backends.leaving import leaving_bonds
 from weir.backends.network_effects import NetworkEffects
 from weir.backends.network_explained import explain_interface
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
@@ -52,6 +53,7 @@ class LinkState:
     made_by_us: bool = False
     master: str = ""
     vrf_table: int = 0
+    made_with: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class NetworkDifference:
     vlans: VlanChanges = field(default_factory=VlanChanges)
     vrfs: VrfChanges = field(default_factory=VrfChanges)
     devices: DeviceChanges = field(default_factory=DeviceChanges)
+    released: list[str] = field(default_factory=list)
+    """Members of bonds that are to be none any more."""
     sysctls: dict[str, str] = field(default_factory=dict)
     mtus: list[tuple[str, int]] = field(default_factory=list)
     remembered_mtus: dict[str, int] = field(default_factory=dict)
@@ -82,12 +86,13 @@ class NetworkDifference:
     missing: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        changes = self.sysctls or self.mtus or self.up or self.add or self.remove
+        changes = self.released or self.sysctls or self.mtus or self.up or self.add or self.remove
         made = self.vlans.remove or self.vlans.make or self.vlans.blocked or self.vrfs or self.devices
         return bool(changes or made)
 
     def steps(self) -> Sequence[Step]:
         return [
+            *(step("network", "change", "interface", f"{name} out of its bond") for name in self.released),
             *(step("network", "remove", "interface", name) for name in self.vlans.remove),
             *(step("network", "add", "interface", f"{n}: {vlan.text}") for n, vlan in self.vlans.make),
             *self.devices.steps(),
@@ -130,6 +135,7 @@ class NetworkBackend:
                     link.ours and link.kind in _MADE,
                     names.get(link.master, ""),
                     link.vrf_table,
+                    link.made_with,
                 )
                 for name, link in links.items()
             },
@@ -142,14 +148,17 @@ class NetworkBackend:
         wanted = lower_first(wanted)
         gone = gone_vrfs(held.links, wanted)
         devices = device_changes(held.links, wanted)
+        leaving = leaving_bonds(held.links, wanted, devices.remove)
         there = {name: state for name, state in held.links.items() if name not in devices.remove}
+        there.update((name, replace(there[name], up=False, master="")) for name in leaving.all)
         there.update((name, _new(kind)) for name, kind in devices.make if name not in there)
         stay = {name: state for name, state in there.items() if name not in gone}
-        vlans = vlan_changes(stay, wanted)
+        vlans = vlan_changes(stay, wanted, devices.remove)
         links = {name: state for name, state in there.items() if name not in vlans.gone}
         new = {name for name, _ in (*vlans.make, *devices.make)}
         vrfs = vrf_changes(links, gone, wanted, held.rules, new)
-        found = NetworkDifference(vlans, vrfs, devices)
+        vrfs.cycled |= leaving.all
+        found = NetworkDifference(vlans, vrfs, devices, leaving.released)
         if wanted:
             found.sysctls = {k: v for k, v in ROUTER_SETTINGS.items() if held.sysctls.get(k) not in (v, None)}
         links = {name: state for name, state in links.items() if name in stay}
@@ -178,10 +187,14 @@ class NetworkBackend:
         return found
 
     def apply(self, difference: NetworkDifference) -> None:
+        for name in difference.released:
+            self._links.set_master(name, "")
         for name in (*difference.vlans.remove, *difference.devices.remove, *difference.vrfs.remove):
             self._links.remove_link(name)
         for name, kind in difference.devices.make:
-            self._links.add_device(name, kind)
+            if kind == "bond":
+                modules.load_bonds()
+            self._links.add_device(name, kind, difference.devices.made_with[name])
         for name, vlan in difference.vlans.make:
             self._links.add_vlan(name, vlan.parent, vlan.id, vlan.protocol)
         self._apply_vrfs(difference.vrfs)
@@ -253,7 +266,8 @@ class NetworkBackend:
         if below in found.vrfs.cycled:
             found.vrfs.cycled.add(name)
         taken_along = (below, True) in found.up or below in found.vrfs.cycled
-        if state.up != spec.up or (taken_along and not spec.up):
+        joins = bool(spec.bond) and state.master != spec.bond  # which needs it to be down
+        if not joins and (state.up != spec.up or (taken_along and not spec.up)):
             found.up.append((name, spec.up))
         present = state.ours | state.foreign
         if name in found.vrfs.cycled:

@@ -32,7 +32,10 @@ class NetworkEffects:
         for name in sorted({*found.vlans.gone, *found.vrfs.remove, *found.devices.remove}):
             if name not in made:
                 yield self._drops(name, f"{name} is removed")
-            elif name in found.vlans.gone:
+            elif name in found.devices.remove and self._held[name].kind == "bond":
+                text = f"{name} is made again, and passes packets when its members are up and LACP agrees"
+                yield self._effect(name, "resets", text, None)
+            elif name not in found.vrfs.remove:
                 yield self._resets(name, f"{name} is made again")
         moved = dict(found.vrfs.masters)
         for name, vrf in moved.items():

@@ -8,7 +8,7 @@ as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -43,10 +43,13 @@ class VlanChanges:
     blocked: dict[str, str] = field(default_factory=dict)
 
 
-def vlan_changes(held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec]) -> VlanChanges:
-    """`wanted` has lower interfaces before those that are stacked on them (`lower_first`)."""
+def vlan_changes(
+    held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec], made_again: Collection[str] = ()
+) -> VlanChanges:
+    """`wanted` has lower interfaces before those that are stacked on them (`lower_first`). What is on one
+    that is `made_again` goes with it."""
     found = VlanChanges()
-    found.gone = _gone(held, wanted)
+    found.gone = _gone(held, wanted, made_again)
     stacked = {name: device.vlan for name, device in held.items()}
     found.remove = sorted(
         (name for name in found.gone if held[name].made_by_us),
@@ -78,7 +81,9 @@ def lower_first(wanted: Mapping[str, NetworkSpec]) -> dict[str, NetworkSpec]:
     return {name: wanted[name] for name in sorted(wanted, key=lambda name: _depth(stacked, name))}
 
 
-def _gone(held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec]) -> set[str]:
+def _gone(
+    held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec], made_again: Collection[str]
+) -> set[str]:
     gone = {
         name
         for name, device in held.items()
@@ -86,7 +91,7 @@ def _gone(held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec]) -> set[
         and device.made_by_us
         and (name not in wanted or wanted[name].vlan != device.vlan)
     }
-    above = gone
+    above = {*gone, *made_again}
     while above:
         above = {
             name

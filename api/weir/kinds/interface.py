@@ -8,7 +8,7 @@ from typing import Annotated
 
 from weir.fields import INTERFACE_NAMES, Case, OneOf, PublicKey, Rows, Text, When, Whole
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_AGEING_S, MAX_MEMBERS, MAX_VLAN_ID
+from weir.model.limits import MAX_AGEING_S, MAX_BOND_MEMBERS, MAX_MEMBERS, MAX_VLAN_ID
 from weir.model.objects import Interface
 
 MAX_STATIONS = 256
@@ -35,7 +35,27 @@ class Station:
     age_s: Annotated[int | None, Whole(0, MAX_AGEING_S)] = None
 
 
+@dataclass(frozen=True, slots=True)
+class MemberState:
+    """One member of a bond."""
+
+    interface: Annotated[str, Text(15)]
+    state: Annotated[
+        str | None, Text(20, help="`active` carries packets, `backup` waits, until the link or LACP is up.")
+    ] = None
+    link: Annotated[str | None, Text(20)] = None
+    lacp: Annotated[
+        str | None,
+        Text(20, label="LACP", help="`no partner`: the other end says nothing. `in sync`: it agreed."),
+    ] = None
+    aggregator: Annotated[
+        int | None, Whole(0, 65_535, help="Members that go to the same other end have the same one.")
+    ] = None
+    failures: Annotated[int | None, Whole(0, 2**32 - 1, help="How often its link went down.")] = None
+
+
 _BRIDGE = When("type", ("bridge",))
+_BOND = When("type", ("bond",))
 
 KIND = Declaration(
     Interface,
@@ -67,6 +87,20 @@ KIND = Declaration(
             label="Learnt addresses",
             help=f"The first {MAX_STATIONS} of them.",
         ),
+        "members": Rows(
+            MemberState,
+            MAX_BOND_MEMBERS,
+            by="interface",
+            when=_BOND,
+            help="Of a bond: what each member does.",
+        ),
+        "active_count": Whole(
+            0, MAX_BOND_MEMBERS, when=_BOND, label="Active", help="Members of a bond that carry packets."
+        ),
+        "active_member": Text(
+            15, when=_BOND, help="Of a bond with `active-backup`: the member that carries the packets."
+        ),
+        "partner": Text(17, when=_BOND, help="Of a bond with LACP: the hardware address of the other end."),
     },
     columns=("type", "role", "vrf", "addresses", "description"),
     one_of=OneOf(
@@ -76,6 +110,7 @@ KIND = Declaration(
         Case("vrf", "A routing table of its own, for the interfaces in it.", "vrf_table"),
         Case("wireguard", "An encrypted tunnel to its peers.", "wireguard"),
         Case("bridge", "A switch of several ports, with the router behind it.", "bridge"),
+        Case("bond", "Several ports that are one link.", "bond"),
         Case("loopback", "Leads nowhere: for addresses that do not depend on a port.", "loopback"),
     ),
 )

@@ -38,6 +38,8 @@ MAX_VLAN_TAGS = 2
 MAX_VLAN_RANGES = 128
 MAX_MEMBERS = 256
 """Ports of one bridge; the kernel takes 1,023."""
+MAX_BOND_MEMBERS = 16
+MIN_LINK_CHECK_MS, MAX_LINK_CHECK_MS = 10, 10_000
 MAX_PORT_PRIORITY, MAX_PORT_COST = 63, 65_535
 MAX_AGEING_S = 1_000_000
 """The limits of the kernel's STP (net/bridge/br_stp_if.c), and of IEEE 802.1D for the age."""

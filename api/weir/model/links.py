@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes several interfaces one link: bridges."""
+"""What makes several interfaces one link: bridges and bonds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,33 @@ from weir.fields import INTERFACE_NAMES, Choice, Flag, Mac, Many, Ref, Rows, Vla
 from weir.model.frames import vlan_ids
 from weir.model.limits import (
     MAX_AGEING_S,
+    MAX_BOND_MEMBERS,
+    MAX_LINK_CHECK_MS,
     MAX_MEMBERS,
     MAX_PORT_COST,
     MAX_PORT_PRIORITY,
     MAX_VLAN_ID,
     MAX_VLAN_RANGES,
+    MIN_LINK_CHECK_MS,
 )
 
 _STP = When("stp", ("stp",))
 _FILTERS = When("vlan_filtering", (True,))
+_LACP = When("mode", ("802.3ad",))
+
+
+def _port(help: str, *types: str, when: When | None = None) -> Ref:
+    """A port of the router; a form offers those of these types that are configured, and all others."""
+    return Ref(
+        "interface",
+        INTERFACE_NAMES,
+        own_rules=True,
+        unconfigured=True,
+        role="port",
+        offered=When("type", types),
+        help=help,
+        when=when,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +45,7 @@ class BridgePort:
 
     interface: Annotated[
         str,
-        Ref(
-            "interface",
-            INTERFACE_NAMES,
-            own_rules=True,
-            unconfigured=True,
-            role="port",
-            offered=When("type", ("ethernet", "vlan")),
-            help="A port, VLAN or bond; it need not be configured.",
-        ),
+        _port("A port, VLAN or bond; it need not be configured.", "ethernet", "vlan", "bond"),
     ]
     pvid: Annotated[
         int,
@@ -193,3 +203,90 @@ class Bridge:
     def own_vlans(self) -> frozenset[int]:
         """The VLANs that reach the router."""
         return vlan_ids(self.tagged) | ({self.pvid} if self.pvid else set())
+
+
+@dataclass(frozen=True, slots=True)
+class BondMember:
+    """One of the ports that are one link."""
+
+    interface: Annotated[
+        str,
+        _port("A port of the router; it need not be configured.", "ethernet"),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """Several ports that are one link: what one of them cannot carry any more the others do."""
+
+    members: Annotated[
+        tuple[BondMember, ...],
+        Rows(
+            BondMember,
+            MAX_BOND_MEMBERS,
+            by="interface",
+            option="member",
+            help="The ports that are one link (RouterOS: `slaves`).",
+        ),
+    ] = ()
+    mode: Annotated[
+        Literal["802.3ad", "active-backup", "balance-xor"],
+        Choice(
+            "802.3ad",
+            "active-backup",
+            "balance-xor",
+            help="`802.3ad`: all ports carry, as LACP agrees with the other end. `active-backup`: one carries"
+            " and the others wait. `balance-xor`: all carry, to a static group at the other end. Another "
+            "mode makes the bond again.",
+        ),
+    ] = "802.3ad"
+    hash_policy: Annotated[
+        Literal["layer2", "layer2+3", "layer3+4"],
+        Choice(
+            "layer2",
+            "layer2+3",
+            "layer3+4",
+            when=When("mode", ("802.3ad", "balance-xor")),
+            help="What decides which port a packet leaves by (RouterOS: `transmit-hash-policy`): hardware "
+            "addresses; those and IP addresses; or IP addresses and ports.",
+        ),
+    ] = "layer2+3"
+    lacp_rate: Annotated[
+        Literal["slow", "fast"],
+        Choice(
+            "slow",
+            "fast",
+            when=_LACP,
+            label="LACP rate",
+            help="How often the other end says that it is there: every 30 s or every second. It is given up "
+            "after three that did not come. Another rate makes the bond again.",
+        ),
+    ] = "slow"
+    min_links: Annotated[
+        int,
+        Whole(
+            1,
+            MAX_BOND_MEMBERS,
+            when=_LACP,
+            label="Least links",
+            help="With fewer ports that carry, the bond itself is down, so that another way is taken.",
+        ),
+    ] = 1
+    primary: Annotated[
+        str | None,
+        _port(
+            "The member that carries whenever it can. null: the one that carries goes on.",
+            "ethernet",
+            when=When("mode", ("active-backup",)),
+        ),
+    ] = None
+    miimon_ms: Annotated[
+        int,
+        Whole(
+            MIN_LINK_CHECK_MS,
+            MAX_LINK_CHECK_MS,
+            importance="folded",
+            label="Link check",
+            help="How often each port's link is looked at (RouterOS: `mii-interval`).",
+        ),
+    ] = 100

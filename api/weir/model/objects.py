@@ -40,7 +40,7 @@ from weir.model.limits import (
     MIN_VLAN_ID,
     QUEUE_TYPE_KINDS,
 )
-from weir.model.links import Bridge
+from weir.model.links import Bond, Bridge
 from weir.model.pair import Pair as Pair
 
 Kind = str
@@ -189,8 +189,8 @@ _PASSES = When("type", ("vrf", "loopback"), unless=True)
 class Interface(ConfigObject):
     """A network interface; the id is the kernel's name.
 
-    One with a `vlan`, a `vrf_table`, `wireguard`, `bridge` or `loopback` is made by the router, any other is
-    there or not. Where `vrf_table` is 0, `weir.model.vrf` chooses the table.
+    One with a `vlan`, a `vrf_table`, `wireguard`, `bridge`, `bond` or `loopback` is made by the router, any
+    other is there or not. Where `vrf_table` is 0, `weir.model.vrf` chooses the table.
     """
 
     kind: ClassVar[Kind] = "interface"
@@ -220,7 +220,7 @@ class Interface(ConfigObject):
         Choice(
             "static",
             "dhcp",
-            when=When("type", ("ethernet", "vlan", "bridge")),
+            when=When("type", ("ethernet", "vlan", "bridge", "bond")),
             help="`dhcp`: an IPv4 address and routes by DHCP, beside the addresses.",
         ),
     ] = "static"
@@ -230,7 +230,7 @@ class Interface(ConfigObject):
             MIN_MTU_BYTES,
             MAX_MTU_BYTES,
             help="Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, "
-            "a WireGuard tunnel 1,420, a bridge 1,500.",
+            "a WireGuard tunnel 1,420, a bridge or bond 1,500.",
         ),
     ] = None
     description: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
@@ -337,6 +337,7 @@ class Interface(ConfigObject):
         Bridge | None,
         Group(Bridge, help="A switch of several ports."),
     ] = None
+    bond: Annotated[Bond | None, Group(Bond, help="Several ports that are one link.")] = None
     loopback: Annotated[
         Loopback | None,
         Group(Loopback, help="An interface that leads nowhere, whose addresses are up with the router."),

@@ -4,6 +4,7 @@
 A new part is a module here with its line in `PARTS`, and a backend in `weir.backends` that does it.
 """
 
+from weir.parts.bonds import BONDS
 from weir.parts.bridges import BRIDGES
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
@@ -16,9 +17,10 @@ from weir.parts.sets import SETS
 from weir.parts.tuning import TUNING
 from weir.parts.wireguard import WIREGUARD
 
-PARTS = Parts((SETS, FIREWALL, NETWORK, BRIDGES, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING, NTP))
+PARTS = Parts((SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING, NTP))
 
 __all__ = [
+    "BONDS",
     "BRIDGES",
     "FIREWALL",
     "FORWARDING",

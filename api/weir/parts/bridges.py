@@ -74,7 +74,7 @@ class BridgeSpec:
 class BridgesPart(EntriesPart[BridgeSpec]):
     name, what = "bridges", "bridge"
     made_of = frozenset(("interface",))
-    after = ("network",)  # the devices are there, and who was in a VRF is out of it
+    after = ("bonds",)  # the devices are there, and who was in a VRF or a bond is out of it
 
     def key(self, entry: BridgeSpec) -> str:
         return entry.ifname

@@ -11,9 +11,15 @@ from weir.model.limits import USUAL_MTU_BYTES
 from weir.model.objects import Interface, Vlan
 from weir.model.tree import vlan_parents
 from weir.model.vrf import table_of
+from weir.parts.bonds import bonded, made_with
 from weir.parts.part import EntriesPart
 
-DEVICES = {"wireguard": 1420, "dummy": USUAL_MTU_BYTES, "bridge": USUAL_MTU_BYTES}
+DEVICES = {
+    "wireguard": 1420,
+    "dummy": USUAL_MTU_BYTES,
+    "bridge": USUAL_MTU_BYTES,
+    "bond": USUAL_MTU_BYTES,
+}
 """What is made out of nothing, by the kernel's name of its kind, with its MTU in bytes where none is
 configured: WireGuard adds up to 80 bytes to a packet."""
 
@@ -36,6 +42,10 @@ class NetworkSpec:
     """Of a VRF, which the router makes: its routing table; 0 = it is none."""
     device: str = ""
     """Of what the router makes out of nothing: the kernel's name of its kind; "" = it is none."""
+    made_with: tuple[tuple[str, int], ...] = ()
+    """What the kernel can be told only when it makes the device, by its own names."""
+    bond: str = ""
+    """The bond whose member it is. It has that one's MTU, and the part `bonds` brings it up as it joins."""
 
     @property
     def is_made(self) -> bool:
@@ -53,7 +63,8 @@ class NetworkPart(EntriesPart[NetworkSpec]):
 
     def wanted(self, document: Document) -> Mapping[str, NetworkSpec]:
         interfaces = sorted(document.interfaces(), key=lambda item: item.id)
-        return {item.id: _spec(item, document) for item in interfaces}
+        bonds = bonded(document)
+        return {item.id: _spec(item, document, bonds.get(item.id)) for item in interfaces}
 
     def text(self, old: NetworkSpec | None, new: NetworkSpec) -> str:
         state = "up" if new.up else "down"
@@ -72,22 +83,27 @@ def device_of(item: Interface) -> str:
         return "wireguard"
     if item.bridge is not None:
         return "bridge"
+    if item.bond is not None:
+        return "bond"
     return "dummy" if item.loopback is not None else ""
 
 
-def _spec(item: Interface, document: Document) -> NetworkSpec:
+def _spec(item: Interface, document: Document, bond: Interface | None) -> NetworkSpec:
     device = device_of(item)
+    usual_mtu = DEVICES.get(device) if bond is None else bond.mtu or USUAL_MTU_BYTES
     return NetworkSpec(
         ifname=item.id,
         up=not any(below.disabled for below in (item, *vlan_parents(document, item))),
         addresses=() if item.disabled else item.addresses,
-        mtu=item.mtu or DEVICES.get(device),
+        mtu=item.mtu or usual_mtu,
         description=item.description,
         vlan=item.vlan,
         dhcp=item.addressing == "dhcp" and not item.disabled,
         vrf=item.vrf,
         vrf_table=table_of(item) or 0,
         device=device,
+        made_with=() if item.bond is None else made_with(item.bond),
+        bond="" if bond is None else bond.id,
     )
 
 

@@ -3834,6 +3834,14 @@ export interface components {
             vlan: number | null;
             age_s: number | null;
         };
+        MemberState: {
+            interface: string;
+            state: string | null;
+            link: string | null;
+            lacp: string | null;
+            aggregator: number | null;
+            failures: number | null;
+        };
         InterfaceStateFields: {
             /** @description Of a WireGuard tunnel: what its peers have to know of it. */
             public_key: string | null;
@@ -3845,6 +3853,14 @@ export interface components {
             station_count: number | null;
             /** @description The first 256 of them. */
             stations: components["schemas"]["Station"][] | null;
+            /** @description Of a bond: what each member does. */
+            members: components["schemas"]["MemberState"][] | null;
+            /** @description Members of a bond that carry packets. */
+            active_count: number | null;
+            /** @description Of a bond with `active-backup`: the member that carries the packets. */
+            active_member: string | null;
+            /** @description Of a bond with LACP: the hardware address of the other end. */
+            partner: string | null;
         };
         InterfaceState: {
             id: string;
@@ -3893,6 +3909,18 @@ export interface components {
             hello_s: number;
             max_age_s: number;
         };
+        BondMember: {
+            interface: string;
+        };
+        Bond: {
+            members: components["schemas"]["BondMember"][];
+            mode: string;
+            hash_policy: string;
+            lacp_rate: string;
+            min_links: number;
+            primary: string | null;
+            miimon_ms: number;
+        };
         Loopback: Record<string, never>;
         Lease: {
             address: string;
@@ -3931,7 +3959,7 @@ export interface components {
             fast_path: "off" | "on" | "established" | null;
             fast_path_reason: string | null;
         };
-        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["BridgeInterface"] | components["schemas"]["LoopbackInterface"];
+        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["BridgeInterface"] | components["schemas"]["BondInterface"] | components["schemas"]["LoopbackInterface"];
         InterfacePage: {
             states: components["schemas"]["InterfaceState"][] | null;
             items: components["schemas"]["Interface"][];
@@ -4067,13 +4095,54 @@ export interface components {
              */
             max_age_s: number;
         };
+        BondMemberInput: {
+            /** @description A port of the router; it need not be configured. */
+            interface: string;
+        };
+        BondInput: {
+            /** @description The ports that are one link (RouterOS: `slaves`). */
+            members?: components["schemas"]["BondMemberInput"][] | null;
+            /**
+             * @description `802.3ad`: all ports carry, as LACP agrees with the other end. `active-backup`: one carries and the others wait. `balance-xor`: all carry, to a static group at the other end. Another mode makes the bond again.
+             * @default 802.3ad
+             * @enum {string}
+             */
+            mode: "802.3ad" | "active-backup" | "balance-xor";
+            /**
+             * @description What decides which port a packet leaves by (RouterOS: `transmit-hash-policy`): hardware addresses; those and IP addresses; or IP addresses and ports.
+             * @default layer2+3
+             * @enum {string}
+             */
+            hash_policy: "layer2" | "layer2+3" | "layer3+4";
+            /**
+             * @description How often the other end says that it is there: every 30 s or every second. It is given up after three that did not come. Another rate makes the bond again.
+             * @default slow
+             * @enum {string}
+             */
+            lacp_rate: "slow" | "fast";
+            /**
+             * @description With fewer ports that carry, the bond itself is down, so that another way is taken.
+             * @default 1
+             */
+            min_links: number;
+            /**
+             * @description The member that carries whenever it can. null: the one that carries goes on.
+             * @default null
+             */
+            primary: string | null;
+            /**
+             * @description How often each port's link is looked at (RouterOS: `mii-interval`).
+             * @default 100
+             */
+            miimon_ms: number;
+        };
         LoopbackInput: Record<string, never>;
-        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["BridgeInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
+        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["BridgeInterfaceUpsertInput"] | components["schemas"]["BondInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
         InterfaceBulkInput: {
             upsert?: components["schemas"]["InterfaceUpsertInput"][];
             delete?: string[];
         };
-        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
+        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["BondInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
         VlanPatch: {
             /** @description The interface whose frames have the tag. */
             parent?: string | null;
@@ -4125,13 +4194,38 @@ export interface components {
             /** @description How long a message of the root holds. */
             max_age_s?: number | null;
         };
+        BondPatch: {
+            /** @description The ports that are one link (RouterOS: `slaves`). */
+            members?: components["schemas"]["BondMemberInput"][] | null;
+            /**
+             * @description `802.3ad`: all ports carry, as LACP agrees with the other end. `active-backup`: one carries and the others wait. `balance-xor`: all carry, to a static group at the other end. Another mode makes the bond again.
+             * @enum {string|null}
+             */
+            mode?: "802.3ad" | "active-backup" | "balance-xor" | null;
+            /**
+             * @description What decides which port a packet leaves by (RouterOS: `transmit-hash-policy`): hardware addresses; those and IP addresses; or IP addresses and ports.
+             * @enum {string|null}
+             */
+            hash_policy?: "layer2" | "layer2+3" | "layer3+4" | null;
+            /**
+             * @description How often the other end says that it is there: every 30 s or every second. It is given up after three that did not come. Another rate makes the bond again.
+             * @enum {string|null}
+             */
+            lacp_rate?: "slow" | "fast" | null;
+            /** @description With fewer ports that carry, the bond itself is down, so that another way is taken. */
+            min_links?: number | null;
+            /** @description The member that carries whenever it can. null: the one that carries goes on. */
+            primary?: string | null;
+            /** @description How often each port's link is looked at (RouterOS: `mii-interval`). */
+            miimon_ms?: number | null;
+        };
         LoopbackPatch: Record<string, never>;
         InterfacePatch: {
             /**
              * @description What it is made as. It follows from the other fields where it is left out.
              * @enum {string|null}
              */
-            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "bridge" | "loopback" | null;
+            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "bridge" | "bond" | "loopback" | null;
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @enum {string|null}
@@ -4144,7 +4238,7 @@ export interface components {
              * @enum {string|null}
              */
             addressing?: "static" | "dhcp" | null;
-            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500. */
+            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500. */
             mtu?: number | null;
             /** @description For people. */
             description?: string | null;
@@ -4182,6 +4276,8 @@ export interface components {
             wireguard?: components["schemas"]["WireguardPatch"] | null;
             /** @description A switch of several ports. */
             bridge?: components["schemas"]["BridgePatch"] | null;
+            /** @description Several ports that are one link. */
+            bond?: components["schemas"]["BondPatch"] | null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback?: components["schemas"]["LoopbackPatch"] | null;
             /** @description Down, without addresses, not shaped. */
@@ -8812,7 +8908,7 @@ export interface components {
             comment: string;
         };
         /** @description The fields of a interface as they are configured. */
-        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["BridgeInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
+        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["BridgeInterfaceObject"] | components["schemas"]["BondInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
         /** @description The fields of a wireguard peer as they are configured. */
         WireguardPeerObject: {
             id: string;
@@ -9814,6 +9910,7 @@ export interface components {
             vrf_table: null;
             wireguard: null;
             bridge: null;
+            bond: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9846,6 +9943,7 @@ export interface components {
             vrf_table: null;
             wireguard: null;
             bridge: null;
+            bond: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9878,6 +9976,7 @@ export interface components {
             vrf_table: number;
             wireguard: null;
             bridge: null;
+            bond: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9910,6 +10009,7 @@ export interface components {
             vrf_table: null;
             wireguard: components["schemas"]["Wireguard"];
             bridge: null;
+            bond: null;
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9942,6 +10042,40 @@ export interface components {
             vrf_table: null;
             wireguard: null;
             bridge: components["schemas"]["Bridge"];
+            bond: null;
+            loopback: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceInKernel"] | null;
+        };
+        /** @description Several ports that are one link. */
+        BondInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "bond";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            bridge: null;
+            bond: components["schemas"]["Bond"];
             loopback: null;
             disabled: boolean;
             etag: string | null;
@@ -9974,6 +10108,7 @@ export interface components {
             vrf_table: null;
             wireguard: null;
             bridge: null;
+            bond: null;
             loopback: components["schemas"]["Loopback"];
             disabled: boolean;
             etag: string | null;
@@ -10004,7 +10139,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10056,6 +10191,7 @@ export interface components {
             vrf_table?: null;
             wireguard?: null;
             bridge?: null;
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10085,7 +10221,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10138,6 +10274,7 @@ export interface components {
             vrf_table?: null;
             wireguard?: null;
             bridge?: null;
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10167,7 +10304,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10220,6 +10357,7 @@ export interface components {
             vrf_table: number;
             wireguard?: null;
             bridge?: null;
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10249,7 +10387,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10302,6 +10440,7 @@ export interface components {
             /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
             bridge?: null;
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10331,7 +10470,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10384,6 +10523,7 @@ export interface components {
             wireguard?: null;
             /** @description A switch of several ports. */
             bridge: components["schemas"]["BridgeInput"];
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10391,13 +10531,13 @@ export interface components {
              */
             disabled: boolean;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
-        LoopbackInterfaceInput: {
+        /** @description Several ports that are one link. */
+        BondInterfaceInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "loopback";
+            type: "bond";
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @default none
@@ -10413,7 +10553,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10465,6 +10605,90 @@ export interface components {
             vrf_table?: null;
             wireguard?: null;
             bridge?: null;
+            /** @description Several ports that are one link. */
+            bond: components["schemas"]["BondInput"];
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            bridge?: null;
+            bond?: null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback: components["schemas"]["LoopbackInput"];
             /**
@@ -10495,7 +10719,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10547,6 +10771,7 @@ export interface components {
             vrf_table?: null;
             wireguard?: null;
             bridge?: null;
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10579,7 +10804,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10632,6 +10857,7 @@ export interface components {
             vrf_table?: null;
             wireguard?: null;
             bridge?: null;
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10664,7 +10890,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10717,6 +10943,7 @@ export interface components {
             vrf_table: number;
             wireguard?: null;
             bridge?: null;
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10749,7 +10976,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10802,6 +11029,7 @@ export interface components {
             /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
             bridge?: null;
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10834,7 +11062,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10887,6 +11115,7 @@ export interface components {
             wireguard?: null;
             /** @description A switch of several ports. */
             bridge: components["schemas"]["BridgeInput"];
+            bond?: null;
             loopback?: null;
             /**
              * @description Down, without addresses, not shaped.
@@ -10897,13 +11126,13 @@ export interface components {
             /** @description Refuse unless the object still has it. */
             etag?: string;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
-        LoopbackInterfaceUpsertInput: {
+        /** @description Several ports that are one link. */
+        BondInterfaceUpsertInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "loopback";
+            type: "bond";
             /**
              * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
              * @default none
@@ -10919,7 +11148,7 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -10971,6 +11200,93 @@ export interface components {
             vrf_table?: null;
             wireguard?: null;
             bridge?: null;
+            /** @description Several ports that are one link. */
+            bond: components["schemas"]["BondInput"];
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        LoopbackInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "loopback";
+            /**
+             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @default none
+             * @enum {string}
+             */
+            role: "lan" | "wan" | "none";
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            bridge?: null;
+            bond?: null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
             loopback: components["schemas"]["LoopbackInput"];
             /**
@@ -11006,6 +11322,7 @@ export interface components {
             vrf_table: null;
             wireguard: null;
             bridge: null;
+            bond: null;
             loopback: null;
             disabled: boolean;
         };
@@ -11033,6 +11350,7 @@ export interface components {
             vrf_table: null;
             wireguard: null;
             bridge: null;
+            bond: null;
             loopback: null;
             disabled: boolean;
         };
@@ -11060,6 +11378,7 @@ export interface components {
             vrf_table: number;
             wireguard: null;
             bridge: null;
+            bond: null;
             loopback: null;
             disabled: boolean;
         };
@@ -11087,6 +11406,7 @@ export interface components {
             vrf_table: null;
             wireguard: components["schemas"]["Wireguard"];
             bridge: null;
+            bond: null;
             loopback: null;
             disabled: boolean;
         };
@@ -11114,6 +11434,35 @@ export interface components {
             vrf_table: null;
             wireguard: null;
             bridge: components["schemas"]["Bridge"];
+            bond: null;
+            loopback: null;
+            disabled: boolean;
+        };
+        /** @description Several ports that are one link. */
+        BondInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "bond";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            bridge: null;
+            bond: components["schemas"]["Bond"];
             loopback: null;
             disabled: boolean;
         };
@@ -11141,6 +11490,7 @@ export interface components {
             vrf_table: null;
             wireguard: null;
             bridge: null;
+            bond: null;
             loopback: components["schemas"]["Loopback"];
             disabled: boolean;
         };

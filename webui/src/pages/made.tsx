@@ -25,6 +25,14 @@ export function MadeOf({ item }: { item: Interface }) {
       </span>
     );
   }
+  if (item.bond) {
+    const members = item.bond.members.map((member) => member.interface);
+    return (
+      <span title={members.join(", ")}>
+        bond <span className="dim">of {members.length === 1 ? "1 port" : `${members.length} ports`}</span>
+      </span>
+    );
+  }
   if (item.loopback) return <>loopback</>;
   if (!vlan) return <span className="dim">{item.state?.kind ?? "–"}</span>;
   return (
@@ -40,6 +48,7 @@ export const NEW = {
   "new:vrf": { title: "New VRF", item: "VRF", key: "v" },
   "new:wireguard": { title: "New tunnel", item: "WireGuard tunnel", key: "t" },
   "new:bridge": { title: "New bridge", item: "Bridge", key: "b" },
+  "new:bond": { title: "New bond", item: "Bond", key: "o" },
   "new:loopback": { title: "New loopback", item: "Loopback", key: "l" },
 } as const;
 export type Made = keyof typeof NEW;
@@ -48,7 +57,7 @@ export const MADE = Object.keys(NEW) as Made[];
 /** Those that have the form that follows from the declaration; others have one of their own. */
 export const IS_GENERIC = (item: Interface | undefined, edit: string | undefined): boolean =>
   item
-    ? (item.wireguard ?? item.bridge ?? item.loopback) !== null
+    ? (item.wireguard ?? item.bridge ?? item.bond ?? item.loopback) !== null
     : edit !== undefined && !["new", "new:vrf"].includes(edit);
 
 interface MadeDrawerProps {

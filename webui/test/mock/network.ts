@@ -40,6 +40,7 @@ const port = (id: string, role: string, address: string): Interface => ({
   vrf_table: null,
   wireguard: null,
   bridge: null,
+  bond: null,
   loopback: null,
   disabled: false,
   etag: "r1",

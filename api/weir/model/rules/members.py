@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs to a bridge: one master, no addresses, no part in routing, and no circle."""
+"""What belongs to a bridge or bond: one master, no addresses, no part in routing, and no circle."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from weir.model.objects import Interface
 from weir.model.problem import Finding
 from weir.model.rule import Reach, Rule, View, all_after, caused_by, error, own, warning
 
-PORTS = "bridge.ports"
+PORTS, MEMBERS = "bridge.ports", "bond.members"
 
 
 def members_of(interface: Interface) -> tuple[str, ...]:
     """The names of what belongs to it."""
-    return () if interface.bridge is None else tuple(port.interface for port in interface.bridge.ports)
+    if interface.bridge is not None:
+        return tuple(port.interface for port in interface.bridge.ports)
+    return () if interface.bond is None else tuple(member.interface for member in interface.bond.members)
+
+
+def _field(master: Interface) -> str:
+    """Where it names its members."""
+    return PORTS if master.bond is None else MEMBERS
 
 
 def masters(view: View) -> dict[str, list[str]]:
@@ -41,10 +48,10 @@ def member_form(view: View, interface: Interface) -> Iterator[Finding]:
         others = [other for other in masters(view)[name] if other != interface.id]
         if others:
             text = f"{name} cannot belong to {interface.id}: it belongs to {others[0]}"
-            yield error("member-taken", interface, PORTS, text)
+            yield error("member-taken", interface, _field(interface), text)
         if _contains(view, name, interface.id):
             text = f"{name} cannot belong to {interface.id}, which it is made of itself"
-            yield error("cycle", interface, PORTS, text)
+            yield error("cycle", interface, _field(interface), text)
         member = view.document.interface(name)
         if member is not None:
             yield from _of_member(interface, member)
@@ -70,13 +77,15 @@ _UNFIT = {
     "loopback": "a loopback",
     "bridge": "a bridge",
 }
+_UNFIT_FOR_BONDS = {**_UNFIT, "bond": "a bond", "vlan": "a VLAN"}
 
 
 def _of_member(master: Interface, member: Interface) -> Iterator[Finding]:
-    what = next((words for field, words in _UNFIT.items() if getattr(member, field) is not None), "")
+    unfit, where = _UNFIT if master.bond is None else _UNFIT_FOR_BONDS, _field(master)
+    what = next((words for field, words in unfit.items() if getattr(member, field) is not None), "")
     if what:
         text = f"{member.id} cannot belong to {master.id}: it is {what}"
-        yield error("not-of-this-type", master, PORTS, text)
+        yield error("not-of-this-type", master, where, text)
         return
     for is_set, has in (
         (bool(member.addresses), "have addresses of its own: give them to"),
@@ -86,14 +95,51 @@ def _of_member(master: Interface, member: Interface) -> Iterator[Finding]:
     ):
         if is_set:
             text = f"{member.id} belongs to {master.id}, so it cannot {has} {master.id}"
-            yield error("member-with-its-own", master, PORTS, text)
-    sent_bytes = master.mtu or USUAL_MTU_BYTES
-    if member.mtu is not None and sent_bytes > member.mtu:
-        text = f"{master.id} sends packets of {sent_bytes} bytes, and the MTU of its port "
-        yield error("mtu-above-port", master, "mtu", f"{text}{member.id} is {member.mtu}")
+            yield error("member-with-its-own", master, where, text)
+    yield from _mtu_of_member(master, member)
     if member.disabled and not master.disabled:
         text = f"{member.id} is disabled, so nothing passes {master.id} there"
-        yield warning("interface-disabled", master, PORTS, text)
+        yield warning("interface-disabled", master, where, text)
+
+
+def _mtu_of_member(master: Interface, member: Interface) -> Iterator[Finding]:
+    sent_bytes = master.mtu or USUAL_MTU_BYTES
+    if member.mtu is None:
+        return
+    if master.bond is not None and sent_bytes != member.mtu:
+        text = f"{member.id} has the MTU {member.mtu} and its bond {master.id} {sent_bytes}: leave that of "
+        yield error("mtu-unlike-bond", master, "mtu", f"{text}{member.id} out, it has the bond's then")
+    elif sent_bytes > member.mtu:
+        text = f"{master.id} sends packets of {sent_bytes} bytes, and the MTU of its port "
+        yield error("mtu-above-port", master, "mtu", f"{text}{member.id} is {member.mtu}")
+
+
+def bond_form(_view: View, interface: Interface) -> Iterator[Finding]:
+    bond = interface.bond
+    if bond is None:
+        return
+    members = members_of(interface)
+    if bond.mode == "active-backup" and bond.primary is not None and bond.primary not in members:
+        text = f"the primary {bond.primary} is no member of {interface.id}"
+        yield error("primary-no-member", interface, "bond.primary", text)
+    if not members:
+        text = f"{interface.id} has no members, so nothing passes it"
+        yield warning("bond-without-members", interface, MEMBERS, text)
+    elif bond.mode == "802.3ad" and bond.min_links > len(members):
+        text = f"{interface.id} needs {bond.min_links} links, and is down with {len(members)} members"
+        yield warning("too-few-members", interface, "bond.min_links", text)
+
+
+def vlan_on_member(view: View, interface: Interface) -> Iterator[Finding]:
+    """Frames with a tag never get to a bond whose member takes them first."""
+    if interface.vlan is None:
+        return
+    parent = interface.vlan.parent
+    for name in masters(view).get(parent, ()):
+        master = view.document.interface(name)
+        if master is not None and master.bond is not None:
+            text = f"VLAN {interface.id} is on {parent}, which belongs to {name}: put it on {name}"
+            yield error("parent-in-bond", interface, "vlan.parent", text)
 
 
 def bridge_form(_view: View, interface: Interface) -> Iterator[Finding]:
@@ -157,7 +203,7 @@ def route_by_member(view: View, item: StaticRoute | OspfInterface) -> Iterator[F
 
 
 def _by_members(of: type[StaticRoute | OspfInterface]) -> Reach:
-    """An object itself, and those that name what comes to a bridge or leaves it."""
+    """An object itself, and those that name what comes to a bridge or bond or leaves it."""
 
     @caused_by(of.kind, "interface")
     def reach(view: View, change: Change) -> Iterator[str]:
@@ -173,6 +219,8 @@ def _by_members(of: type[StaticRoute | OspfInterface]) -> Reach:
 
 RULES = (
     Rule("member-form", "interface", member_form, all_after("interface", "interface"), True),
+    Rule("bond-form", "interface", bond_form, own("interface"), True),
+    Rule("vlan-on-member", "interface", vlan_on_member, all_after("interface", "interface"), True),
     Rule("bridge-form", "interface", bridge_form, own("interface"), True),
     Rule("vlan-on-bridge", "interface", vlan_on_bridge, all_after("interface", "interface"), False),
     Rule("route-by-member", "static-route", route_by_member, _by_members(StaticRoute), True),

@@ -40,7 +40,7 @@ def removal_findings(document_after: Document, change: Change) -> Iterator[Findi
         if vlans:
             yield _finding("error", change, f"is still the parent of the VLAN {_some(vlans)}")
         masters = [item.id for item in document_after.interfaces() if change.id in members_of(item)]
-        if masters and isinstance(change.old, Interface) and change.old.vlan is not None:
+        if masters and isinstance(change.old, Interface) and (change.old.vlan or change.old.bond):
             yield _finding("error", change, f"still belongs to {_some(sorted(masters))}")
         members = sorted(item.id for item in document_after.interfaces() if item.vrf == change.id)
         if members:

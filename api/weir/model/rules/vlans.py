@@ -52,7 +52,7 @@ def vlan_form(view: View, interface: Interface) -> Iterator[Finding]:
 
 def _mtu(interface: Interface, parents: list[Interface]) -> Iterator[Finding]:
     for below in parents:
-        limit = below.mtu or (USUAL_MTU_BYTES if below.bridge is not None else None)
+        limit = below.mtu or (USUAL_MTU_BYTES if below.bridge or below.bond else None)
         if limit is not None:
             if (interface.mtu or 0) > limit:
                 text = f"VLAN {interface.id} cannot have an MTU of {interface.mtu}"
