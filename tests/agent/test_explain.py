@@ -13,12 +13,13 @@ import pytest
 
 from weir.adapters.frr import Route
 from weir.adapters.netlink import Links
-from weir.adapters.standing_routes import Hop, KernelRoute
+from weir.adapters.route_messages import Hop, KernelRoute
 from weir.backends.backend import Comparison
 from weir.backends.firewall import FirewallBackend, FirewallHeld, FirewallWanted, table_of
 from weir.backends.forwarding import SETTINGS, ForwardingBackend
 from weir.backends.network import ROUTER_SETTINGS, LinkState, NetworkBackend, NetworkState
-from weir.backends.routes import RoutesBackend, RoutesState
+from weir.backends.routes import RoutesBackend
+from weir.backends.routes_state import RoutesState
 from weir.backends.routing import RoutingBackend, RoutingState
 from weir.backends.sets import SetsBackend
 from weir.kinds.firewall import Firewall
@@ -237,7 +238,7 @@ def test_a_set_and_an_entry_that_are_disabled_must_not_be_there() -> None:
 def told_of_route(
     item: StaticRoute, held_lines: Iterable[str], installed: Iterable[KernelRoute], *others: StaticRoute
 ) -> dict[str, Line]:
-    held = RoutesState(frozenset(held_lines), frozenset(installed), frozenset(), True)
+    held = RoutesState.whole(frozenset(held_lines), frozenset(installed), frozenset(), True)
     return lines(ROUTES, RoutesBackend(cast(Any, _NoFrr())), held, item, [item, *others])
 
 
@@ -288,7 +289,7 @@ def test_a_route_that_is_not_in_use_is_said_to_be_so() -> None:
 
 def test_while_frr_is_away_it_is_said_what_keeps_a_route(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_NoFrr, "reason", "FRR is not running")
-    held = RoutesState(frozenset(), frozenset(), frozenset({kernel("10.64.0.2")}), False)
+    held = RoutesState.whole(frozenset(), frozenset(), frozenset({kernel("10.64.0.2")}), False)
     found = lines(ROUTES, RoutesBackend(cast(Any, _NoFrr())), held, FAR, [FAR])
     assert found["destination"].system == "FRR is not running" and wrong(found) == {"destination"}
     assert found["in use"].system == "via 10.64.0.2 dev lan0, kept by Weir in place of FRR's"
@@ -306,7 +307,7 @@ def test_a_route_of_a_vrf_is_looked_up_in_the_table_of_that_vrf(
     """The same destination by the same gateway is in a table of another VRF, too."""
     red = replace(FAR, vrf="red")
     line = Route(red.destination, red.gateway, None, False, 1, "red").line
-    held = RoutesState(frozenset({line}), frozenset({kernel("10.64.0.2", "88")}), frozenset(), True)
+    held = RoutesState.whole(frozenset({line}), frozenset({kernel("10.64.0.2", "88")}), frozenset(), True)
     backend = RoutesBackend(cast(Any, _NoFrr()), vrf_tables=lambda: tables)
     found = lines(ROUTES, backend, held, red, [red, Interface("red", vrf_table=77)])
     assert found[field].agrees is agrees

@@ -4,16 +4,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
+from lab.netns import inside
 from tests.agent.rig import Rig, lan, wan
 from tests.polling import until
 from weir.adapters import standing_routes
-from weir.adapters.standing_routes import Hop, KernelRoute
-from weir.backends.routes import SETTLED_S, RoutesBackend, RoutesState
+from weir.adapters.followed_routes import FollowedRoutes
+from weir.adapters.route_messages import Hop, KernelRoute
+from weir.backends import routes as routes_backend
+from weir.backends import routes_wanted
+from weir.backends.routes import SEEN_S, SETTLED_S, WHOLE_LOOK_S, RoutesBackend, RoutesDifference
+from weir.backends.routes_state import RoutesState
+from weir.backends.routes_wanted import line_of
 from weir.kinds.static_route import StaticRoute
+from weir.model.problem import ApplyFailed
+from weir.parts.delta import Delta
 from weir.parts.routes import RouteSpec
 
 FAR = "10.77.0.0/16"
@@ -59,11 +68,15 @@ def test_a_route_gets_another_distance_and_back(rig: Rig) -> None:
 
 
 class Daemons:
-    """FRR as the backend sees it."""
+    """FRR as the backend sees it; counts how often it is asked for everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Iterable[str] = ()) -> None:
         self.started = 0
+        self.lines = set(lines)
+        self.read = 0
         self.checked: list[str] = []
+        self.refuses: set[str] = set()
+        self.unreachable: set[str] = set()
 
     def identity(self) -> tuple[object, ...]:
         return (self.started,)
@@ -72,12 +85,34 @@ class Daemons:
         return ""
 
     def read_lines(self) -> frozenset[str]:
-        return frozenset()
+        self.read += 1
+        return frozenset(self.lines)
+
+    def shown(self, lines: Sequence[str]) -> frozenset[str]:
+        return frozenset(self.lines.intersection(lines) - self.unreachable)
 
     def check(self, lines: Sequence[str]) -> None:
         self.checked += lines
 
-    def change(self, add: object, remove: object) -> None: ...
+    def change(self, add: Sequence[str], remove: Sequence[str]) -> None:
+        self.lines -= set(remove)
+        self.lines |= set(add) - self.refuses
+
+
+class Kernel(FollowedRoutes):
+    """One that nobody but the test changes; counts how often all of it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looked = 0
+        self.is_followed = True
+
+    def look(self) -> None:
+        self.looked += 1
+        self.odd, self.moved = set(), set()
+
+    def follow(self) -> bool:
+        return self.is_followed
 
 
 HELD = KernelRoute(FAR, "254", "unicast", (Hop("10.64.0.2", "lan0", False, 1),))
@@ -93,20 +128,134 @@ LINE = f"ip route {FAR} 10.64.0.2 tag 87"
 def test_a_copy_without_its_route_stays_only_while_frr_is_not_itself(
     lines: tuple[str, ...], settled: bool, stays: bool
 ) -> None:
-    state = RoutesState(frozenset(lines), frozenset(), frozenset({HELD}), settled)
+    state = RoutesState.whole(frozenset(lines), frozenset(), frozenset({HELD}), settled)
     difference = RoutesBackend(Daemons()).diff(state, WANTED)
     assert (HELD not in difference.forget) is stays
 
 
-def test_frr_is_itself_when_no_daemon_was_started_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing_routes, "read", lambda: (frozenset(), frozenset()))
+def test_frr_is_itself_when_no_daemon_was_started_for_a_while() -> None:
     now_s, frr = [100.0], Daemons()
-    backend = RoutesBackend(frr, lambda: now_s[0])
+    backend = RoutesBackend(frr, lambda: now_s[0], kernel=Kernel())
     assert not backend.read().settled
     now_s[0] += SETTLED_S
     assert backend.read().settled
     frr.started += 1
     assert not backend.read().settled
+
+
+def spec(number: int, gateway: str = "10.64.0.2", distance: int = 1) -> RouteSpec:
+    return RouteSpec(f"r{number}", f"192.0.{number >> 8}.{number & 255}/32", gateway, None, False, distance)
+
+
+MANY = 2000
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> Quick:
+    monkeypatch.setattr(standing_routes, "change", lambda _put, _remove: None)
+    return Quick(monkeypatch)
+
+
+class Quick:
+    """A backend that has looked at many routes and found nothing to do; counts the lines that are made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wanted = {f"r{n}": spec(n) for n in range(MANY)}
+        self.frr = Daemons(line_of(s) for s in self.wanted.values())
+        self.kernel = Kernel()
+        self.now_s = 100.0
+        self.backend = RoutesBackend(self.frr, self.tick, kernel=self.kernel)
+        assert not self.look()
+        self.made = 0
+
+        def counted(route: RouteSpec) -> str:
+            self.made += 1
+            return line_of(route)
+
+        for module in (routes_backend, routes_wanted):
+            monkeypatch.setattr(module, "line_of", counted)
+
+    def tick(self) -> float:
+        self.now_s += SEEN_S / 10
+        return self.now_s
+
+    def look(self) -> RoutesDifference:
+        return self.backend.diff(self.backend.read(), dict(self.wanted))
+
+    def change(self, new: RouteSpec | None, old: RouteSpec | None) -> RoutesDifference | None:
+        """As a commit does; None when everything has to be compared."""
+        if new is None:
+            assert old is not None
+            del self.wanted[old.id]
+        else:
+            self.wanted[new.id] = new
+        delta: Delta[RouteSpec] = Delta([] if new is None else [(old, new)], [old] if old and not new else [])
+        found = self.backend.diff_changed(delta)
+        if found:
+            self.backend.apply(found)
+            self.backend.verify(found)
+        return found
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [(spec(7, distance=9), spec(7)), (spec(MANY + 1), None), (None, spec(7))],
+    ids=["changed", "added", "removed"],
+)
+def test_one_route_among_many_costs_its_own_lines_and_no_look_at_the_others(
+    quick: Quick, new: RouteSpec | None, old: RouteSpec | None
+) -> None:
+    asked, looked = quick.frr.read, quick.kernel.looked
+    assert quick.change(new, old)
+    assert quick.made <= 4 and quick.frr.lines == {line_of(s) for s in quick.wanted.values()}
+    assert not quick.look(), "the look that follows has nothing to do"
+    assert quick.made <= 4
+    assert (quick.frr.read, quick.kernel.looked) == (asked, looked)
+
+
+def test_a_route_that_leads_nowhere_now_is_verified_by_all_of_frrs_lines(quick: Quick) -> None:
+    new = spec(7, "10.64.0.99")
+    quick.frr.unreachable = {line_of(new)}
+    asked = quick.frr.read
+    assert quick.change(new, spec(7))
+    assert quick.frr.read == asked + 1
+
+
+def test_a_line_that_frr_does_not_take_fails_the_change(quick: Quick) -> None:
+    new = spec(7, "10.64.0.99")
+    quick.frr.refuses = {line_of(new)}
+    with pytest.raises(ApplyFailed, match="has not taken"):
+        quick.change(new, spec(7))
+    assert quick.look().add == (line_of(new),)
+
+
+def test_a_route_that_somebody_else_moved_makes_it_look_at_all_of_frrs_lines(quick: Quick) -> None:
+    quick.frr.lines.discard(line_of(spec(8)))
+    assert not quick.look(), "nothing told of it yet"
+    quick.kernel.moved = {spec(8).destination}
+    assert quick.look().add == (line_of(spec(8)),)
+
+
+def test_what_nobody_tells_of_is_found_by_the_next_whole_look(quick: Quick) -> None:
+    quick.frr.lines.add("ip route 198.51.100.0/24 10.64.0.2 tag 87")
+    quick.now_s += WHOLE_LOOK_S
+    assert quick.look().remove == ("ip route 198.51.100.0/24 10.64.0.2 tag 87",)
+
+
+def test_a_change_is_compared_as_a_whole_when_it_is_not_known_what_is_there(quick: Quick) -> None:
+    quick.frr.started += 1
+    assert quick.change(spec(7, distance=9), spec(7)) is None
+    assert quick.look().add == (line_of(spec(7, distance=9)),)
+    quick.kernel.is_followed = False
+    assert quick.change(spec(7, distance=8), spec(7, distance=9)) is None
+
+
+def test_a_line_that_another_route_needs_stays(quick: Quick) -> None:
+    twin = replace(spec(7), id="dhcp/wan0/x")
+    quick.wanted[twin.id] = twin
+    assert not quick.look()
+    found = quick.change(None, spec(7))
+    assert found is not None and not found
 
 
 def test_only_what_comes_is_checked_however_many_routes_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,5 +264,40 @@ def test_only_what_comes_is_checked_however_many_routes_there_are(monkeypatch: p
     wanted = {f"r{n}": RouteSpec(f"r{n}", f"192.0.2.{n}/32", "10.64.0.2", None, False, 1) for n in range(200)}
     held = frozenset(f"ip route 192.0.2.{n}/32 10.64.0.2 tag 87" for n in range(199))
     backend = RoutesBackend(frr)
-    backend.apply(backend.diff(RoutesState(held, frozenset(), frozenset(), True), wanted))
+    backend.apply(backend.diff(RoutesState.whole(held, frozenset(), frozenset(), True), wanted))
     assert frr.checked == ["ip route 192.0.2.199/32 10.64.0.2 tag 87"]
+
+
+def test_the_kernels_routes_are_followed_and_read_again_where_it_says_nothing(rig: Rig) -> None:
+    """In the router's namespace: FRR's routes are known by their protocol number."""
+
+    def ip(*words: str) -> None:
+        rig.run("ip", "route", *words)
+
+    with inside(rig.router):
+        kernel = FollowedRoutes()
+        assert not kernel.follow(), "nothing was read yet"
+        kernel.look()
+    place = ("254", "198.51.100.0/24")
+    ip("add", place[1], "via", "10.64.0.2", "proto", "196", "metric", "20")
+    assert kernel.follow()
+    assert kernel.installed[place].hops == (Hop("10.64.0.2", "lan0", False, 1),)
+    assert place in kernel.odd and kernel.moved == {place[1]}
+    ip("replace", place[1], "via", "10.64.0.3", "proto", "196", "metric", "20")
+    assert kernel.follow() and kernel.installed[place].hops[0].gateway == "10.64.0.3"
+    with inside(rig.router):
+        standing_routes.change([kernel.installed[place]], [])
+    assert kernel.follow() and place not in kernel.odd and kernel.copies[place] == kernel.installed[place]
+    ip("del", place[1], "proto", "196", "metric", "20")
+    assert kernel.follow() and place in kernel.odd and place not in kernel.installed
+    ways = ["nexthop", "via", "10.64.0.2", "nexthop", "via", "10.64.0.3", "weight", "3"]
+    ip("add", "198.51.100.0/25", "proto", "196", "metric", "20", *ways)
+    ip("add", "blackhole", "203.0.113.128/25", "proto", "196", "metric", "20")
+    rig.run("ip", "-6", "route", "add", "2001:db8:77::/48", "dev", "lan0", "proto", "196", "metric", "20")
+    assert kernel.follow()
+    told = dict(kernel.installed)
+    with inside(rig.router):
+        kernel.look()
+    assert kernel.installed == told and len(told) >= 3, "what is told is what is read"
+    rig.run("ip", "address", "add", "10.65.0.1/24", "dev", "lan0")
+    assert not kernel.follow(), "routes go with an address, and the kernel does not say so"

@@ -51,8 +51,8 @@ class Events:
     """Netlink multicast of this process's network namespace. One thread waits; any may `drain`."""
 
     def __init__(self) -> None:
-        self._route = _listen(socket.NETLINK_ROUTE, list(_RTNLGRP.values()))
-        self._netfilter = _listen(_NETLINK_NETFILTER, [_NFNLGRP_NFTABLES])
+        self._route = listen(socket.NETLINK_ROUTE, list(_RTNLGRP.values()))
+        self._netfilter = listen(_NETLINK_NETFILTER, [_NFNLGRP_NFTABLES])
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
 
@@ -78,9 +78,9 @@ class Events:
     def drain(self) -> set[KernelTopic]:
         """What has arrived, without waiting."""
         found: set[KernelTopic] = set()
-        for data in _receive_all(self._route):
+        for data in receive_all(self._route):
             found |= _topics(data) if data else {"links", "routes", "classes"}
-        for data in _receive_all(self._netfilter):
+        for data in receive_all(self._netfilter):
             if not data or _HEADER.unpack_from(data)[1] & 0xFF != _NFT_TRACE:
                 found.add("firewall")
         return found
@@ -98,7 +98,7 @@ class RuleEvents:
     """Tells of rules and chains of nftables that are not Weir's as soon as the kernel does, to one thread."""
 
     def __init__(self) -> None:
-        self._netfilter = _listen(_NETLINK_NETFILTER, [_NFNLGRP_NFTABLES])
+        self._netfilter = listen(_NETLINK_NETFILTER, [_NFNLGRP_NFTABLES])
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
 
@@ -107,7 +107,7 @@ class RuleEvents:
         readable, _, _ = select.select([self._netfilter, self._wake_reader], [], [], timeout_s)
         if self._wake_reader in readable:
             self._wake_reader.recv(4096)
-        return any(not data or _is_foreign(data) for data in _receive_all(self._netfilter))
+        return any(not data or _is_foreign(data) for data in receive_all(self._netfilter))
 
     def wake(self) -> None:
         """Make `foreign` return at once, from any thread."""
@@ -120,7 +120,7 @@ class RuleEvents:
 
 def _is_foreign(data: bytes) -> bool:
     """Whether one of the messages is of a table, chain or rule that is in no table of ours."""
-    for kind, start, end in _messages(data):
+    for kind, start, end in messages(data):
         if kind & 0xFF in _NFT_RULES and kind >> 8 == _NFNL_SUBSYS_NFTABLES and end - start >= 8:
             family = data[start]
             (length,) = struct.unpack_from("=H", data, start + 4)  # the first attribute is the table's name
@@ -130,7 +130,8 @@ def _is_foreign(data: bytes) -> bool:
     return False
 
 
-def _listen(protocol: int, groups: list[int]) -> socket.socket:
+def listen(protocol: int, groups: list[int]) -> socket.socket:
+    """A netlink socket of this thread's network namespace that is told of some groups, and never waits."""
     handle = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
     handle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
     handle.bind((0, 0))
@@ -140,7 +141,7 @@ def _listen(protocol: int, groups: list[int]) -> socket.socket:
     return handle
 
 
-def _receive_all(handle: socket.socket) -> list[bytes]:
+def receive_all(handle: socket.socket) -> list[bytes]:
     """Every waiting datagram; an empty one stands for events that the kernel had to drop."""
     datagrams: list[bytes] = []
     while True:
@@ -157,7 +158,7 @@ def _receive_all(handle: socket.socket) -> list[bytes]:
 def _topics(data: bytes) -> set[KernelTopic]:
     """Of classes only what others changed: our own commits of thousands would have trees read again."""
     found: set[KernelTopic] = set()
-    for kind, start, _ in _messages(data):
+    for kind, start, _ in messages(data):
         topic = _TOPICS.get(kind)
         if topic == "classes" and tc.is_own_batch(_HEADER.unpack_from(data, start - _HEADER.size)[4]):
             continue
@@ -166,7 +167,7 @@ def _topics(data: bytes) -> set[KernelTopic]:
     return found
 
 
-def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
+def messages(data: bytes) -> Iterator[tuple[int, int, int]]:
     """(type, first byte after the header, end) of each message of a datagram."""
     place = 0
     while place + 16 <= len(data):

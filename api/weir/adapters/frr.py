@@ -17,7 +17,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -33,6 +33,7 @@ OUR_TAG = 87
 _TIMEOUT_S = 30.0
 _ANSWER_S = 0.3
 """A daemon that is well says its version within this."""
+_SEEN_S = 1.0
 _DAEMONS = ("zebra", "staticd")
 
 
@@ -95,6 +96,28 @@ class Frr:
     def _owner(self) -> str:
         """The daemon that has the static routes."""
         return self._daemons()[-1]
+
+    def shown(self, lines: Sequence[str]) -> frozenset[str]:
+        """Which of some of our static routes are seen among those that zebra chooses from; none of it is seen
+        while zebra is silent."""
+        asked: dict[str, list[str]] = {}
+        for line in lines:
+            words = line.split()
+            vrf = ["vrf", words[-1]] if words[-2] == "vrf" else []
+            command = " ".join(["show", words[0], "route", *vrf, words[2], "json"])
+            asked.setdefault(command, []).append(line)
+        found: set[str] = set()
+        for command, wanted in asked.items():
+            entries = self._entries(command)
+            found.update(line for line in wanted if any(_is_of(line, entry) for entry in entries))
+        return frozenset(found)
+
+    def _entries(self, command: str) -> list[Mapping[str, Any]]:
+        """zebra's routes to one destination."""
+        try:
+            return [entry for entries in self.show("zebra", command, _SEEN_S).values() for entry in entries]
+        except Problem:  # also where there is none
+            return []
 
     def check(self, lines: Iterable[str]) -> None:
         """Let vtysh judge a whole file of routes. Raises `ApplyFailed` naming the line."""
@@ -180,6 +203,25 @@ def without_distance(line: str) -> str:
     before, tag, after = line.partition(" tag ")
     number, _, vrf = after.partition(" vrf ")
     return f"{before}{tag}{number.split()[0]} {vrf}"
+
+
+def _is_of(line: str, entry: Mapping[str, Any]) -> bool:
+    """Whether one of zebra's routes is what a line asks for."""
+    way, _, rest = line.partition(" tag ")
+    hop, distance = way.split()[3:], rest.partition(" vrf ")[0].split()[1:] or ["1"]
+    if (entry.get("protocol"), entry.get("tag"), str(entry.get("distance"))) != (
+        "static",
+        OUR_TAG,
+        *distance,
+    ):
+        return False
+    for found in entry.get("nexthops", ()):
+        if hop == ["blackhole"] or found.get("blackhole"):
+            if hop == ["blackhole"] and found.get("blackhole"):
+                return True
+        elif all(word in (found.get("ip"), found.get("interfaceName")) for word in hop):
+            return True
+    return False
 
 
 def is_ours(line: str) -> bool:

@@ -14,13 +14,19 @@ _ATTRIBUTE = struct.Struct("=HH")
 _TYPE_MASK = 0x3FFF
 _REQUEST, _ACK, _DUMP = 1, 4, 0x300
 _ERROR, _DONE = 2, 3
+_SOL_NETLINK, _STRICT_CHECK = 270, 12
 _RECEIVE_BYTES = 1 << 16
 _TIMEOUT_S = 5.0
 
 
-def dump(kind: int, body: bytes) -> Iterator[bytes]:
-    """Every message of the answer, without its header. Raises OSError; a table may change meanwhile."""
+def dump(kind: int, body: bytes, *, is_filtered: bool = False) -> Iterator[bytes]:
+    """Every message of the answer, without its header. Raises OSError; a table may change meanwhile.
+
+    With `is_filtered` the kernel gives only what `body` names, as far as it can (NETLINK_GET_STRICT_CHK).
+    """
     with _connected() as link:
+        if is_filtered:
+            link.setsockopt(_SOL_NETLINK, _STRICT_CHECK, 1)
         link.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST | _DUMP, 1, 0) + body)
         while True:
             data = link.recv(_RECEIVE_BYTES)

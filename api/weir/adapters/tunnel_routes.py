@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from weir.adapters.netlink import OUR_PROTO
 from weir.adapters.process import run
-from weir.adapters.standing_routes import METRIC, listed, route_of
+from weir.adapters.route_messages import decoded, devices, listed
+from weir.adapters.standing_routes import METRIC
 
 
 class TunnelRoute(NamedTuple):
@@ -23,14 +24,12 @@ class TunnelRoute(NamedTuple):
 
 def read() -> frozenset[TunnelRoute]:
     """Of all tables. Raises `Unavailable` or `ApplyFailed`."""
-    found = (
-        route_of(item, version)
-        for version in (4, 6)
-        for item in listed(version, OUR_PROTO)
-        if item.get("metric") != METRIC
-    )
+    names = devices()
+    found = (decoded(body, names) for body in listed(OUR_PROTO))
     return frozenset(
-        TunnelRoute(route.destination, route.hops[0].device, route.table) for route in found if route.hops
+        TunnelRoute(route.destination, route.hops[0].device, route.table)
+        for metric, route in found
+        if route.hops and metric != METRIC
     )
 
 

@@ -38,6 +38,7 @@ from weir.backends.htb import HtbBackend
 from weir.backends.modes import Decision
 from weir.backends.network import NetworkBackend, NetworkDifference
 from weir.backends.ports import PortsBackend, PortsDifference
+from weir.backends.routes import RoutesBackend
 from weir.backends.sets import SetsBackend
 from weir.backends.tables import PackedTables, TablesBackend, record_of
 from weir.backends.tuning import TuningBackend
@@ -117,8 +118,9 @@ class Executor:
             FIREWALL.name: rules,
             NETWORK.name: NetworkStage(self.network, self.leases),
         }
-        if ROUTES.name in backends:
-            special[ROUTES.name] = RoutesStage(backends[ROUTES.name], self.leases)
+        routes = backends.get(ROUTES.name)
+        if isinstance(routes, RoutesBackend):
+            special[ROUTES.name] = RoutesStage(routes, self.leases)
         shaping: list[Stage] = [TablesStage(self.tables), HtbStage(self.htb, self._ports), rules.ports_stage]
 
         def stage_of(part: Any) -> Stage:

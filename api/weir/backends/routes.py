@@ -9,14 +9,18 @@ routes again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from weir.adapters import standing_routes
-from weir.adapters.frr import Route, without_distance
-from weir.adapters.standing_routes import MAIN_TABLE, KernelRoute
+from weir.adapters.followed_routes import FollowedRoutes
+from weir.adapters.route_messages import KernelRoute
+from weir.adapters.standing_routes import MAIN_TABLE
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.backends.routes_explained import in_frr, in_kernel
+from weir.backends.routes_state import RoutesState
+from weir.backends.routes_wanted import Asked, line_of
 from weir.kinds.static_route import StaticRoute
 from weir.model.objects import ConfigObject
 from weir.parts.delta import Delta, Step
@@ -29,6 +33,14 @@ SETTLED_S = 30.0
 for a new zebra every 10 s."""
 
 
+WHOLE_LOOK_S = 25.0
+"""FRR is asked for all its lines that often at most without a reason: staticd needs 1.5 s of a processor to
+print 50,000."""
+FEW = 20
+"""So many changed lines are looked for one by one."""
+SEEN_S = 0.2
+"""staticd hands a route to zebra within this."""
+
 MOVED_MS = 1000
 """FRR puts another next hop in the place of the one before within this."""
 
@@ -39,18 +51,9 @@ class Daemons(Protocol):
     def down_reason(self) -> str: ...
     def identity(self) -> tuple[object, ...]: ...
     def read_lines(self) -> frozenset[str]: ...
+    def shown(self, lines: Sequence[str]) -> Set[str]: ...
     def check(self, lines: Sequence[str]) -> None: ...
     def change(self, add: Sequence[str], remove: Sequence[str]) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RoutesState:
-    """FRR's lines; its routes in the kernel and our copies of them; whether FRR has run for a while."""
-
-    lines: frozenset[str]
-    installed: frozenset[KernelRoute]
-    copies: frozenset[KernelRoute]
-    settled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,19 @@ class RoutesDifference:
         ]
 
 
+class _Left(NamedTuple):
+    """What was known when something was applied."""
+
+    lines: set[str] | None
+    shown: Set[str] | None
+    """Which of the changed lines FRR chose from."""
+
+
 class RoutesBackend:
+    """FRR is asked for its lines when it may have others than those that were read or verified last: its
+    daemons are others, one of its routes moved in the kernel that we did not move, or the last time was
+    `WHOLE_LOOK_S` ago. The kernel is followed (`followed_routes`)."""
+
     topics: ClassVar[frozenset[Topic]] = frozenset(("routes", "leases", "daemons"))
     is_scanned_apart: ClassVar[bool] = False
 
@@ -82,42 +97,106 @@ class RoutesBackend:
         frr: Daemons,
         now_s: Callable[[], float] = time.monotonic,
         vrf_tables: Callable[[], Mapping[str, str]] = standing_routes.vrf_tables,
+        kernel: FollowedRoutes | None = None,
     ) -> None:
         self._frr = frr
         self._now_s = now_s
         self._vrf_tables = vrf_tables
+        self._kernel = kernel or FollowedRoutes()
         self._identity: tuple[object, ...] = ()
         self._since_s = now_s()
+        self._asked = Asked()
+        self._lines: set[str] | None = None
+        """FRR's, as they were read or verified last; None: not known."""
+        self._left: _Left | None = None
+        self._looked_s = 0.0
+        self._touched: set[str] = set()
+        """Destinations that we changed since FRR was asked for all its lines."""
 
     def read(self) -> RoutesState:
+        settled = self._is_settled()
+        lines, is_whole = self._known()
+        if lines is None or is_whole:
+            lines, is_whole = self._looked(), True
+        kernel = self._kernel
+        judged = kernel.installed.keys() | kernel.copies.keys() if is_whole else set(kernel.odd)
+        return RoutesState(lines, kernel.installed, kernel.copies, settled, judged)
+
+    def _is_settled(self) -> bool:
         identity = self._frr.identity()
         if identity != self._identity:
-            self._identity, self._since_s = identity, self._now_s()
-        installed, copies = standing_routes.read()
-        settled = self._now_s() - self._since_s >= SETTLED_S
-        return RoutesState(self._frr.read_lines(), installed, copies, settled)
+            self._identity, self._since_s, self._lines = identity, self._now_s(), None
+        return self._now_s() - self._since_s >= SETTLED_S
+
+    def _known(self) -> tuple[set[str] | None, bool]:
+        """FRR's lines if they are known, and whether more than what changed has to be looked at. The kernel's
+        routes are followed with it."""
+        if self._lines is None or self._now_s() - self._looked_s >= WHOLE_LOOK_S or self._frr.down_reason():
+            return None, True
+        if not self._kernel.follow():
+            self._kernel.look()
+            return self._lines, True
+        is_explained = self._kernel.moved <= self._touched
+        return self._lines if is_explained else None, not is_explained
+
+    def _looked(self) -> set[str]:
+        """All of both. The kernel is read first: what FRR does meanwhile is told."""
+        self._kernel.look()
+        self._lines = set(self._frr.read_lines())
+        self._looked_s, self._touched = self._now_s(), set()
+        return self._lines
 
     def diff(self, held: RoutesState, wanted: Mapping[str, RouteSpec]) -> RoutesDifference:
-        lines = frozenset(_line(spec) for spec in wanted.values())
-        destinations = {spec.destination for spec in wanted.values()}
-        ours = {route for route in held.installed if route.destination in destinations}
-        keep = {route.place for route in ours}
-        if not (held.settled and lines <= held.lines):
-            keep |= {route.place for route in held.copies if route.destination in destinations}
+        self._asked.become(wanted)
+        lines, destinations = self._asked.lines.keys(), self._asked.destinations
+        stays = not (held.settled and lines <= held.lines)
+        copy, forget = set(), set()
+        for place in held.judged:
+            route, kept = held.installed.get(place), held.copies.get(place)
+            is_asked = place[1] in destinations
+            if route is not None and is_asked:
+                if route != kept:
+                    copy.add(route)
+            elif kept is not None and not (is_asked and stays):
+                forget.add(kept)
         return RoutesDifference(
             tuple(sorted(lines - held.lines)),
             tuple(sorted(held.lines - lines)),
-            frozenset(ours - held.copies),
-            frozenset(route for route in held.copies if route.place not in keep),
+            frozenset(copy),
+            frozenset(forget),
+        )
+
+    def diff_changed(self, delta: Delta[RouteSpec]) -> RoutesDifference | None:
+        """By what a plan says, without comparing anything else. None: it has to be compared, as something may
+        be another than it was left."""
+        self._is_settled()
+        held, is_whole = self._known()
+        if held is None or is_whole or not self._asked.fits(delta):
+            return None
+        gone = [*(old for old, _ in delta.set if old is not None), *delta.removed]
+        self._asked.move(delta)
+        lines, destinations = self._asked.lines, self._asked.destinations
+        unled = {spec.destination for spec in gone} - destinations.keys()
+        left = self._kernel.copies_to(unled) if unled else []
+        return RoutesDifference(
+            tuple(sorted({line for _, new in delta.set if (line := line_of(new)) not in held})),
+            tuple(sorted({line for old in gone if (line := line_of(old)) in held and line not in lines})),
+            frozenset(),
+            frozenset(left),
         )
 
     def apply(self, difference: RoutesDifference) -> None:
+        lines, self._lines, self._left = self._lines, None, None
+        changed = [*difference.add, *difference.remove]
         standing_routes.change(difference.copy, ())
         if difference.add:
             self._frr.check(difference.add)  # what FRR has already, it has taken
-        if difference.add or difference.remove:
+        shown = self._frr.shown(changed) if lines is not None and 0 < len(changed) <= FEW else None
+        if changed:
             self._frr.change(difference.add, difference.remove)
+            self._touched.update(line.split()[2] for line in changed)
         standing_routes.change((), difference.forget)
+        self._left = _Left(lines, shown)
 
     def effects(self, look: Look[RoutesState, Mapping[str, RouteSpec], RoutesDifference]) -> Iterator[Effect]:
         """By what is asked for: reading 50,000 routes costs more than changing one."""
@@ -143,18 +222,19 @@ class RoutesBackend:
         told: Sequence[str],
     ) -> Iterator[Line]:
         """Whether FRR has the route, and whether it is in use: FRR holds those back that lead nowhere now."""
+        self._lines = None  # a person is told what FRR has now
         spec, held = found.wanted.get(item.id), found.held
         if spec is None:
             assert isinstance(item, StaticRoute), "the part is made of nothing else"
             yield self._without(item, found)
             return
-        reason = "" if _line(spec) in held.lines else self._frr.down_reason()
-        yield Line("destination", _line(spec), reason, False) if reason else _in_frr(spec, held.lines)
+        reason = "" if line_of(spec) in held.lines else self._frr.down_reason()
+        yield Line("destination", line_of(spec), reason, False) if reason else in_frr(spec, held.lines)
         table = self._vrf_tables().get(spec.vrf) if spec.vrf else MAIN_TABLE
         if table is None:
             yield Line("vrf", f"in VRF {spec.vrf}", "there is no such VRF", False)
         else:
-            yield _in_kernel(spec, table, held, found.wanted.values())
+            yield in_kernel(spec, table, held, found.wanted.values())
 
     def _without(
         self, item: StaticRoute, found: Comparison[RoutesState, Mapping[str, RouteSpec], RoutesDifference]
@@ -169,27 +249,36 @@ class RoutesBackend:
 
     def verify(self, difference: RoutesDifference) -> None:
         """Not the copies: FRR may change its routes meanwhile, which is an event, and another look."""
+        left, self._left = self._left, None
         if not (difference.add or difference.remove):
-            return
-        held = self._frr.read_lines()
-        refuse(
-            "routes",
-            [f"FRR has not taken {line!r}" for line in difference.add if line not in held]
-            + [f"FRR still has {line!r}" for line in difference.remove if line in held],
-        )
+            self._lines = left and left.lines
+        elif left is not None and left.lines is not None and self._is_seen(difference, left.shown):
+            left.lines.difference_update(difference.remove)
+            left.lines.update(difference.add)
+            self._lines = left.lines
+        else:
+            held = set(self._frr.read_lines())
+            refuse(
+                "routes",
+                [f"FRR has not taken {line!r}" for line in difference.add if line not in held]
+                + [f"FRR still has {line!r}" for line in difference.remove if line in held],
+            )
+            self._lines = held
 
+    def _is_seen(self, difference: RoutesDifference, before: Set[str] | None) -> bool:
+        """Whether what comes has appeared among the routes that FRR chooses from, and what goes has vanished.
 
-def _in_frr(spec: RouteSpec, lines: frozenset[str]) -> Line:
-    line = _line(spec)
-    if line in lines:
-        return Line("destination", line, "FRR has it", True)
-    start = " ".join(line.split()[:3]) + " "
-    near = sorted(other for other in lines if other.startswith(start))
-    if not near:
-        return Line("destination", line, "FRR has no route of Weir to this destination", False)
-    by_distance = [other for other in near if without_distance(other) == without_distance(line)]
-    words = f"FRR has {' and '.join(by_distance or near)}"
-    return Line("distance" if by_distance else "gateway", line, words, False)
+        A route that leads nowhere now is not among them: then all of FRR's lines have to be read.
+        """
+        add, remove = set(difference.add), set(difference.remove)
+        if before is None or before & add or not remove <= before:
+            return False
+        until_s = self._now_s() + SEEN_S
+        while self._frr.shown([*add, *remove]) != add:
+            if self._now_s() >= until_s:
+                return False
+            time.sleep(SEEN_S / 40)
+        return True
 
 
 def _place_of(line: str) -> tuple[str, str | None]:
@@ -198,54 +287,9 @@ def _place_of(line: str) -> tuple[str, str | None]:
     return line.split()[2], vrf or None
 
 
-def _in_kernel(spec: RouteSpec, table: str, held: RoutesState, wanted: Collection[RouteSpec]) -> Line:
-    """FRR's own, or else our copy of it, in one routing table."""
-    place = spec.destination, table
-    found, kept = (
-        [route for route in routes if (route.destination, route.table) == place]
-        for routes in (held.installed, held.copies)
-    )
-    meant = "in use while its next hop can be reached"
-    better = [
-        other.id
-        for other in wanted
-        if (other.destination, other.vrf) == (spec.destination, spec.vrf) and other.distance < spec.distance
-    ]
-    if not found and not kept:
-        return Line(
-            "in use", meant, "not in the kernel: FRR installs it when its next hop can be reached", False
-        )
-    ways = "; ".join(sorted(map(_words_of, found or kept)))
-    words = ways if found else f"{ways}, kept by Weir in place of FRR's"
-    if any(_leads(route, spec) for route in found or kept):
-        return Line("in use", meant, words, True)
-    if better:
-        return Line("in use", f"waits behind {', '.join(sorted(better))}", words, True)
-    return Line("in use", meant, f"by {words}: whether that leads to the gateway is not known", None)
-
-
-def _leads(route: KernelRoute, spec: RouteSpec) -> bool:
-    """Whether the kernel's route has the way that is asked for."""
-    if spec.blackhole:
-        return route.kind == "blackhole"
-    return any(
-        (spec.gateway is None or hop.gateway.split()[-1:] == [spec.gateway])
-        and (spec.interface is None or hop.device == spec.interface)
-        for hop in route.hops
-    )
-
-
-def _words_of(route: KernelRoute) -> str:
-    return route.kind if not route.hops else ", ".join(" ".join(hop.words) for hop in route.hops)
-
-
 def _way(spec: RouteSpec) -> tuple[object, ...]:
     return spec.destination, spec.gateway, spec.interface, spec.blackhole, spec.vrf
 
 
 def _loses(spec: RouteSpec, words: str, sessions: Sessions) -> Effect:
     return Effect("static-route", spec.id, "drops-sessions", f"{spec.destination} {words}", None, sessions)
-
-
-def _line(spec: RouteSpec) -> str:
-    return Route(spec.destination, spec.gateway, spec.interface, spec.blackhole, spec.distance, spec.vrf).line
