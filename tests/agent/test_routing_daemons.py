@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,46 @@ def test_a_route_gets_another_distance_and_back(rig: Rig) -> None:
     rig.commit(StaticRoute("far", FAR, gateway="10.64.0.2", distance=7))
     rig.commit(delete=[("static-route", "far")])
     assert rig.status()["state"] == "ok"
+
+
+def learnt(rig: Rig, *ids: str) -> dict[str, dict[str, Any]]:
+    found = rig.agent.call("state", {"kind": "static-route", "ids": list(ids)})["objects"]
+    return {name: dict(fields) for name, fields in found.items()}
+
+
+USED = {"in_use": True, "leaves_by": "lan0", "kept": False, "next_hop_reachable": True}
+WAITS = {"in_use": False, "leaves_by": None, "kept": False}
+
+
+def test_a_route_tells_whether_it_is_in_use_and_by_which_way(rig: Rig) -> None:
+    rig.commit(
+        StaticRoute("used", "10.80.0.0/16", gateway="10.64.0.2"),
+        StaticRoute("behind", "10.80.0.0/16", gateway="10.64.0.3", distance=9),
+        StaticRoute("nowhere", "10.81.0.0/16", gateway="192.0.2.99"),
+        StaticRoute("hole", "10.82.0.0/16", blackhole=True),
+        StaticRoute("off", "10.83.0.0/16", gateway="10.64.0.2", disabled=True),
+    )
+    ids = ("used", "behind", "nowhere", "hole", "off")
+    wanted = {
+        "used": USED,
+        "behind": {**WAITS, "next_hop_reachable": True},
+        "nowhere": {**WAITS, "next_hop_reachable": False},
+        "hole": {**USED, "leaves_by": None},
+    }
+    until("FRR has done it", lambda: learnt(rig, *ids) == wanted)
+
+
+def test_a_route_that_weir_keeps_is_said_to_be_kept(rig: Rig) -> None:
+    rig.commit(StaticRoute("kept", "10.84.0.0/16", gateway="10.64.0.2"))
+    until("there is a copy", lambda: len(rig.run("ip", "route", "show", "10.84.0.0/16").splitlines()) == 2)
+    rig.kill_frr_daemon("staticd")
+    try:
+        kept = {**USED, "kept": True, "next_hop_reachable": None}
+        until("FRR's own is gone", lambda: learnt(rig, "kept") == {"kept": kept})
+    finally:
+        rig.start_frr_daemon("staticd")
+    until("it is FRR's again", lambda: learnt(rig, "kept") == {"kept": USED}, 15.0)
+    until("all is well", lambda: rig.status()["state"] == "ok")
 
 
 class Daemons:

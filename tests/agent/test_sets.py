@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 import time
+from typing import Any
 
 import pytest
 
@@ -125,3 +126,33 @@ def test_a_hundred_thousand_are_loaded_and_delay_nothing(rig: Rig, held: frozens
         rig.commit(change)
         assert time.monotonic() - started < 2.0, "nobody reads 100,000 elements for it"
     assert key("198.51.110.0") in keys(rig, "a4_24_blocked")
+
+
+def learnt(rig: Rig, *ids: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = rig.agent.call("state", {"kind": "set", "ids": list(ids)})["objects"]
+    return found
+
+
+def test_a_set_tells_how_much_it_holds(rig: Rig) -> None:
+    values = ("198.51.100.0/24", "198.51.100.0/24", "198.51.100.7/32", "2001:db8:bad::/48")
+    rig.commit(
+        Set("told"), Set("empty"), *(SetEntry(f"t{n}", "told", value) for n, value in enumerate(values))
+    )
+    assert learnt(rig, "told", "empty") == {
+        "told": {"entries": 3, "learnt": None},
+        "empty": {"entries": 0, "learnt": None},
+    }
+
+
+def test_a_dynamic_set_tells_what_it_learnt_and_when_that_is_forgotten(rig: Rig) -> None:
+    """Those that stay longest first; a hundred of them, and how many there are in all."""
+    rig.commit(Set("learns", source="dynamic", timeout_s=600))
+    assert learnt(rig, "learns")["learns"] == {"entries": 0, "learnt": []}
+    late = ", ".join(f"203.0.113.{n} timeout 300s" for n in range(1, 121))
+    rig.run("nft", f"add element inet weir d4_600_65536_learns {{ {late} }}")
+    rig.run("nft", "add element inet weir d6_600_65536_learns { 2001:db8::77 }")
+    told = learnt(rig, "learns")["learns"]
+    assert told["entries"] == 121 and len(told["learnt"]) == 100
+    assert told["learnt"][0]["address"] == "2001:db8::77"
+    assert 500 < told["learnt"][0]["expires_in_s"] <= 600
+    assert all(200 < item["expires_in_s"] <= 300 for item in told["learnt"][1:])

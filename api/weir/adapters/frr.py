@@ -100,6 +100,16 @@ class Frr:
     def shown(self, lines: Sequence[str]) -> frozenset[str]:
         """Which of some of our static routes are seen among those that zebra chooses from; none of it is seen
         while zebra is silent."""
+        try:
+            return self._seen(lines, is_active=False)
+        except Problem:
+            return frozenset()
+
+    def reached(self, lines: Sequence[str]) -> frozenset[str]:
+        """Those of which zebra finds the next hop. Raises `Unavailable` while it is silent."""
+        return self._seen(lines, is_active=True)
+
+    def _seen(self, lines: Sequence[str], *, is_active: bool) -> frozenset[str]:
         asked: dict[str, list[str]] = {}
         for line in lines:
             words = line.split()
@@ -109,14 +119,14 @@ class Frr:
         found: set[str] = set()
         for command, wanted in asked.items():
             entries = self._entries(command)
-            found.update(line for line in wanted if any(_is_of(line, entry) for entry in entries))
+            found.update(line for line in wanted if any(_is_of(line, entry, is_active) for entry in entries))
         return frozenset(found)
 
     def _entries(self, command: str) -> list[Mapping[str, Any]]:
         """zebra's routes to one destination."""
         try:
             return [entry for entries in self.show("zebra", command, _SEEN_S).values() for entry in entries]
-        except Problem:  # also where there is none
+        except ApplyFailed:  # there is none
             return []
 
     def check(self, lines: Iterable[str]) -> None:
@@ -205,23 +215,17 @@ def without_distance(line: str) -> str:
     return f"{before}{tag}{number.split()[0]} {vrf}"
 
 
-def _is_of(line: str, entry: Mapping[str, Any]) -> bool:
+def _is_of(line: str, entry: Mapping[str, Any], is_active: bool) -> bool:
     """Whether one of zebra's routes is what a line asks for."""
     way, _, rest = line.partition(" tag ")
-    hop, distance = way.split()[3:], rest.partition(" vrf ")[0].split()[1:] or ["1"]
-    if (entry.get("protocol"), entry.get("tag"), str(entry.get("distance"))) != (
-        "static",
-        OUR_TAG,
-        *distance,
-    ):
+    words, distance = way.split()[3:], rest.partition(" vrf ")[0].split()[1:] or ["1"]
+    is_ours = (entry.get("protocol"), entry.get("tag")) == ("static", OUR_TAG)
+    if not is_ours or [str(entry.get("distance"))] != distance:
         return False
-    for found in entry.get("nexthops", ()):
-        if hop == ["blackhole"] or found.get("blackhole"):
-            if hop == ["blackhole"] and found.get("blackhole"):
-                return True
-        elif all(word in (found.get("ip"), found.get("interfaceName")) for word in hop):
-            return True
-    return False
+    hops = [hop for hop in entry.get("nexthops", ()) if hop.get("active") or not is_active]
+    if words == ["blackhole"]:
+        return any(hop.get("blackhole") for hop in hops)
+    return any(all(word in (hop.get("ip"), hop.get("interfaceName")) for word in words) for hop in hops)
 
 
 def is_ours(line: str) -> bool:

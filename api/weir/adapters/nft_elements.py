@@ -28,6 +28,7 @@ _NESTED, _FLAG_BITS = 0x8000, 0xC000
 _TABLE, _SET, _ELEMENTS = 1, 2, 3
 _ELEMENT = 1 | _NESTED
 _KEY = _VALUE = 1
+_EXPIRATION = 5
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _KEY_AT = 3 * _ATTRIBUTE.size
@@ -80,17 +81,37 @@ def keys(table: str, name: str) -> frozenset[bytes]:
     raise Unavailable(f"the set {name} is resized all the time", code="set-busy")
 
 
+def learnt(table: str, name: str) -> dict[bytes, int]:
+    """What packets added to a set: the milliseconds until each element is forgotten. Raises as `keys`."""
+    found: dict[bytes, int] = {}
+    for payload in _answers(table, name):
+        for kind, first, end in _attributes(payload, 4, len(payload)):
+            if kind == _ELEMENTS:
+                for _, inner, last in _attributes(payload, first, end):
+                    found[_key(payload, inner, last)] = _expires_ms(payload, inner, last)
+    return found
+
+
+def _expires_ms(payload: bytes, at: int, end: int) -> int:
+    found = (first for kind, first, _ in _attributes(payload, at, end) if kind == _EXPIRATION)
+    return int(next((struct.unpack_from("!Q", payload, first)[0] for first in found), 0))
+
+
 def _dumped(table: str, name: str) -> list[bytes]:
+    return [key for payload in _answers(table, name) for key in _parsed(payload)]
+
+
+def _answers(table: str, name: str) -> Iterator[bytes]:
+    """The messages that tell a set."""
     with _opened() as link:
         link.send(_message(_GET, _REQUEST | _DUMP, 1, _place(table, name)))
-        found: list[bytes] = []
         while True:
             for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
                 if kind == _DONE:
-                    return found
+                    return
                 if kind == _ERROR:
                     _raise(-struct.unpack_from("=i", payload)[0], f"set {name}")
-                found.extend(_parsed(payload))
+                yield payload
 
 
 def held(table: str, name: str, asked: Sequence[bytes]) -> set[bytes]:

@@ -36,7 +36,7 @@ from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.wireguard import Tunnels
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, early, logs, protocols, tunnels
+from weir.agent import capabilities, early, learning, logs, protocols, tunnels
 from weir.agent import links as combined
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
@@ -246,6 +246,7 @@ def _states(
     counted = {
         "firewall-rule": executor.firewall.counted,
         "nat-rule": executor.firewall.connections,
+        **learning.sources(frr, configuration),
     }
     learnt = {**executor.learners(), **combined.sources(held, configuration, stack)}
     return States({**counted, **protocols.sources(frr, configuration), **learnt})

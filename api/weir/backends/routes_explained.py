@@ -43,14 +43,14 @@ def in_kernel(spec: RouteSpec, table: str, held: RoutesState, wanted: Collection
         )
     ways = _words_of(route)
     words = ways if found else f"{ways}, kept by Weir in place of FRR's"
-    if _leads(route, spec):
+    if leads(route, spec):
         return Line("in use", meant, words, True)
     if better:
         return Line("in use", f"waits behind {', '.join(sorted(better))}", words, True)
     return Line("in use", meant, f"by {words}: whether that leads to the gateway is not known", None)
 
 
-def _leads(route: KernelRoute, spec: RouteSpec) -> bool:
+def leads(route: KernelRoute, spec: RouteSpec) -> bool:
     """Whether the kernel's route has the way that is asked for."""
     if spec.blackhole:
         return route.kind == "blackhole"

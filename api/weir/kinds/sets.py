@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Choice, Comment, Flag, Ref, SetMember, When, Whole
+from weir.fields import OBJECT_IDS, Choice, Comment, Flag, Ref, Rows, SetMember, Text, When, Whole
 from weir.kinds.declaration import Declaration
 from weir.model.limits import MAX_SET_ENTRIES, MAX_SET_TIMEOUT_S
 from weir.model.members import form_of
@@ -15,6 +15,8 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, error, own
 
+SHOWN_LEARNT = 100
+"""So many learnt addresses are told of a set."""
 _LEARNS = When("source", ("dynamic",))
 
 
@@ -89,6 +91,16 @@ class SetEntry(ConfigObject):
         return self.value
 
 
+@dataclass(frozen=True, slots=True)
+class LearntAddress:
+    """One address that rules added."""
+
+    address: Annotated[str, Text(45)]
+    expires_in_s: Annotated[
+        int, Whole(0, MAX_SET_TIMEOUT_S, label="Forgotten in", help="Unless it is added again.")
+    ]
+
+
 def learns_addresses(_view: View, item: Set) -> Iterator[Finding]:
     if item.source == "dynamic" and item.type != "address":
         yield error(
@@ -139,7 +151,18 @@ SET = Declaration(
     plural="sets",
     short="set",
     about="Sets of addresses, ports, interfaces or hardware addresses, for firewall rules.",
-    columns=("type", "source", "comment"),
+    columns=("type", "source", "entries", "comment"),
+    state={
+        "entries": Whole(
+            0, 2**53 - 1, help="How much the kernel holds. A value that two entries say counts once."
+        ),
+        "learnt": Rows(
+            LearntAddress,
+            SHOWN_LEARNT,
+            by="address",
+            help=f"What rules added to a dynamic set: {SHOWN_LEARNT} of it, those that stay longest first.",
+        ),
+    },
     area="Firewall",
     purpose="A set holds addresses, ports, interfaces or hardware addresses. Firewall rules name it, "
     "and need not change when it does. 100,000 prefixes cost a packet one look for each prefix length.",

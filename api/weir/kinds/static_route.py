@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Comment, Flag, Host, Prefix, Ref, When, Whole
+from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Comment, Flag, Host, Prefix, Ref, Text, When, Whole
 from weir.kinds.declaration import Declaration
 from weir.kinds.routing_fields import vrf_reference
 from weir.model.objects import ConfigObject, Interface, Kind
@@ -207,7 +207,13 @@ KIND = Declaration(
     plural="static routes",
     short="route",
     about="Static routes, given to FRR.",
-    columns=("vrf", "destination", "gateway", "interface", "blackhole", "distance", "comment"),
+    columns=("vrf", "destination", "gateway", "interface", "blackhole", "distance", "in_use", "comment"),
+    state={
+        "in_use": Flag(help="Whether the kernel forwards by it."),
+        "next_hop_reachable": Flag(help="Whether FRR finds its next hop. If not, the route waits."),
+        "leaves_by": Text(200, label="Leaves by", help="The interfaces that its packets leave by."),
+        "kept": Flag(help="Whether Weir keeps it in place of FRR, while FRR is away or starts."),
+    },
     named_by="destination",
     area="Routing",
     purpose="The router knows the networks of its own addresses. A route to 0.0.0.0/0 sends everything "

@@ -782,6 +782,25 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/static-routes/{route_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                route_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a static route */
+        get: operations["get_static_route_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/prefix-lists": {
         parameters: {
             query?: never;
@@ -1950,6 +1969,25 @@ export interface paths {
         };
         /** Explain a set: asked, compiled, in the system, and whether they agree */
         get: operations["explain_set"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sets/{set_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                set_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a set */
+        get: operations["get_set_state"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4536,6 +4574,25 @@ export interface components {
             /** @description The same as a QR code, a picture to be scanned. */
             qr_svg: string;
         };
+        StaticRouteStateFields: {
+            /** @description Whether the kernel forwards by it. */
+            in_use: boolean | null;
+            /** @description Whether FRR finds its next hop. If not, the route waits. */
+            next_hop_reachable: boolean | null;
+            /** @description The interfaces that its packets leave by. */
+            leaves_by: string | null;
+            /** @description Whether Weir keeps it in place of FRR, while FRR is away or starts. */
+            kept: boolean | null;
+        };
+        StaticRouteState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["StaticRouteStateFields"];
+        };
         StaticRoute: {
             id: string;
             destination: string;
@@ -4550,6 +4607,7 @@ export interface components {
             warnings: components["schemas"]["Finding"][];
         };
         StaticRoutePage: {
+            states: components["schemas"]["StaticRouteState"][] | null;
             items: components["schemas"]["StaticRoute"][];
             next_cursor: string | null;
             total: number;
@@ -7495,6 +7553,25 @@ export interface components {
             /** @description Rules that name it match nothing. */
             disabled?: boolean | null;
         };
+        LearntAddress: {
+            address: string;
+            expires_in_s: number;
+        };
+        SetStateFields: {
+            /** @description How much the kernel holds. A value that two entries say counts once. */
+            entries: number | null;
+            /** @description What rules added to a dynamic set: 100 of it, those that stay longest first. */
+            learnt: components["schemas"]["LearntAddress"][] | null;
+        };
+        SetState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["SetStateFields"];
+        };
         Set: {
             id: string;
             type: string;
@@ -7507,6 +7584,7 @@ export interface components {
             warnings: components["schemas"]["Finding"][];
         };
         SetPage: {
+            states: components["schemas"]["SetState"][] | null;
             items: components["schemas"]["Set"][];
             next_cursor: string | null;
             total: number;
@@ -13178,6 +13256,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
                 q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
             };
             header?: never;
             path?: never;
@@ -13442,6 +13522,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_static_route_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                route_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StaticRouteState"];
                 };
             };
             default: components["responses"]["PROBLEM"];
@@ -17170,6 +17273,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
                 q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
             };
             header?: never;
             path?: never;
@@ -17434,6 +17539,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_set_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                set_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetState"];
                 };
             };
             default: components["responses"]["PROBLEM"];

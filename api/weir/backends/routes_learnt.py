@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is learnt about static routes: whether they are in use, and by which way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from weir.adapters import standing_routes
+from weir.adapters.followed_routes import FollowedRoutes
+from weir.adapters.frr import Frr
+from weir.adapters.standing_routes import MAIN_TABLE
+from weir.backends.daemons import Learn
+from weir.backends.routes_explained import leads
+from weir.backends.routes_wanted import line_of
+from weir.parts.routes import RouteSpec
+
+
+def learn(frr: Frr, specs: Callable[[], Mapping[str, RouteSpec]]) -> Learn:
+    """The source; `specs` are the routes that are configured now."""
+
+    def state(ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
+        wanted = specs()
+        chosen = {name: wanted[name] for name in (wanted if ids is None else ids) if name in wanted}
+        if not chosen:
+            return {}
+        kernel = FollowedRoutes()
+        kernel.look()
+        tables = standing_routes.vrf_tables() if any(spec.vrf for spec in chosen.values()) else {}
+        reachable = _reachable(frr, chosen)
+        return {
+            name: {
+                **_in_kernel(kernel, tables.get(spec.vrf) if spec.vrf else MAIN_TABLE, spec),
+                "next_hop_reachable": None if reachable is None else line_of(spec) in reachable,
+            }
+            for name, spec in chosen.items()
+        }
+
+    return state
+
+
+def _reachable(frr: Frr, specs: Mapping[str, RouteSpec]) -> Collection[str] | None:
+    """The lines whose next hop FRR finds; None when it cannot be asked."""
+    return None if frr.down_reason() else frr.reached([line_of(spec) for spec in specs.values()])
+
+
+def _in_kernel(kernel: FollowedRoutes, table: str | None, spec: RouteSpec) -> dict[str, Any]:
+    """Another route may have the place: one with a smaller distance, or of another protocol."""
+    place = table or "", spec.destination
+    of_frr, kept = kernel.installed.get(place), kernel.copies.get(place)
+    route = of_frr or kept
+    if route is None or not leads(route, spec):
+        return {"in_use": False, "leaves_by": None, "kept": False}
+    devices = sorted({hop.device for hop in route.hops if hop.device})
+    return {"in_use": True, "leaves_by": ", ".join(devices) or None, "kept": of_frr is None}
