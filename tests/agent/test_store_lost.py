@@ -156,6 +156,22 @@ def test_one_damaged_object_is_named_and_goes_on_as_it_ran_last(rig: Rig) -> Non
     assert rig.commit(queue(5))["revision"] == 2
 
 
+def test_damage_that_comes_while_it_runs_is_found_by_the_daily_look_and_named(rig: Rig) -> None:
+    """In a past revision, which nobody loads. The day is a second here."""
+    rig.stop_agent()
+    rig.start_agent("--check-interval-s", "1")
+    rig.commit(client_queue(200_000))
+    assert rig.status()["store"]["damaged"] == []
+    with rig.store.write() as transaction:
+        changed = transaction.connection.execute(
+            "UPDATE object_version SET body = replace(body, '100000', '900000') WHERE to_revision IS NOT NULL"
+        )
+        assert changed.rowcount == 1
+    (damaged,) = until("it is named", lambda: rig.status()["store"]["damaged"], 20.0)
+    assert (damaged["kind"], damaged["id"]) == ("queue", "client")
+    assert rig.explain("client")["kernel"]["class"]["upload"]["rate_bps"] == 200_000
+
+
 def test_without_a_copy_the_rest_runs(rig: Rig) -> None:
     rig.kill_agent()
     for path in rig.folder.glob("last-good.db*"):

@@ -52,7 +52,7 @@ from weir.agent.last_good import LastGood
 from weir.agent.leases import Leases
 from weir.agent.notify import notify
 from weir.agent.packet_sizes import Merging
-from weir.agent.reconciler import Reconciler
+from weir.agent.reconciler import CHECK_S, Reconciler
 from weir.agent.routing import Routing
 from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
@@ -108,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
     add("--capacity", type=int, default=0, help="class slots when maps are recreated; 0: by the memory")
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
+    add("--check-interval-s", type=float, default=CHECK_S, help="how often all of the store is looked at")
     add("--guard-interval-s", type=float, default=PERIOD_S, help="how often hooks and pins are looked at")
     add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")
     add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
@@ -285,6 +286,7 @@ def _reconciler(
         configuration,
         events,
         scan_s=options.scan_interval_s,
+        check_s=options.check_interval_s,
         fit_sizes=merging.fit,
         follow_leases=partial(_follow_leases, dhcp, configuration),
         keep_early=_early_start(options.early_file, configuration),

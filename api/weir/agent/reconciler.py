@@ -48,6 +48,7 @@ class Reconciler:
         events: Events,
         *,
         scan_s: float = SCAN_S,
+        check_s: float = CHECK_S,
         fit_sizes: Callable[[], None] = lambda: None,
         follow_leases: Callable[[], None] = lambda: None,
         keep_early: Callable[[], None] = lambda: None,
@@ -56,7 +57,7 @@ class Reconciler:
     ) -> None:
         self._configuration = configuration
         self._events = events
-        self._scan_s = scan_s
+        self._scan_s, self._check_s = scan_s, check_s
         self._fit_sizes = fit_sizes
         self._follow_leases = follow_leases
         self._keep_early = keep_early
@@ -82,7 +83,7 @@ class Reconciler:
             "routing": now,
             "neighbours": now,
             "copy": now,
-            "check": now + CHECK_AFTER_S,
+            "check": now + min(CHECK_AFTER_S, check_s),
             "sending": now,
         }
 
@@ -219,7 +220,7 @@ class Reconciler:
     def _check_store(self) -> float:
         """In a thread of its own: a large store takes seconds, and nothing else may wait for them."""
         threading.Thread(target=self._configuration.check_store, name="check", daemon=True).start()
-        return CHECK_S
+        return self._check_s
 
     def _rest(self) -> float:
         self._configuration.rest()
