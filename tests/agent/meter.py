@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any
@@ -18,6 +18,9 @@ from tests.polling import until
 SPAN_S = 0.05
 IP_BYTES = 1228
 NEAR, FAR = "10.64.0.2", "203.0.113.1"
+RATE_BPS, OFFERED_BPS = 1_000_000, 10_000_000
+"""Of the customer whose limit somebody tampers with."""
+WATCHED_S = 4.0
 
 
 class Meter:
@@ -35,8 +38,9 @@ class Meter:
         self._ip_bytes = ip_bytes
         self._payload = bytes(ip_bytes - (48 if ip_address(near).version == 6 else 28))
         self._interval_s = ip_bytes * 8 / offered_bps
-        self._over = threading.Event()
+        self._over, self._silent = threading.Event(), threading.Event()
         self.spans: dict[int, int] = {}
+        self.sent = 0
         self.last_s = 0.0
         self._threads = [threading.Thread(target=work) for work in (self._send, self._receive)]
 
@@ -50,6 +54,13 @@ class Meter:
             thread.join()
         self._near.close()
         self._far.close()
+
+    def stop_sending(self) -> int:
+        """Send no more, and let arrive what is on its way; how many were sent."""
+        self._silent.set()
+        self._threads[0].join()
+        self._over.wait(1.0)
+        return self.sent
 
     def watch(self, seconds: float) -> None:
         """Let the stream go on for so long."""
@@ -66,13 +77,14 @@ class Meter:
 
     def _send(self) -> None:
         due_s = time.monotonic()
-        while not self._over.is_set():
+        while not (self._over.is_set() or self._silent.is_set()):
             now_s = time.monotonic()
             if now_s < due_s:
                 self._over.wait(min(due_s - now_s, 0.01))
                 continue
             due_s = max(due_s + self._interval_s, now_s - 0.05)
             self._near.send(self._payload)
+            self.sent += 1
 
     def _receive(self) -> None:
         while not self._over.is_set():
@@ -96,3 +108,23 @@ def metered(rig: Rig, offered_bps: int, **how: Any) -> Iterator[Meter]:
         yield meter
     finally:
         meter.stop()
+
+
+def unlimited_after(rig: Rig, hand: Callable[[Rig], None], *, near: str = NEAR, far: str = FAR) -> float:
+    """For how many seconds of the `WATCHED_S` after what was done a customer of `RATE_BPS` was unlimited."""
+    with metered(rig, OFFERED_BPS, near=near, far=far) as meter:
+        meter.watch(0.5)  # the credit of an idle class goes
+        quiet_s = time.time()
+        meter.watch(0.5)
+        assert meter.unlimited_s(quiet_s, RATE_BPS) == 0
+        begun_s = time.time()
+        hand(rig)
+        meter.watch(WATCHED_S)
+        found = meter.unlimited_s(begun_s, RATE_BPS)
+    print(f"unlimited for {found:.2f} s")
+    return found
+
+
+def told_since(rig: Rig, begun_s: float) -> bool:
+    """Whether the drift list has something that was mended since then (as `time.time`)."""
+    return any(item["repaired"] and item["at_ms"] >= begun_s * 1000 - 10 for item in rig.status()["drift"])

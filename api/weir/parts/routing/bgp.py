@@ -15,6 +15,8 @@ from weir.parts.routing.filters import list_header
 
 DEFAULT_TIMERS = (60, 180)
 """FRR prints no others."""
+STANDING = ("bgp graceful-restart", "bgp graceful-restart preserve-fw-state")
+"""With these zebra keeps the routes of a bgpd that ended, and peers keep what they were told (RFC 4724)."""
 
 
 def bgp(document: Document) -> Iterator[Block]:
@@ -31,7 +33,7 @@ def _block(document: Document, item: Bgp) -> Block:
     neighbors = sorted(
         (n for n in document.every(BgpNeighbor) if n.bgp == item.id and not n.disabled), key=lambda n: n.id
     )
-    own = [("no bgp default ipv4-unicast",)]
+    own = [("no bgp default ipv4-unicast",), *((line,) for line in STANDING)]
     if item.router_id is not None:
         own.append((f"bgp router-id {item.router_id}",))
     lists = {found.id: found.family for found in document.every(PrefixList)}
