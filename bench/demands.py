@@ -89,6 +89,9 @@ RELEASE = {
     "rule-one": most(100, 30),
     "route-one": most(60, 20),
     "bgp-neighbor-one": most(2000, 500),
+    "unlimited-worst": most(2, 0.3),
+    "damaged-database-loaded": most(0, 0),
+    "damaged-copy-loaded": most(0, 0),
 }
 """What a release has to reach."""
 

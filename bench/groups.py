@@ -27,6 +27,7 @@ from bench import (
     screen,
     sets,
     soak,
+    survival,
 )
 from bench.rows import OUT, Row
 from lab import netns, plan
@@ -127,6 +128,9 @@ GROUPS: dict[str, Group] = {
     "bgp": Group(routing.neighbors, 600, ("bgp-neighbor-one",)),
     "screen": Group(screen.run, 240, ("scroll-10k-fps", "live-100-ms")),
     "soak": Group(soak.run, 2 * 3600, ("soak-api", "soak-agent")),
+    "survival": Group(
+        survival.run, 1800, ("unlimited-worst", "damaged-database-loaded", "damaged-copy-loaded")
+    ),
     "police": Group(
         partial(rates.run, "police"),
         900,

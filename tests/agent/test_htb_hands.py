@@ -12,9 +12,9 @@ from contextlib import closing
 import pytest
 
 from lab import netns
-from tests.agent.meter import metered
+from tests.agent.meter import RATE_BPS, told_since, unlimited_after
 from tests.agent.rig import Rig, client_queue, lan, running, wan
-from tests.agent.test_hooks import MOST_S, OFFERED_BPS, RATE_BPS, WATCHED_S, foreign_root
+from tests.agent.test_hooks import MOST_S, foreign_root
 from tests.polling import until
 from weir.adapters import tc
 from weir.adapters.events import Events
@@ -51,20 +51,10 @@ HANDS: dict[str, Callable[[Rig], None]] = {
 
 @pytest.mark.parametrize("hand", HANDS.values(), ids=HANDS)
 def test_limits_hold_again_within_two_seconds(rig: Rig, hand: Callable[[Rig], None]) -> None:
-    with metered(rig, OFFERED_BPS) as meter:
-        meter.watch(0.5)  # the credit of an idle class goes
-        quiet_s = time.time()
-        meter.watch(0.5)
-        assert meter.unlimited_s(quiet_s, RATE_BPS) == 0
-        begun_s = time.time()
-        hand(rig)
-        meter.watch(WATCHED_S)
-        unlimited_s = meter.unlimited_s(begun_s, RATE_BPS)
-    print(f"unlimited for {unlimited_s:.2f} s")
-    assert unlimited_s <= MOST_S
+    begun_s = time.time()
+    assert unlimited_after(rig, hand) <= MOST_S
     until("explain agrees", lambda: rig.explain("client")["agrees"])
-    told = rig.status()["drift"]
-    assert any(item["repaired"] and item["at_ms"] >= begun_s * 1000 - 10 for item in told), told
+    assert told_since(rig, begun_s)
 
 
 @pytest.mark.parametrize("hand", HANDS.values(), ids=HANDS)

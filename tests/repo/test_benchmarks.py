@@ -49,6 +49,9 @@ set-entry-one 30 10
 rule-one 100 30
 route-one 60 20
 bgp-neighbor-one 2000 500
+unlimited-worst 2 0.3
+damaged-database-loaded 0 0
+damaged-copy-loaded 0 0
 """
 """The figures that were asked for, with what they must reach and, where one was set, the aim."""
 
