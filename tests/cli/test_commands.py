@@ -68,6 +68,15 @@ def test_a_queue_lives_from_add_to_rm(weir: Weir) -> None:
     assert changed["max_limit_bps"] == {"upload": 1_500_000_000, "download": 1_500_000_000}
     assert changed["burst_time_ms"] == {"upload": 8000, "download": 16000}
 
+    limits = ("--time", "08:00-18:00 mon,tue", "--total-max-limit-bps", "2g", "--disabled")
+    weir("queue", "set", "ACME", *limits)
+    limited = weir.json("queue", "show", "ACME")
+    assert limited["time"] == {"start": "08:00", "end": "18:00", "days": ["mon", "tue"]}
+    assert (limited["total"]["max_limit_bps"], limited["disabled"]) == (2_000_000_000, True)
+    weir("queue", "set", "ACME", "--enabled", "--unset", "time", "--unset", "total")
+    again = weir.json("queue", "show", "ACME")
+    assert (again["time"], again["total"]["max_limit_bps"], again["disabled"]) == (None, 0, False)
+
     assert "ACME" in weir("queue", "list", "-q", "10.64.1.7").stdout
     weir("queue", "rm", "ACME")
     assert weir.json("queue", "list")["items"] == []

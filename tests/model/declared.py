@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from weir import fields
 from weir.fields.members import Member
 from weir.kinds.declaration import Declaration
+from weir.model.pair import Pair
+from weir.model.schedule import TimeWindow
 
 INTERFACES = ("lan0", "wan0", "wan1", "gone0")
 IDS = ("a", "b", "gone")
@@ -47,6 +49,8 @@ def _several(*values: object) -> st.SearchStrategy[Any]:
 
 @values_of.register
 def _(field: fields.Text) -> st.SearchStrategy[Any] | None:
+    if field.min_chars:
+        return _several("a", "b")
     return _several(field.example) if field.example else None
 
 
@@ -138,6 +142,28 @@ def _(_field: fields.Vlans) -> st.SearchStrategy[Any]:
 @values_of.register
 def _(_field: fields.SetMember) -> st.SearchStrategy[Any]:
     return _several("192.0.2.1", "198.51.100.0/24", "2001:db8::1", "80")
+
+
+@values_of.register
+def _(_field: fields.Target) -> st.SearchStrategy[Any]:
+    return _several("192.0.2.1/32", "198.51.100.0/24@2", "lan0")
+
+
+@values_of.register
+def _(_field: fields.End) -> st.SearchStrategy[Any]:
+    return _several("203.0.113.0/24", "wan0")
+
+
+@values_of.register
+def _(field: fields.EachWay) -> st.SearchStrategy[Any]:
+    inner = values_of(field.item)
+    assert inner is not None
+    return st.builds(Pair, inner, inner)
+
+
+@values_of.register
+def _(_field: fields.Hours) -> st.SearchStrategy[Any]:
+    return _several(None, TimeWindow(480, 1080, ("mon", "sun")))
 
 
 @values_of.register

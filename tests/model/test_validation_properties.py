@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.model.declared import objects_of
 from tests.model.strategies import anything, changes_to, interfaces, patient
-from weir.kinds import DECLARED, KINDS
+from weir.kinds import DECLARED
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding
@@ -27,7 +27,7 @@ def around(kind: str) -> st.SearchStrategy[ConfigObject]:
     return st.one_of(*(BY_KIND[one] for one in (kind, *sorted(named - {kind}))))
 
 
-OBJECTS = {"queue": anything, **{kind: around(kind) for kind in BY_KIND}}
+OBJECTS = {**{kind: around(kind) for kind in BY_KIND}, "queue": anything}
 
 
 def documents(objects: st.SearchStrategy[ConfigObject], most: int) -> st.SearchStrategy[Document]:
@@ -108,7 +108,7 @@ def test_incremental_findings_are_those_of_the_whole_document(scene: tuple[Docum
     everything = Counter(validate_all(document))
     found = Counter(item for item in validate(document, changes) if item.code != "still-referenced")
     assert found <= everything
-    for kind in KINDS:
+    for kind in DECLARED:
         assert flagged.ids(kind) == {item.id for item in everything if item.kind == kind}
         ids = list(document.of_kind(kind))
         assert set(flagged.among(kind, ids)) == flagged.ids(kind)

@@ -64,7 +64,7 @@ class Secrets:
     def texts(self, item: ConfigObject) -> dict[str, str]:
         """The plain texts of an object's secrets by path, for what configures the system, without those that
         are lost. Raises as `Key.open`."""
-        found = secrets_of(DECLARED.get(item.kind), item)
+        found = secrets_of(DECLARED[item.kind], item)
         return {
             path: self.key.open(place_of(item.kind, item.id, path), value)
             for path, value in found

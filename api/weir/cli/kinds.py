@@ -13,12 +13,13 @@ import click
 from weir.cli import output
 from weir.cli.client import segment
 from weir.cli.group import Command, Group, Session
-from weir.fields import Choice, Field, Flag, Many, OneOf, Rows, Secret, Table, Whole
+from weir.cli.quantities import WINDOW, PairType, RateType
+from weir.fields import Choice, EachWay, Field, Flag, Hours, Many, OneOf, Rows, Secret, Table, Whole
 from weir.fields import Group as GroupField
 from weir.fields.members import Member
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
-from weir.kinds.words import value_text
+from weir.kinds.words import unit_of, value_text
 
 Json = dict[str, Any]
 PLACES = ("before", "after")
@@ -46,7 +47,7 @@ def write(
     elif "candidate" in answer:
         output.staged(answer)
     else:
-        click.echo("Done.")
+        click.echo(f"Done: {answer['id']}." if "id" in answer else "Done.")
         output.findings(answer.get("warnings", ()))
 
 
@@ -179,15 +180,19 @@ class Verbs:
             click.echo(f"{was} in {item['part']}: {output.clean(item['what'])}")
 
     def add(self, candidate: bool, new_id: str | None, **given: Any) -> None:
-        body = {"id": new_id, **given_body(given)} if new_id else given_body(given)
-        write(session_now(), self.path, "POST", body, candidate, None)
+        body = self.body_of(given)
+        write(session_now(), self.path, "POST", {"id": new_id, **body} if new_id else body, candidate, None)
 
     def set(self, candidate: bool, unset: tuple[str, ...], object_id: str = "", **given: Any) -> None:
-        body = patch_body(unset, given)
+        body = patch_body(unset, self.body_of(given))
         if not body:
             raise click.UsageError("Nothing to change: give at least one option, see --help.")
         session, path = session_now(), self._at(object_id)
         write(session, path, "PATCH", body, candidate, present(session, path, candidate)["etag"])
+
+    def body_of(self, given: Json) -> Json:
+        """The fields that options describe; those of a group are together in it."""
+        return given_body(given)
 
     def rm(self, object_id: str, candidate: bool) -> None:
         session, path = session_now(), self._at(object_id)
@@ -229,7 +234,13 @@ def _option(member: Member, within: str) -> click.Option:
     word = name.replace(_INSIDE, "-").replace("_", "-")
     names = [f"--{word}", *([f"--{field.option}"] if field.option else [])]
     if isinstance(field, Flag):
-        return click.Option([f"--{word}/--no-{word}", name], default=None, help=field.help or None)
+        off = [" /--enabled"] if member.name == "disabled" else []
+        return click.Option([f"--{word}/--no-{word}", *off, name], default=None, help=field.help or None)
+    if isinstance(field, EachWay):
+        said = f"{field.help} One value counts for both.".strip()
+        return click.Option([*names, name], type=PairType(field.item, unit_of(member.name)), help=said)
+    if isinstance(field, Hours):
+        return click.Option([*names, name], type=WINDOW, help=field.help or None)
     if isinstance(field, Table):
         pairs = "NAME=VALUE; replaces all; may be repeated."
         return click.Option([*names, name], multiple=True, type=PAIR, help=pairs)
@@ -240,7 +251,7 @@ def _option(member: Member, within: str) -> click.Option:
     if isinstance(field, Many):
         said = f"{field.help} Replaces all; may be repeated.".strip()
         return click.Option([*names, name], multiple=True, type=_type(field.item), help=said)
-    return click.Option([*names, name], type=_type(field), help=field.help or None)
+    return click.Option([*names, name], type=_type(field, unit_of(member.name)), help=field.help or None)
 
 
 def _choice(one_of: OneOf) -> click.Option:
@@ -249,7 +260,9 @@ def _choice(one_of: OneOf) -> click.Option:
     return click.Option([f"--{name}", name], type=click.Choice(one_of.names), help=said)
 
 
-def _type(field: Field) -> click.ParamType:
+def _type(field: Field, unit: str = "") -> click.ParamType:
+    if isinstance(field, Whole) and unit == "bps":
+        return RateType(field)
     if isinstance(field, Whole):
         return click.IntRange(field.low, field.high)
     if isinstance(field, Secret):
@@ -328,9 +341,8 @@ def _unset(declaration: Declaration) -> click.Option:
     )
 
 
-def patch_body(unset: Iterable[str], values: Json) -> Json:
-    """The merge patch that options describe."""
-    given = given_body(values)
+def patch_body(unset: Iterable[str], given: Json) -> Json:
+    """The merge patch of fields that are set, and of those that take their default again."""
     twice = sorted(given.keys() & set(unset))
     if twice:
         raise click.UsageError(f"{twice[0]} is both set and unset.")

@@ -9,7 +9,7 @@ import click
 
 from weir.cli import output
 from weir.cli.client import ApiError
-from weir.cli.kinds import Verbs, group_of, patch_body, present, session_now, write
+from weir.cli.kinds import Verbs, given_body, group_of, patch_body, present, session_now, write
 from weir.kinds import interface
 from weir.model.overhead import usual_overhead_bytes
 
@@ -101,7 +101,7 @@ class _Interfaces(Verbs):
 def _body(unset: tuple[str, ...], no_vrf: bool, given: Json) -> Json:
     if no_vrf and given.get("vrf") is not None:
         raise click.UsageError("Give --vrf or --no-vrf, not both.")
-    return patch_body((*unset, "vrf") if no_vrf else unset, given)
+    return patch_body((*unset, "vrf") if no_vrf else unset, given_body(given))
 
 
 def register(main: click.Group) -> None:

@@ -3,92 +3,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from weir.cli import output
-from weir.cli.client import Client, segment
-from weir.cli.group import Command, Group, Session, pass_session
-from weir.model.units import format_rate, format_rate_long, parse_duration_ms, parse_rate_bps
+from weir.cli.client import segment
+from weir.cli.group import Command, Session, pass_session
+from weir.cli.kinds import Verbs, group_of, session_now, write
+from weir.cli.quantities import PairType
+from weir.fields import Whole
+from weir.kinds import DECLARED
+from weir.model.limits import MAX_RATE_BPS
+from weir.model.units import format_rate, format_rate_long, parse_duration_ms
 
 Json = dict[str, Any]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def each_way(text: str, read: Callable[[str], Any]) -> Json:
-    """`10M/50M` is upload/download; one value counts for both. Raises Invalid."""
-    upload, slash, download = text.partition("/")
-    first = read(upload)
-    return {"upload": first, "download": read(download) if slash else first}
+class QueueVerbs(Verbs):
+    """Queues are named by their id or their name."""
+
+    def body_of(self, given: Json) -> Json:
+        body = super().body_of(given)
+        if "target" in body:
+            body["target"] = [part for text in body["target"] for part in text.replace(",", " ").split()]
+        if "parent" in body:
+            parent = body["parent"]
+            found = None if parent in ("none", "") else session_now().client.find_queue(parent)
+            body["parent"] = found and found["id"]
+        return body
+
+    def show(self, object_id: str = "") -> None:
+        session = session_now()
+        found = session.client.find_queue(object_id)
+        if session.json:
+            output.show_json(found)
+        else:
+            show_queue(found)
+
+    def _at(self, object_id: str) -> str:
+        return super()._at(session_now().client.find_queue(object_id)["id"])
 
 
-def rates(text: str) -> Json:
-    return each_way(text, parse_rate_bps)
-
-
-def durations(text: str) -> Json:
-    return each_way(text, parse_duration_ms)
-
-
-def numbers(text: str) -> Json:
-    return each_way(text, _number)
-
-
-def _number(text: str) -> int:
-    if not text.strip().isdigit():
-        raise click.BadParameter(f"{text!r} is not a whole number")
-    return int(text)
-
-
-def names(text: str) -> Json:
-    return each_way(text, str.strip)
-
-
-READERS: dict[str, tuple[str, Callable[[str], Any], str]] = {
-    "max_limit": ("max_limit_bps", rates, "Limit, UP/DOWN: 10M/50M; 0 = unlimited."),
-    "limit_at": ("limit_at_bps", rates, "Guarantee, UP/DOWN."),
-    "burst_limit": ("burst_limit_bps", rates, "Rate during a burst, UP/DOWN."),
-    "burst_threshold": ("burst_threshold_bps", rates, "Average below which a burst is allowed, UP/DOWN."),
-    "burst_time": ("burst_time_ms", durations, "Time of the average, UP/DOWN: 8s/16s."),
-    "priority": ("priority", numbers, "1 (best) to 8, UP/DOWN."),
-    "type": ("queue_type", names, "Queue type, UP/DOWN."),
-    "bucket": ("bucket_size_ms", durations, "Size of the bucket in time at the limit, UP/DOWN."),
-}
-
-
-def options(command: Function) -> Function:
-    """The fields of a queue as options; what is not given stays."""
-    for name, (_, _, text) in reversed(READERS.items()):
-        command = click.option(f"--{name.replace('_', '-')}", name, metavar="UP/DOWN", help=text)(command)
-    for decorate in (
-        click.option("--target", multiple=True, help="Prefix or interface; may be repeated."),
-        click.option("--dst", help="Only traffic to this prefix or interface."),
-        click.option("--parent", help="Id or name of the parent; `none` for the top."),
-        click.option("--comment"),
-        click.option("--disabled/--enabled", default=None),
-        click.option("--candidate", is_flag=True, help="Stage it in your candidate."),
-    ):
-        command = decorate(command)
-    return command
-
-
-def body_of(client: Client, given: Json) -> Json:
-    """The JSON fields for the options that were given."""
-    body: Json = {}
-    for name, (field, read, _) in READERS.items():
-        if given.get(name) is not None:
-            body[field] = read(given[name])
-    for name in ("dst", "comment", "disabled"):
-        if given.get(name) is not None:
-            body[name] = given[name]
-    if given.get("target"):
-        body["target"] = [part for text in given["target"] for part in text.replace(",", " ").split()]
-    if given.get("parent") is not None:
-        parent = given["parent"]
-        body["parent"] = None if parent in ("none", "") else client.find_queue(parent)["id"]
-    return body
+queue = group_of(DECLARED["queue"], QueueVerbs(DECLARED["queue"]))
+"""The verbs that follow from the declaration; those below take their place, or are more."""
 
 
 def show_queue(item: Json) -> None:
@@ -129,11 +87,6 @@ def _time(window: Json | None) -> str | None:
     return f"{window['start']}-{window['end']} {','.join(window['days'])}" if window else None
 
 
-@click.group("queue", cls=Group)
-def queue() -> None:
-    """Simple queues."""
-
-
 @queue.command("list")
 @click.option("-q", "--search", help="Part of a name, or an address.")
 @click.option("--parent", help="Only children of this queue; `none` for the top level.")
@@ -165,66 +118,8 @@ def list_queues(session: Session, search: str | None, parent: str | None, sort: 
     )
 
 
-@queue.command("show")
-@click.argument("name")
-@pass_session
-def show(session: Session, name: str) -> None:
-    """Show a queue by id or name."""
-    found = session.client.find_queue(name)
-    if session.json:
-        output.show_json(found)
-    else:
-        show_queue(found)
-
-
-def _finish(session: Session, answer: Json, done: str) -> None:
-    if session.json:
-        output.show_json(answer)
-    elif "candidate" in answer:
-        output.staged(answer)
-    else:
-        click.echo(f"{done} {answer['id']}.")
-        output.findings(answer["warnings"])
-
-
 def _staging(candidate: bool) -> dict[str, str]:
     return {"candidate": "1"} if candidate else {}
-
-
-@queue.command("add")
-@click.argument("name")
-@click.option("--id", "queue_id", help="Assigned when omitted.")
-@options
-@pass_session
-def add(session: Session, /, name: str, queue_id: str | None, candidate: bool, **given: Any) -> None:
-    """Create a queue."""
-    body = {"name": name, **body_of(session.client, given)}
-    if queue_id:
-        body["id"] = queue_id
-    answer = session.client.write("POST", "/queues", body, params=_staging(candidate))
-    _finish(session, answer, "Created")
-
-
-@queue.command("set")
-@click.argument("name")
-@click.option("--rename", help="A new name.")
-@options
-@pass_session
-def change(session: Session, /, name: str, rename: str | None, candidate: bool, **given: Any) -> None:
-    """Change fields of a queue."""
-    present = _as_staged(session.client, session.client.find_queue(name), candidate)
-    body = body_of(session.client, given)
-    if rename is not None:
-        body["name"] = rename
-    if not body:
-        raise click.UsageError("Nothing to change; give at least one option.")
-    path = f"/queues/{segment(present['id'])}"
-    answer = session.client.write("PATCH", path, body, etag=present["etag"], params=_staging(candidate))
-    _finish(session, answer, "Changed")
-
-
-def _as_staged(client: Client, present: Json, candidate: bool) -> Json:
-    return client.get(f"/queues/{segment(present['id'])}", candidate="1") if candidate else present
 
 
 @queue.command("rm")
@@ -254,20 +149,18 @@ def move(session: Session, name: str, before: str | None, candidate: bool) -> No
     client = session.client
     queue_id = client.find_queue(name)["id"]
     target = client.find_queue(before)["id"] if before else None
-    path = f"/queues/{segment(queue_id)}/move"
-    answer = client.write("POST", path, {"before": target}, params=_staging(candidate))
-    _finish(session, answer, "Moved")
+    write(session, f"/queues/{segment(queue_id)}/move", "POST", {"before": target}, candidate, None)
 
 
 @queue.command("raise")
 @click.argument("name")
-@click.argument("limit", metavar="UP/DOWN")
+@click.argument("limit", metavar="UP/DOWN", type=PairType(Whole(0, MAX_RATE_BPS), "bps"))
 @click.option("--for", "for_text", default="1h", show_default=True, help="How long: 30m, 1h, 2d.")
 @pass_session
-def raise_limit(session: Session, name: str, limit: str, for_text: str) -> None:
+def raise_limit(session: Session, name: str, limit: Json, for_text: str) -> None:
     """Raise a queue's limit for a while; it goes back by itself."""
     path = f"/queues/{segment(session.client.find_queue(name)['id'])}/raise"
-    body = {"max_limit_bps": rates(limit), "for_s": parse_duration_ms(for_text) // 1000}
+    body = {"max_limit_bps": limit, "for_s": parse_duration_ms(for_text) // 1000}
     answer = session.client.write("POST", path, body)
     if session.json:
         output.show_json(answer)
@@ -346,5 +239,6 @@ def rate_cell(value: float) -> str:
 
 
 def register(main: click.Group) -> None:
+    queue.add_command(explain)
     main.add_command(queue)
     main.add_command(explain)

@@ -9,14 +9,17 @@ from weir.fields.base import Field, When
 from weir.fields.collections import Many, Table
 from weir.fields.comment import Comment
 from weir.fields.groups import Case, Group, OneOf, Rows
+from weir.fields.hours import Hours
 from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
 from weir.fields.numbers import Flag, Port, Whole
+from weir.fields.pairs import EachWay
 from weir.fields.position import Position
 from weir.fields.secret import Secret
 from weir.fields.texts import (
     Address,
     Characters,
     Choice,
+    End,
     Endpoint,
     Host,
     HostName,
@@ -28,6 +31,7 @@ from weir.fields.texts import (
     PublicKey,
     Ref,
     SetMember,
+    Target,
     Text,
     Vlans,
     Word,
@@ -42,12 +46,15 @@ __all__ = [
     "Characters",
     "Choice",
     "Comment",
+    "EachWay",
+    "End",
     "Endpoint",
     "Field",
     "Flag",
     "Group",
     "Host",
     "HostName",
+    "Hours",
     "IdForm",
     "Label",
     "Mac",
@@ -64,6 +71,7 @@ __all__ = [
     "Secret",
     "SetMember",
     "Table",
+    "Target",
     "Text",
     "Vlans",
     "When",

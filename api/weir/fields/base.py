@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +24,10 @@ class When:
     field: str
     values: tuple[str | bool | int, ...] = ()
     unless: bool = False
+
+
+as_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+"""Compact JSON, as the store has it."""
 
 
 class Field(ABC):
@@ -71,6 +76,10 @@ class Field(ABC):
     def to_stored(self, value: Any) -> Any:
         """The value as the store, the wire and backups have it."""
         return self.to_json(value)
+
+    def to_stored_text(self, value: Any) -> str:
+        """`to_stored` as compact JSON."""
+        return as_text(self.to_stored(value))
 
     @abstractmethod
     def bounds(self) -> str:

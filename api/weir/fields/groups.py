@@ -8,32 +8,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.fields.base import Field
-from weir.fields.members import Reading, members_of
+from weir.fields.members import Reading, Writing, members_of
 from weir.fields.secret import Secret
 from weir.model.reader import Reader, shown
 
 
 class Group(Field):
-    """An object in an object: the fields of a frozen dataclass, which are declared as those of a kind."""
+    """An object in an object: the fields of a frozen dataclass, which are declared as those of a kind.
 
-    def __init__(self, of: type, **said: Any) -> None:
+    One that is never `None` has an object as its default, which those that are equal to it share. The API's
+    documentation calls it as the class, or as `called`.
+    """
+
+    null_is_default = True
+
+    def __init__(self, of: type, *, called: str = "", **said: Any) -> None:
         super().__init__(**said)
         self.of = of
+        self.called = called or of.__name__
         self.members = members_of(of)
         self._names = frozenset(member.name for member in self.members)
         self._reading = Reading(self.members)
+        self._writing = Writing(self.members)
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
         inner = reader.inner(name)
         if inner is None:
             return default
         inner.refuse_unknown(self._names)
-        return self.of(*self._reading.values(inner))
+        value = self.of(**self._reading.given(inner))
+        return default if value == default else value
 
     def to_json(self, value: Any) -> Any:
-        if value is None:
-            return None
-        return {item.name: item.field.to_json(getattr(value, item.name)) for item in self.members}
+        return None if value is None else self._writing.json(value)
 
     def to_stored(self, value: Any) -> Any:
         if value is None:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, get_args, get_type_hints
 
 from weir.fields.base import Field
@@ -22,21 +23,43 @@ class Member:
     required: bool
     nullable: bool
 
-    def reader(self) -> Callable[[Reader], Any]:
-        """Reads this member out of a JSON object, and notes what is wrong with it."""
-        name, default, read = self.name, self.default, self.field.read
+    def reader(self) -> Callable[[Reader, str, Any], Any]:
+        """Reads this member out of a JSON object, and notes what is wrong with it; called as `Field.read`."""
         if self.required:
             return self._read_required
-        if self.nullable:
-            return lambda reader: None if reader.data.get(name) is None else read(reader, name, None)
-        return lambda reader: read(reader, name, default)
+        return self._read_nullable if self.nullable else self.field.read
 
-    def _read_required(self, reader: Reader) -> Any:
-        if reader.data.get(self.name) is None:
+    def _read_required(self, reader: Reader, name: str, default: Any) -> Any:
+        if reader.data.get(name) is None:
             example = f", for example {self.field.example}" if self.field.example else ""
-            reader.error(self.name, "missing", f"must be given{example}")
+            reader.error(name, "missing", f"must be given{example}")
             return None
-        return self.field.read(reader, self.name, None)
+        return self.field.read(reader, name, default)
+
+    def _read_nullable(self, reader: Reader, name: str, default: Any) -> Any:
+        return None if reader.data[name] is None else self.field.read(reader, name, default)
+
+
+class Writing:
+    """The JSON of the members of a class, behind `more` of its fields that are as JSON has them."""
+
+    def __init__(self, members: Sequence[Member], *more: str) -> None:
+        self._names = (*more, *(item.name for item in members))
+        self._values = attrgetter(*self._names) if self._names else lambda _item: ()
+        self._is_one = len(self._names) == 1
+        self._converted = tuple(
+            (item.name, item.field.to_json)
+            for item in members
+            if type(item.field).to_json is not Field.to_json
+        )
+
+    def json(self, item: object) -> dict[str, Any]:
+        """By name, defaults included."""
+        values = self._values(item)
+        found = dict(zip(self._names, (values,) if self._is_one else values, strict=True))
+        for name, convert in self._converted:
+            found[name] = convert(found[name])
+        return found
 
 
 class Reading:
@@ -46,13 +69,15 @@ class Reading:
     def __init__(self, members: Iterable[Member]) -> None:
         self._members = tuple((item.name, item.required, item.default, item.reader()) for item in members)
 
-    def values(self, reader: Reader) -> list[Any]:
-        """In the order of the members; what is wrong is noted at the reader."""
+    def given(self, reader: Reader) -> dict[str, Any]:
+        """Those that are not left out, by name, and all that must not be; what is wrong is noted at the
+        reader."""
         data = reader.data
-        return [
-            read(reader) if required or name in data else default
+        return {
+            name: read(reader, name, default)
             for name, required, default, read in self._members
-        ]
+            if name in data or required
+        }
 
 
 def members_of(of: type, without: str = "") -> tuple[Member, ...]:

@@ -31,6 +31,9 @@ class Whole(Field):
     def read(self, reader: Reader, name: str, default: Any) -> Any:
         return reader.integer(name, default, self.low, self.high)
 
+    def to_stored_text(self, value: Any) -> str:
+        return "null" if value is None else str(value)
+
     def bounds(self) -> str:
         return f"{self.low:,} to {self.high:,}"
 

@@ -18,8 +18,11 @@ class Position(Whole):
 
     `within` are the fields that make lists of their own, such as the chain of a rule. Without a position an
     object comes last in its list, and one that is replaced stays.
+
+    With `own_rules` the kind finds places by itself, as queues do (`weir.model.tree`).
     """
 
-    def __init__(self, *within: str, **said: Any) -> None:
-        super().__init__(0, MAX_POSITION, **said)
+    def __init__(self, *within: str, most: int = MAX_POSITION, own_rules: bool = False, **said: Any) -> None:
+        super().__init__(0, most, **said)
         self.within = within
+        self.own_rules = own_rules

@@ -4,12 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from json.encoder import encode_basestring
 from typing import Any
 
 from weir.fields.base import Field, Parsed, When
 from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
-from weir.model.address import parse_address, parse_host, parse_host_or_name, parse_network
+from weir.model.address import (
+    parse_address,
+    parse_end,
+    parse_host,
+    parse_host_or_name,
+    parse_network,
+    parse_target,
+)
 from weir.model.endpoint import parse_endpoint, parse_key
 from weir.model.frames import parse_mac, parse_vlans
 from weir.model.members import parse_member, parse_ports
@@ -20,6 +28,9 @@ from weir.model.reader import Reader, shown
 class Characters(Field):
     """Any text of `min_chars` to `max_chars` characters, as far as the API's schema can tell."""
 
+    def to_stored_text(self, value: Any) -> str:
+        return "null" if value is None else encode_basestring(value)
+
     def __init__(self, min_chars: int, max_chars: int, **said: Any) -> None:
         super().__init__(**said)
         self.min_chars = min_chars
@@ -27,18 +38,23 @@ class Characters(Field):
 
 
 class Text(Characters):
-    """What people write, without control characters; with `lines`, of several lines."""
+    """What people write, without control characters; with `lines`, of several lines. One with `min_chars` is
+    not blank either."""
 
-    def __init__(self, max_chars: int, *, lines: bool = False, **said: Any) -> None:
-        super().__init__(0, max_chars, **said)
+    def __init__(self, max_chars: int, *, min_chars: int = 0, lines: bool = False, **said: Any) -> None:
+        super().__init__(min_chars, max_chars, **said)
         self.lines = lines
         self._forbidden = limits.CONTROL_BUT_NEWLINE_OR_TAB if lines else limits.CONTROL_CHARACTER
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
-        return reader.text(name, default, self.max_chars, self._forbidden)
+        text = reader.text(name, default, self.max_chars, self._forbidden)
+        if self.min_chars and text is not None and not text.strip():
+            reader.error(name, "bad-text", "must not be blank")
+        return text
 
     def bounds(self) -> str:
-        return f"up to {self.max_chars:,} characters"
+        least = f"{self.min_chars} to" if self.min_chars else "up to"
+        return f"{least} {self.max_chars:,} characters"
 
 
 class Moment(Text):
@@ -95,6 +111,24 @@ class Address(_Address):
 
     def bounds(self) -> str:
         return "addresses with a prefix length"
+
+
+class Target(_Address):
+    """A prefix, also one of a domain (10.0.0.0/24@2), or the name of an interface."""
+
+    parse = staticmethod(parse_target)
+
+    def bounds(self) -> str:
+        return "prefixes and interfaces"
+
+
+class End(_Address):
+    """A prefix, or the name of an interface."""
+
+    parse = staticmethod(parse_end)
+
+    def bounds(self) -> str:
+        return "a prefix or an interface"
 
 
 class Ports(_Address):

@@ -46,10 +46,9 @@ from weir.service.stats import Head, StatsService
 _FIRST: tuple[Area, ...] = (
     auth.area,
     users.area,
-    queues.area,
-    raises.area,
 )
 _LAST: tuple[Area, ...] = (
+    raises.area,
     search.area,
     candidate.area,
     candidate.config,
@@ -77,6 +76,7 @@ Lists are paged: follow `next_cursor`. With `?candidate=1` a write is staged ins
 def areas() -> tuple[Area, ...]:
     """All areas, those of the declared kinds in the middle."""
     own = {
+        "queue": queues.area,
         "queue-type": network.queue_types,
         "interface": network.interfaces,
         "wireguard-peer": tunnels.area,

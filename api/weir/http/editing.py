@@ -22,7 +22,6 @@ from weir.service.candidates import CandidateService
 from weir.service.configuration import ConfigService
 
 EVERY_ANSWER_ADDS = frozenset({"etag", "warnings"})
-_QUEUES_ADD = EVERY_ANSWER_ADDS | {"path", "child_count", "enforcement"}
 
 BUILT_IN = "built-in"
 Render = Callable[[Stored], dict[str, Any]]
@@ -30,8 +29,7 @@ Render = Callable[[Stored], dict[str, Any]]
 
 def answers_add(kind: Kind) -> frozenset[str]:
     """What answers of a kind say beside its fields."""
-    declaration = DECLARED.get(kind)
-    return _QUEUES_ADD if declaration is None else EVERY_ANSWER_ADDS.union(declaration.adds)
+    return EVERY_ANSWER_ADDS.union(DECLARED[kind].adds)
 
 
 def find(kind: Kind, object_id: str, *, staged: bool) -> Stored:
@@ -54,8 +52,7 @@ def built_in(kind: Kind, object_id: str) -> ConfigObject | None:
     """What every configuration holds without storing it: queue types by name, and kinds with one object."""
     if kind == "queue-type":
         return BUILTIN_QUEUE_TYPES.get(object_id)
-    declaration = DECLARED.get(kind)
-    if declaration is None or not declaration.is_single or object_id != kind:
+    if not DECLARED[kind].is_single or object_id != kind:
         return None
     return codec.from_json(kind, {}, object_id)
 
@@ -158,8 +155,8 @@ def keeper(*, staged: bool) -> CandidateService | ConfigService:
 
 
 def is_ordered(kind: Kind) -> bool:
-    """Whether objects of a declared kind have places among each other."""
-    return kind in DECLARED and DECLARED[kind].order is not None
+    """Whether objects of a kind have places among each other that follow from its declaration."""
+    return DECLARED[kind].order is not None
 
 
 def create(kind: Kind, object_id: str, body: Mapping[str, Any], render: Render, *, staged: bool) -> Response:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m weir.http.forms` writes what the web interface knows of the kinds, in webui/src/kinds.
 
-names.json is in the browser's first load: per kind how it is called, and of a declared kind where it is
-found. forms.json comes with the first page that needs it: the defaults of its fields, and of a declared
-kind all that its list and its form are made of, which OpenAPI types cannot tell a program in the browser.
+names.json is in the browser's first load: per kind how it is called, and where it is found. forms.json comes
+with the first page that needs it: the defaults of its fields, and all that its list and its form are made of,
+which OpenAPI types cannot tell a program in the browser.
 What an object is one of is a field that lists show, and `oneOf` tells a form which field belongs to which
 case. A `group` and the `rows` of a list have fields as a kind does. `order` are the fields that make lists
 of their own in an ordered kind, and `state` is what the router learns.
@@ -18,12 +18,15 @@ from typing import Any
 from weir.fields import (
     Address,
     Choice,
+    EachWay,
+    End,
     Endpoint,
     Field,
     Flag,
     Group,
     Host,
     HostName,
+    Hours,
     Label,
     Mac,
     Many,
@@ -39,6 +42,7 @@ from weir.fields import (
     Secret,
     SetMember,
     Table,
+    Target,
     Text,
     Vlans,
     When,
@@ -46,17 +50,13 @@ from weir.fields import (
     Word,
 )
 from weir.fields.members import Member
-from weir.kinds import DECLARED, KINDS
+from weir.kinds import DECLARED
 from weir.kinds.declaration import AREAS, Declaration
 from weir.kinds.words import label_of, titled, unit_of
-from weir.model.codec import defaults_of
+from weir.model.limits import DAYS
 
 FOLDER = Path(__file__).resolve().parents[3] / "webui" / "src" / "kinds"
 Json = dict[str, Any]
-
-_UNDECLARED = {
-    "queue": ("queue", "queues"),
-}
 
 
 def files() -> dict[str, str]:
@@ -70,19 +70,15 @@ def _text(content: Json) -> str:
 
 def named() -> Json:
     """The areas of the navigation in their order, and how the kinds are called."""
-    return {"areas": list(AREAS), "kinds": {kind: _names(kind) for kind in KINDS}}
+    return {"areas": list(AREAS), "kinds": {kind: _names(declared) for kind, declared in DECLARED.items()}}
 
 
 def described() -> Json:
     """What the lists, forms and diffs of each kind are made of."""
-    return {kind: _form(kind) for kind in KINDS}
+    return {kind: _form(declared) for kind, declared in DECLARED.items()}
 
 
-def _names(kind: str) -> Json:
-    declared = DECLARED.get(kind)
-    if declared is None:
-        singular, plural = _UNDECLARED[kind]
-        return {"singular": singular, "plural": plural}
+def _names(declared: Declaration) -> Json:
     return {
         "singular": declared.singular,
         "plural": declared.plural,
@@ -94,28 +90,17 @@ def _names(kind: str) -> Json:
     }
 
 
-def _form(kind: str) -> Json:
-    defaults = dict(defaults_of(kind))
-    declared = DECLARED.get(kind)
-    if declared is None:
-        labels = {
-            path: label_of(kind, path) for name, value in defaults.items() for path in _paths(name, value)
-        }
-        return {"labels": labels, "defaults": defaults}
+def _form(declared: Declaration) -> Json:
     return {
         "assignsIds": bool(declared.ids.assigned),
         "namedBy": declared.named_by,
         "columns": [name for name in declared.columns if name != declared.named_by],
         "purpose": declared.purpose,
         **_structure(declared),
-        "defaults": defaults,
+        "defaults": dict(declared.defaults),
         "fields": fields_of(declared),
         "state": state_of(declared),
     }
-
-
-def _paths(name: str, value: object) -> list[str]:
-    return [name, *(f"{name}.{inner}" for inner in (value if isinstance(value, dict) else ()))]
 
 
 def _structure(declaration: Declaration) -> Json:
@@ -167,17 +152,47 @@ def _member(kind: str, member: Member, within: str = "") -> Json:
         "nullable": member.nullable,
         **{name: value for name, value in said.items() if value},
         **({"default": field.to_json(member.default)} if within and not member.required else {}),
-        **_shape_of(kind, field, path),
+        **_shape_of(kind, field, path, member.default),
     }
 
 
-def _shape_of(kind: str, field: Field, path: str) -> Json:
+_PLAIN: Json = {"importance": "shown", "required": False, "nullable": False}
+
+
+def _named(name: str, default: Any) -> Json:
+    return {"name": name, "label": titled(name), "default": default}
+
+
+_HOURS: list[Json] = [
+    {**_PLAIN, **_named("start", "00:00"), "type": "text", "most": 5, "lines": False},
+    {**_PLAIN, **_named("end", "24:00"), "type": "text", "most": 5, "lines": False},
+    {
+        **_PLAIN,
+        **_named("days", list(DAYS)),
+        "type": "many",
+        "item": {"type": "choice", "choices": list(DAYS)},
+        "most": len(DAYS),
+    },
+]
+
+
+def _shape_of(kind: str, field: Field, path: str, default: Any = None) -> Json:
+    """As `shape`, with what a field's name says of it, and the fields in it. A pair is a group of two."""
     match field:
         case Group():
             return {"type": "group", "fields": [_member(kind, item, f"{path}.") for item in field.members]}
         case Rows():
             fields = [_member(kind, item, f"{path}.") for item in field.group.members]
             return {"type": "rows", "fields": fields, "most": field.most}
+        case EachWay():
+            default = {} if default is None else field.to_json(default)
+            return {
+                "type": "group",
+                "fields": [
+                    {**_PLAIN, **_named(way, default.get(way)), **_shape_of(kind, field.item, path)}
+                    for way in ("upload", "download")
+                ],
+            }
         case Position():
             return {"type": "position"}
         case Whole():
@@ -210,7 +225,7 @@ def shape(field: Field) -> Json:
             return {"type": "moment"}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
-        case Ports() | SetMember() | Label() | Mac() | Vlans():
+        case Ports() | SetMember() | Label() | Mac() | Vlans() | Target() | End():
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Word():
             return {"type": "choice", "choices": list(field.choices)}
@@ -227,6 +242,8 @@ def shape(field: Field) -> Json:
             if field.unconfigured:
                 offered["unconfigured"] = True
             return {"type": "ref", "kind": field.kind, "role": field.role, **offered}
+        case Hours():
+            return {"type": "group", "fields": _HOURS}
         case Secret():
             return {"type": "secret", "made": bool(field.made)}
         case Many():

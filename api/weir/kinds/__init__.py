@@ -6,8 +6,6 @@ A new kind is a module here and its line in `DECLARED`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from weir.kinds import (
     bfd_profile,
     bgp,
@@ -21,6 +19,7 @@ from weir.kinds import (
     ospf_interface,
     prefix_list,
     prefix_list_entry,
+    queue,
     queue_type,
     route_map,
     route_map_entry,
@@ -35,6 +34,7 @@ from weir.kinds.declaration import Declaration
 DECLARED: dict[str, Declaration] = {
     declaration.kind: declaration
     for declaration in (
+        queue.KIND,
         queue_type.KIND,
         interface.KIND,
         wireguard_peer.KIND,
@@ -60,25 +60,3 @@ DECLARED: dict[str, Declaration] = {
 }
 """By kind, in the order in which they are shown. What follows from a declaration is looked up here when it is
 needed, so a test adds a kind of its own for as long as it runs."""
-
-
-class _Names(Sequence[str]):
-    """The names of all kinds that there are now."""
-
-    def _now(self) -> tuple[str, ...]:
-        return ("queue", *DECLARED)
-
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # an index or a slice
-        return self._now()[index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._now())
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (name == "queue" or name in DECLARED)
-
-    def __len__(self) -> int:
-        return len(self._now())
-
-
-KINDS: Sequence[str] = _Names()

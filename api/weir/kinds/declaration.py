@@ -11,14 +11,13 @@ means the same as leaving it out.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from weir.fields import OBJECT_IDS, Field, Group, IdForm, OneOf, Position, Ref, Secret
-from weir.fields.members import Member, Reading, members_of
+from weir.fields.members import Member, Reading, Writing, members_of
 from weir.model.objects import ConfigObject
 from weir.model.reader import Json, Reader
 from weir.model.rule import Rule
@@ -91,9 +90,10 @@ class Declaration:
             for member in self.members
             if isinstance(member.field, Ref) and not member.field.own_rules
         }
-        self.order = next((item.field for item in self.members if isinstance(item.field, Position)), None)
+        places = [item.field for item in self.members if isinstance(item.field, Position)]
+        self.order = next((field for field in places if not field.own_rules), None)
         """Where objects have their places; the field is `position`."""
-        if self.order is not None and "position" not in {item.name for item in self.members}:
+        if places and "position" not in {item.name for item in self.members}:
             raise TypeError(f"{of.__name__}: the field of type Position is to be called position")
         if any(item.name == "name" and item.nullable for item in self.members):
             raise TypeError(f"{of.__name__}.name is what people call the object, so it is never None")
@@ -106,12 +106,7 @@ class Declaration:
         self._learnt = frozenset({"state", *self.state} - self._names if self.state else ())
         self._reading = Reading(self.members)
         self._values = attrgetter("id", *(member.name for member in self.members))
-        self._json_names = ("id", *(member.name for member in self.members))
-        self._converted = tuple(
-            (member.name, member.field.to_json)
-            for member in self.members
-            if type(member.field).to_json is not Field.to_json
-        )
+        self._writing = Writing(self.members, "id")
         self.defaults: Mapping[str, object] = {
             **({} if one_of is None else {one_of.discriminator: one_of.cases[0].name}),
             **{
@@ -122,8 +117,7 @@ class Declaration:
         }
         """As JSON."""
         self._stored = tuple(
-            (item.name, _NONE if item.required else item.default, _storing(item.field))
-            for item in self.members
+            (item.name, _NONE if item.required else item.default, item.field) for item in self.members
         )
 
     def read(self, reader: Reader) -> ConfigObject:
@@ -141,7 +135,7 @@ class Declaration:
             reader.error("id", "bad-id", text)
         if self.one_of is not None and not reader.is_stored:
             self.one_of.check(reader)
-        return self.of(reader.id, *self._reading.values(reader))  # type: ignore[call-arg]
+        return self.of(reader.id, **self._reading.given(reader))  # type: ignore[call-arg]
 
     def completed(self, body: Any) -> Any:
         """A body of people with the group of the case that it names, where every field of that may be left
@@ -158,46 +152,36 @@ class Declaration:
 
     def to_json(self, item: ConfigObject) -> Json:
         """All fields, defaults included, and which case of `one_of` it is."""
-        found: Json = dict(zip(self._json_names, self._values(item), strict=True))
-        if self.one_of is not None:
-            found = {"id": item.id, self.one_of.discriminator: self.one_of.of(item).name, **found}
-        for name, convert in self._converted:
-            found[name] = convert(found[name])
-        return found
+        found = self._writing.json(item)
+        if self.one_of is None:
+            return found
+        return {"id": item.id, self.one_of.discriminator: self.one_of.of(item).name, **found}
 
     def to_stored_json(self, item: ConfigObject) -> Json:
         """As `to_json` without the fields that hold their default or follow from others."""
-        return dict(self._kept(item))
+        object_id, *values = self._values(item)
+        found = {"id": object_id}
+        for (name, default, field), value in zip(self._stored, values, strict=True):
+            if value is not default and value != default:
+                found[name] = field.to_stored(value)
+        return found
 
     def to_stored_text(self, item: ConfigObject) -> str:
-        """`to_stored_json` as compact JSON. Most values are texts."""
-        fields = [
-            f'"{name}":{encode_basestring(value) if type(value) is str else _to_json(value)}'
-            for name, value in self._kept(item)
-        ]
-        return f"{{{','.join(fields)}}}"
-
-    def _kept(self, item: ConfigObject) -> Iterator[tuple[str, Any]]:
+        """`to_stored_json` as compact JSON."""
         object_id, *values = self._values(item)
-        yield "id", object_id
-        for (name, default, convert), value in zip(self._stored, values, strict=True):
-            if value != default:
-                yield name, value if convert is None else convert(value)
+        fields = [f'"id":{encode_basestring(object_id)}']
+        for (name, default, field), value in zip(self._stored, values, strict=True):
+            if value is not default and value != default:
+                fields.append(f'"{name}":{field.to_stored_text(value)}')
+        return f"{{{','.join(fields)}}}"
 
     def called(self, item: ConfigObject) -> str:
         """An object in a message: "route 0.0.0.0/0"."""
         return f"{self.short} {item.name}"
 
 
-_to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _NONE = object()
 """The default of a field that has none."""
-
-
-def _storing(field: Field) -> Callable[[Any], Any] | None:
-    """What makes of a value what is stored, None: it is the value itself."""
-    own = type(field)
-    return None if own.to_stored is Field.to_stored and own.to_json is Field.to_json else field.to_stored
 
 
 def _secrets_among(members: Iterable[Member], within: str = "") -> Iterator[tuple[str, Secret]]:

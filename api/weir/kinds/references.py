@@ -18,8 +18,9 @@ from weir.model.rule import Rule, View, caused_by, error, warning
 @cache
 def rules_of(declaration: Declaration) -> tuple[Rule, ...]:
     """The rules of a kind: that its references hold, and its own."""
+    references = (reference_rule(declaration),) if declaration.references else ()
     lost = (lost_secrets(declaration),) if declaration.secrets else ()
-    return (reference_rule(declaration), *lost, *declaration.rules)
+    return (*references, *lost, *declaration.rules)
 
 
 def reference_rule(declaration: Declaration) -> Rule:

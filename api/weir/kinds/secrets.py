@@ -28,9 +28,9 @@ def place_of(kind: str, object_id: str, path: str) -> str:
     return f"{kind}/{object_id}/{path}"
 
 
-def secrets_of(declaration: Declaration | None, item: ConfigObject) -> Iterator[tuple[str, str]]:
+def secrets_of(declaration: Declaration, item: ConfigObject) -> Iterator[tuple[str, str]]:
     """Each secret that an object has: its path, and what it is sealed as (or `LOST`)."""
-    for path in declaration.secrets if declaration else ():
+    for path in declaration.secrets:
         value = _held(item, path)
         if value is not None:
             yield path, value
@@ -57,7 +57,7 @@ def _with(item: Any, path: str, text: str) -> Any:
 
 
 def sealed(
-    declaration: Declaration | None,
+    declaration: Declaration,
     object_id: str,
     body: Any,
     present: Callable[[], ConfigObject | None],
@@ -66,8 +66,6 @@ def sealed(
     """A body of people as the model reads it: plain text is sealed, and `{"set": true}`, as answers have it,
     keeps what is there; so does leaving out what the agent makes, which it does if there is none. What
     cannot be taken becomes a finding when the body is read."""
-    if declaration is None:
-        return body
     found = body
     for path, secret in declaration.secrets.items():
         found = _replaced(found, path, secret, _Taking(declaration, object_id, path, present, sealer).taken)

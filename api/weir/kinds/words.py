@@ -22,8 +22,7 @@ _LIMITS = frozenset({"max_limit_bps"})
 def label_of(kind: str, path: str) -> str:
     """A field, or one inside another: `max_limit_bps.upload` is "Max limit, upload"."""
     first, *inner = path.split(".")
-    declaration = DECLARED.get(kind)
-    declared = {item.name: item.field.label for item in declaration.members} if declaration else {}
+    declared = {item.name: item.field.label for item in DECLARED[kind].members}
     return ", ".join([declared.get(first) or titled(first), *map(_said, inner)])
 
 

@@ -10,29 +10,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
-from weir.fields import OBJECT_IDS, IdForm
-from weir.kinds import DECLARED, KINDS
-from weir.model.objects import (
-    ConfigObject,
-    Kind,
-    Queue,
-)
+from weir.fields import IdForm
+from weir.kinds import DECLARED
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding, Invalid
-from weir.model.queue_codec import queue_json, queue_stored_json, read_queue
 from weir.model.reader import Json, Reader, shown
-
-_ID_FORM: Mapping[Kind, IdForm] = {
-    "queue": replace(OBJECT_IDS, assigned="q"),
-}
 
 
 def parse_kind(text: str) -> Kind:
     """Raises `Invalid` that lists the kinds."""
-    if text not in KINDS:
+    if text not in DECLARED:
         raise Invalid(
-            f"there is no kind {shown(text)}; the kinds are {', '.join(KINDS)}", code="unknown-kind"
+            f"there is no kind {shown(text)}; the kinds are {', '.join(DECLARED)}", code="unknown-kind"
         )
     return text
 
@@ -47,7 +37,7 @@ def check_id(kind: Kind, object_id: object) -> str:
 
 def id_form(kind: Kind) -> IdForm:
     """What the ids of a kind look like, and whether the router assigns them."""
-    return _ID_FORM.get(kind) or DECLARED[kind].ids
+    return DECLARED[kind].ids
 
 
 def from_json(
@@ -72,7 +62,7 @@ def from_json(
     findings: list[Finding] = []
     reader = Reader(data, kind, own_id, findings)
     reader.is_stored = is_stored
-    item = (_READERS.get(kind) or DECLARED[kind].read)(reader)
+    item = DECLARED[kind].read(reader)
     if findings:
         raise _invalid(item, findings)
     return item
@@ -88,14 +78,11 @@ def _invalid(item: ConfigObject, findings: list[Finding]) -> Invalid:
 
 def to_json(item: ConfigObject) -> Json:
     """The whole object with its id, defaults included; read-only additions are the API's business."""
-    write = _WRITERS.get(item.kind) or DECLARED[item.kind].to_json
-    return write(item)
+    return DECLARED[item.kind].to_json(item)
 
 
 def to_stored_json(item: ConfigObject) -> Json:
     """As `to_json` without the fields that hold their default: what a database row needs."""
-    if isinstance(item, Queue):
-        return queue_stored_json(item)
     return DECLARED[item.kind].to_stored_json(item)
 
 
@@ -120,21 +107,12 @@ def patched(item: ConfigObject, patch: object, read: Callable[..., ConfigObject]
     if not isinstance(patch, dict):
         raise Invalid(f"a patch must be a JSON object, not {shown(patch)}", code="bad-object", path=item.kind)
     present = to_json(item)
-    one_of = DECLARED[item.kind].one_of if item.kind in DECLARED else None
+    one_of = DECLARED[item.kind].one_of
     if one_of is not None:
         present = one_of.before_patch(present, patch)
     return read(item.kind, merge_patch(present, patch), item.id)
 
 
-_READERS: Mapping[Kind, Callable[[Reader], ConfigObject]] = {
-    "queue": read_queue,
-}
-_WRITERS: Mapping[Kind, Callable[..., Json]] = {"queue": queue_json}
-_QUEUE_DEFAULTS = {
-    name: value for name, value in queue_json(Queue("x", "x")).items() if name not in ("id", "name")
-}
-
-
 def defaults_of(kind: Kind) -> Mapping[str, object]:
     """What holds for each field that is left out, as JSON; required fields have none."""
-    return _QUEUE_DEFAULTS if kind == "queue" else DECLARED[kind].defaults
+    return DECLARED[kind].defaults

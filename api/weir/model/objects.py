@@ -12,14 +12,20 @@ from typing import Annotated, ClassVar, Literal
 
 from weir.fields import (
     INTERFACE_NAMES,
+    TYPE_NAMES,
     Address,
     Choice,
+    EachWay,
+    End,
     Flag,
     Group,
+    Hours,
     Many,
+    Position,
     Ref,
     Secret,
     Table,
+    Target,
     Text,
     When,
     Whole,
@@ -27,12 +33,18 @@ from weir.fields import (
 from weir.model.endpoint import parse_key
 from weir.model.limits import (
     MAX_ADDRESSES,
+    MAX_BUCKET_SIZE_MS,
+    MAX_BURST_TIME_MS,
     MAX_COMMENT_CHARS,
     MAX_DOMAIN,
     MAX_MTU_BYTES,
     MAX_NAME_CHARS,
     MAX_OVERHEAD_BYTES,
+    MAX_POSITION,
+    MAX_QUEUE_LEVELS,
     MAX_QUEUE_TYPE_OPTIONS,
+    MAX_RATE_BPS,
+    MAX_TARGETS,
     MAX_VLAN_ID,
     MAX_VRF_TABLE,
     MIN_MTU_BYTES,
@@ -42,6 +54,8 @@ from weir.model.limits import (
 )
 from weir.model.links import Bond, Bridge
 from weir.model.pair import Pair as Pair
+from weir.model.pair import shared_pair
+from weir.model.schedule import TimeWindow as TimeWindow
 
 Kind = str
 """What an object is, as it is written in URLs and files; `weir.kinds` declares which there are."""
@@ -60,33 +74,30 @@ class ConfigObject:
         return self.id
 
 
-ZERO = Pair(0, 0)
-DEFAULT_PRIORITY = Pair(8, 8)
-DEFAULT_QUEUE_TYPE = Pair("default-small", "default-small")
-DEFAULT_BUCKET = Pair(100, 100)
-
-
-@dataclass(frozen=True, slots=True)
-class TimeWindow:
-    """Local time of day, minutes since midnight, `start_min < end_min`; days are mon..sun."""
-
-    start_min: int
-    end_min: int
-    days: tuple[str, ...]
+ZERO = shared_pair(0, 0)
+DEFAULT_PRIORITY = shared_pair(8, 8)
+DEFAULT_QUEUE_TYPE = shared_pair("default-small", "default-small")
+DEFAULT_BUCKET = shared_pair(100, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
     """Limits that upload and download share (`total-*` of RouterOS). 0 = none."""
 
-    max_limit_bps: int = 0
-    limit_at_bps: int = 0
-    burst_limit_bps: int = 0
-    burst_threshold_bps: int = 0
-    burst_time_ms: int = 0
-    priority: int = 8
-    queue_type: str = "default-small"
-    bucket_size_ms: int = 100
+    max_limit_bps: Annotated[int, Whole(0, MAX_RATE_BPS, help="Both together are never faster.")] = 0
+    limit_at_bps: Annotated[int, Whole(0, MAX_RATE_BPS, help="Guaranteed to both together.")] = 0
+    burst_limit_bps: Annotated[int, Whole(0, MAX_RATE_BPS, help="The limit during a burst.")] = 0
+    burst_threshold_bps: Annotated[
+        int, Whole(0, MAX_RATE_BPS, help="The average below which a burst is allowed.")
+    ] = 0
+    burst_time_ms: Annotated[int, Whole(0, MAX_BURST_TIME_MS, help="The time of that average.")] = 0
+    priority: Annotated[int, Whole(1, 8, help="1 is best.")] = 8
+    queue_type: Annotated[str, Ref("queue-type", TYPE_NAMES, own_rules=True, help="How packets wait.")] = (
+        "default-small"
+    )
+    bucket_size_ms: Annotated[
+        int, Whole(0, MAX_BUCKET_SIZE_MS, help="What may be sent at once after a pause.")
+    ] = 100
 
 
 NO_TOTAL = Total()
@@ -94,27 +105,152 @@ NO_TOTAL = Total()
 
 @dataclass(frozen=True, slots=True)
 class Queue(ConfigObject):
-    """A simple queue. Rates in bit/s with 0 = unlimited; times in ms; `target` in canonical text."""
+    """A simple queue: who, how fast up and down, under which parent. Rates are 0 where there is no limit."""
 
     kind: ClassVar[Kind] = "queue"
     id: str
-    name: str = field()
-    target: tuple[str, ...] = ()
-    dst: str | None = None
-    parent: str | None = None
-    position: int = 0
-    max_limit_bps: Pair[int] = ZERO
-    limit_at_bps: Pair[int] = ZERO
-    burst_limit_bps: Pair[int] = ZERO
-    burst_threshold_bps: Pair[int] = ZERO
-    burst_time_ms: Pair[int] = ZERO
-    priority: Pair[int] = DEFAULT_PRIORITY
-    queue_type: Pair[str] = DEFAULT_QUEUE_TYPE
-    bucket_size_ms: Pair[int] = DEFAULT_BUCKET
-    time: TimeWindow | None = None
-    total: Total = NO_TOTAL
-    comment: str = ""
-    disabled: bool = False
+    name: Annotated[
+        str,
+        Text(
+            MAX_NAME_CHARS,
+            min_chars=1,
+            option="rename",
+            help="Unique in the router. No control characters; blanks at the ends count.",
+        ),
+    ] = field()
+    target: Annotated[
+        tuple[str, ...],
+        Many(
+            Target(),
+            MAX_TARGETS,
+            help="Whose traffic: its source is upload, its destination download. v4 and v6 prefixes share "
+            "one budget. Empty: an aggregate of its children.",
+        ),
+    ] = ()
+    dst: Annotated[
+        str | None,
+        End(
+            label="Destination",
+            help="Only traffic between target and this: upload to it, download from it. Needs a target; "
+            "holds for the queues below, too.",
+        ),
+    ] = None
+    parent: Annotated[
+        str | None,
+        Ref(
+            "queue",
+            own_rules=True,
+            help=f"Its limits hold, too, and its children's traffic is charged to it. At most "
+            f"{MAX_QUEUE_LEVELS} levels.",
+        ),
+    ] = None
+    position: Annotated[
+        int,
+        Position(
+            "parent",
+            most=MAX_POSITION,
+            own_rules=True,
+            help="Order among siblings, small first; equal positions by id. A "
+            "list of all levels that is sorted by it mixes them: ask for one `parent` at a time.",
+        ),
+    ] = 0
+    max_limit_bps: Annotated[
+        Pair[int], EachWay("Rate", Whole(0, MAX_RATE_BPS), option="max-limit", help="Never faster than this.")
+    ] = ZERO
+    limit_at_bps: Annotated[
+        Pair[int],
+        EachWay(
+            "Rate",
+            Whole(0, MAX_RATE_BPS),
+            option="limit-at",
+            importance="folded",
+            help="Guaranteed under contention. At most `max_limit_bps`.",
+        ),
+    ] = ZERO
+    burst_limit_bps: Annotated[
+        Pair[int],
+        EachWay(
+            "Rate",
+            Whole(0, MAX_RATE_BPS),
+            option="burst-limit",
+            importance="folded",
+            help="Takes the place of the max limit while the average of the last `burst_time_ms` is below "
+            "the threshold.",
+        ),
+    ] = ZERO
+    burst_threshold_bps: Annotated[
+        Pair[int],
+        EachWay(
+            "Rate",
+            Whole(0, MAX_RATE_BPS),
+            option="burst-threshold",
+            importance="folded",
+            help="The average below which a burst is allowed; 0: never.",
+        ),
+    ] = ZERO
+    burst_time_ms: Annotated[
+        Pair[int],
+        EachWay(
+            "Duration",
+            Whole(0, MAX_BURST_TIME_MS),
+            option="burst-time",
+            importance="folded",
+            help="The time of that average; 0: no burst.",
+        ),
+    ] = ZERO
+    priority: Annotated[
+        Pair[int],
+        EachWay(
+            "Priority",
+            Whole(1, 8),
+            importance="folded",
+            help="Who gets first what is left after the guarantees; 1 is best.",
+        ),
+    ] = DEFAULT_PRIORITY
+    queue_type: Annotated[
+        Pair[str],
+        EachWay(
+            "QueueType",
+            Ref("queue-type", TYPE_NAMES, own_rules=True),
+            option="type",
+            importance="folded",
+            help="How packets wait; see `queue-type`.",
+        ),
+    ] = DEFAULT_QUEUE_TYPE
+    bucket_size_ms: Annotated[
+        Pair[int],
+        EachWay(
+            "Bucket",
+            Whole(0, MAX_BUCKET_SIZE_MS),
+            option="bucket",
+            importance="folded",
+            help="What an idle queue may send at once: this time at `max_limit_bps`, at least 20 ms and "
+            "6,056 bytes, and 300 ms where an interface polices.",
+        ),
+    ] = DEFAULT_BUCKET
+    time: Annotated[
+        TimeWindow | None,
+        Hours(
+            importance="folded",
+            help="Matches only inside this window of local time; the start minute belongs to it, the end "
+            "minute does not. `24:00` is allowed as end, a window over midnight is not: make two queues. "
+            "One that is always open comes back as null.",
+        ),
+    ] = None
+    total: Annotated[
+        Total,
+        Group(
+            Total,
+            called="TotalLimits",
+            importance="folded",
+            help="Limits that both directions share, beside those of each direction.",
+        ),
+    ] = NO_TOTAL
+    comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
+    disabled: Annotated[
+        bool,
+        Flag(help="Matches nothing, nor do its children; its class and counters go."),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

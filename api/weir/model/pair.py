@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -18,15 +18,15 @@ class Pair(NamedTuple, Generic[T]):
     download: T
 
 
-_int_pairs: dict[tuple[int, int], Pair[int]] = {}
+_pairs: dict[tuple[Any, Any], Pair[Any]] = {}
 
 
-def shared_pair(upload: int, download: int) -> Pair[int]:
-    """The one `Pair` of these values: most of 100,000 queues share a handful of rates."""
+def shared_pair(upload: T, download: T) -> Pair[T]:
+    """The one `Pair` of these values: most of 100,000 queues share a handful of rates and types."""
     key = (upload, download)
-    pair = _int_pairs.get(key)
+    pair = _pairs.get(key)
     if pair is None:
-        if len(_int_pairs) >= _MAX_CACHED_PAIRS:
-            _int_pairs.clear()
-        pair = _int_pairs[key] = Pair(upload, download)
+        if len(_pairs) >= _MAX_CACHED_PAIRS:
+            _pairs.clear()
+        pair = _pairs[key] = Pair(upload, download)
     return pair

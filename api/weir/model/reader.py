@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -80,9 +81,10 @@ class Reader:
         return default
 
     def matching(self, name: str, default: str, pattern: re.Pattern[str], wanted: str) -> str:
+        """Interned: what many objects name is one text in memory."""
         value = self.data.get(name, default)
         if isinstance(value, str) and pattern.fullmatch(value):
-            return value
+            return sys.intern(value)
         self.error(name, "bad-id", f"must be {wanted}, not {shown(value)}")
         return default
 

@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time windows: pure functions of a local time that the caller gives."""
+"""Windows of local time: pure functions of a time that the caller gives."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from weir.model.limits import DAYS, MINUTES_PER_DAY
-from weir.model.objects import TimeWindow
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """Local time of day, minutes since midnight, `start_min < end_min`; days are mon..sun."""
+
+    start_min: int
+    end_min: int
+    days: tuple[str, ...]
+
 
 ALWAYS = TimeWindow(0, MINUTES_PER_DAY, DAYS)
 """The same as no window, which is what it becomes where one is read: RouterOS exports have it."""

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import weir
-from weir.kinds import KINDS
+from weir.kinds import DECLARED
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
@@ -76,7 +76,7 @@ class BackupService:
         """
         with self._config.at_head(by) as (revision, running):
             document = running.copy()
-        places = sorted((kind, object_id) for kind in KINDS for object_id in document.of_kind(kind))
+        places = sorted((kind, object_id) for kind in DECLARED for object_id in document.of_kind(kind))
         held = places_of(document)
         salt, packed = self._secrets.packed(held) if secrets and held else (None, {})
         lines = [_line(holding(document.of_kind(kind)[object_id], packed)) for kind, object_id in places]

@@ -21,7 +21,7 @@ def places_of(items: Iterable[ConfigObject]) -> dict[str, str]:
     return {
         place_of(item.kind, item.id, path): value
         for item in items
-        for path, value in secrets_of(DECLARED.get(item.kind), item)
+        for path, value in secrets_of(DECLARED[item.kind], item)
         if value != LOST
     }
 
@@ -30,7 +30,7 @@ def holding(item: ConfigObject, sealed: Mapping[str, str]) -> ConfigObject:
     """The object with these secrets by place in the place of its own; others are lost."""
     found = {
         path: sealed.get(place_of(item.kind, item.id, path), LOST)
-        for path, _ in secrets_of(DECLARED.get(item.kind), item)
+        for path, _ in secrets_of(DECLARED[item.kind], item)
     }
     return with_secrets(item, found)
 

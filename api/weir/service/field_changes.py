@@ -36,7 +36,7 @@ def compare_objects(old: ConfigObject | None, new: ConfigObject | None) -> list[
     found = compare(None if old is None else to_json(old), None if new is None else to_json(new))
     if old is None or new is None:
         return found
-    before, after = (dict(secrets_of(DECLARED.get(item.kind), item)) for item in (old, new))
+    before, after = (dict(secrets_of(DECLARED[item.kind], item)) for item in (old, new))
     both = before.keys() & after.keys()
     return [
         *found,

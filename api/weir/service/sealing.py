@@ -29,8 +29,8 @@ class SealingService:
         Raises `Invalid` with a finding for each wrong field, and `Unavailable` when there is a secret to seal
         and the agent does not answer.
         """
-        declaration = DECLARED.get(kind)
-        whole = body if declaration is None else declaration.completed(body)
+        declaration = DECLARED[kind]
+        whole = declaration.completed(body)
         return from_json(kind, sealed(declaration, object_id, whole, present, self), object_id)
 
     def seal(self, place: str, text: str) -> str:

@@ -44,10 +44,9 @@ class StateService:
     @requires("config.read")
     def of(self, _by: Principal, kind: Kind, ids: Sequence[str]) -> list[State]:
         """The states of objects, in their order. Raises `NotFound` for a kind of which nothing is learnt."""
-        declaration = DECLARED.get(kind)
-        if declaration is None or not declaration.state:
+        names = tuple(DECLARED[kind].state)
+        if not names:
             raise NotFound(f"nothing is learnt about a {kind}", code="no-state", path=kind)
-        names = tuple(declaration.state)
         try:
             answer = self._agent.call("state", {"kind": kind, "ids": list(ids)}) if ids else {}
         except (Unavailable, NotFound) as problem:

@@ -2,10 +2,10 @@
 """What a search text finds among the stored objects of a kind, as conditions of SQL (ADR 162).
 
 A text finds the objects that contain it in their id, name or what people write about them. An address or
-prefix finds those with a field that covers it, and is a text for kinds without addresses. Queues have an index
-for that (`weir.store.prefixes`). Of other kinds the bodies are looked through, which are canonical JSON: a
-network that covers the address is one of 33 or 129 texts. A kind whose name is its only address, as sets with
-many thousands of entries have it, is asked by the index of names instead.
+prefix finds those with a field that covers it, and is a text for kinds without addresses. Queues have an
+index for that (`weir.store.prefixes`). Of other kinds the bodies are looked through, which are canonical
+JSON: a network that covers the address is one of 33 or 129 texts. A kind whose name is its only address,
+as sets with many thousands of entries have it, is asked by the index of names instead.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _alone(address: Prefix) -> str:
 
 @cache
 def _has_addresses(kind: Kind) -> bool:
-    return kind in DECLARED and any(True for _ in _addresses(DECLARED[kind]))
+    return any(True for _ in _addresses(DECLARED[kind]))
 
 
 @cache

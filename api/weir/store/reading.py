@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import astuple
 from typing import Any
 
-from weir.kinds import KINDS
+from weir.kinds import DECLARED
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Problem, Unavailable
@@ -150,7 +150,7 @@ def damaged(kind: object, object_id: object, since: object) -> Unavailable:
 
 def named(kind: object, object_id: object) -> tuple[str, str]:
     """Kind and id of a damaged row, if that can be what they were."""
-    if kind in KINDS and isinstance(object_id, str) and object_id.isprintable():
+    if kind in DECLARED and isinstance(object_id, str) and object_id.isprintable():
         return str(kind), object_id
     return "", ""
 

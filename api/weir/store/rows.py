@@ -10,13 +10,11 @@ from typing import Literal
 
 from weir.fields import Text
 from weir.kinds import DECLARED
-from weir.model.codec import from_json, to_stored_json
-from weir.model.objects import ConfigObject, Interface, Kind, Queue, QueueType
+from weir.model.codec import from_json
+from weir.model.objects import ConfigObject, Kind, Queue
 from weir.store.clock import Deadline
 
 RevisionKind = Literal["initial", "commit", "restore", "rollback"]
-
-_encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +107,6 @@ def encode(item: ConfigObject) -> str:
 
     The defaults are part of the stored format: a change of one needs a migration (ADR 0021).
     """
-    if isinstance(item, Queue):
-        return _encode_json(to_stored_json(item))
     return DECLARED[item.kind].to_stored_text(item)
 
 
@@ -131,9 +127,7 @@ def columns(item: ConfigObject) -> tuple[str, str | None, int, int, int, int, st
 
 
 def _remark(item: ConfigObject) -> str:
-    if isinstance(item, Interface):
-        return item.description
-    if isinstance(item, Queue | QueueType):
+    if isinstance(item, Queue):
         return item.comment
     return "\n".join([getattr(item, name) or "" for name in _texts_of(item.kind)])
 

@@ -250,6 +250,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queues/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create, replace and delete many queues in one transaction
+         * @description All of it happens or nothing. An item with an etag is refused when its queue has changed since.
+         */
+        post: operations["bulk_queues"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/queues/{queue_id}": {
         parameters: {
             query?: never;
@@ -284,20 +304,22 @@ export interface paths {
         patch: operations["patch_queue"];
         trace?: never;
     };
-    "/api/v1/queues/bulk": {
+    "/api/v1/queues/{queue_id}/explain": {
         parameters: {
             query?: never;
             header?: never;
-            path?: never;
+            path: {
+                queue_id: string;
+            };
             cookie?: never;
         };
-        get?: never;
-        put?: never;
         /**
-         * Create, replace and delete many queues in one transaction
-         * @description All of it happens or nothing. An item with an etag is refused when its queue has changed since.
+         * Explain a queue
+         * @description What was asked, what it was compiled into, what the kernel holds, and whether they agree.
          */
-        post: operations["bulk_queues"];
+        get: operations["explain_queue"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -326,28 +348,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/queues/{queue_id}/explain": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                queue_id: string;
-            };
-            cookie?: never;
-        };
-        /**
-         * Explain a queue
-         * @description What was asked, what it was compiled into, what the kernel holds, and whether they agree.
-         */
-        get: operations["explain_queue"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/queues/{queue_id}/history": {
         parameters: {
             query?: never;
@@ -365,48 +365,6 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/raises": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The limits that are raised now */
-        get: operations["list_raises"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/queues/{queue_id}/raise": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                queue_id: string;
-            };
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Raise a queue's limit for a while
-         * @description It holds at once, as a revision of its own, and goes back by itself as another one, also after a
-         *     restart. A queue that is raised already gets the new limit and time. Once somebody sets another limit,
-         *     that one stays.
-         */
-        post: operations["raise_limit"];
-        /** Take a raised limit back now */
-        delete: operations["end_raise"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2161,6 +2119,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/raises": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The limits that are raised now */
+        get: operations["list_raises"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{queue_id}/raise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Raise a queue's limit for a while
+         * @description It holds at once, as a revision of its own, and goes back by itself as another one, also after a
+         *     restart. A queue that is raised already gets the new limit and time. Once somebody sets another limit,
+         *     that one stays.
+         */
+        post: operations["raise_limit"];
+        /** Take a raised limit back now */
+        delete: operations["end_raise"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/search": {
         parameters: {
             query?: never;
@@ -3343,7 +3343,7 @@ export interface components {
             end: string;
             days: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
         };
-        TotalLimitsAnswer: {
+        TotalLimits: {
             max_limit_bps: number;
             limit_at_bps: number;
             burst_limit_bps: number;
@@ -3378,21 +3378,19 @@ export interface components {
             queue_type: components["schemas"]["QueueTypePair"];
             bucket_size_ms: components["schemas"]["BucketPair"];
             time: components["schemas"]["TimeWindow"] | null;
-            total: components["schemas"]["TotalLimitsAnswer"];
+            total: components["schemas"]["TotalLimits"];
             comment: string;
             disabled: boolean;
-            /** @description Send it as If-Match when you change the queue. */
             etag: string;
+            warnings: components["schemas"]["Finding"][];
             /** @description Ancestors, the root of the tree first. */
             path: components["schemas"]["QueueReference"][];
             child_count: number;
             enforcement: components["schemas"]["Enforcement"][];
-            warnings: components["schemas"]["Finding"][];
         };
         QueuePage: {
             items: components["schemas"]["Queue"][];
             next_cursor: string | null;
-            /** @description How many match the filter, on all pages. */
             total: number;
         };
         RatePairInput: {
@@ -3422,46 +3420,157 @@ export interface components {
             end: string | null;
             days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
         };
-        TotalLimits: {
-            /** @default 0 */
+        TotalLimitsInput: {
+            /**
+             * @description Both together are never faster.
+             * @default 0
+             */
             max_limit_bps: number;
-            /** @default 0 */
+            /**
+             * @description Guaranteed to both together.
+             * @default 0
+             */
             limit_at_bps: number;
-            /** @default 0 */
+            /**
+             * @description The limit during a burst.
+             * @default 0
+             */
             burst_limit_bps: number;
-            /** @default 0 */
+            /**
+             * @description The average below which a burst is allowed.
+             * @default 0
+             */
             burst_threshold_bps: number;
-            /** @default 0 */
+            /**
+             * @description The time of that average.
+             * @default 0
+             */
             burst_time_ms: number;
-            /** @default 8 */
+            /**
+             * @description 1 is best.
+             * @default 8
+             */
             priority: number;
-            /** @default default-small */
+            /**
+             * @description How packets wait.
+             * @default default-small
+             */
             queue_type: string;
-            /** @default 100 */
+            /**
+             * @description What may be sent at once after a pause.
+             * @default 100
+             */
             bucket_size_ms: number;
         };
         QueueCreateInput: {
+            /** @description Unique in the router. No control characters; blanks at the ends count. */
             name: string;
+            /** @description Whose traffic: its source is upload, its destination download. v4 and v6 prefixes share one budget. Empty: an aggregate of its children. */
             target?: string[] | null;
-            /** @default null */
+            /**
+             * @description Only traffic between target and this: upload to it, download from it. Needs a target; holds for the queues below, too.
+             * @default null
+             */
             dst: string | null;
-            /** @default null */
+            /**
+             * @description Its limits hold, too, and its children's traffic is charged to it. At most 8 levels.
+             * @default null
+             */
             parent: string | null;
+            /** @description Order among siblings, small first; equal positions by id. A list of all levels that is sorted by it mixes them: ask for one `parent` at a time. */
             position?: number;
-            max_limit_bps?: components["schemas"]["RatePairInput"] | null;
-            limit_at_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_limit_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_threshold_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_time_ms?: components["schemas"]["DurationPairInput"] | null;
-            priority?: components["schemas"]["PriorityPairInput"] | null;
-            queue_type?: components["schemas"]["QueueTypePairInput"] | null;
-            bucket_size_ms?: components["schemas"]["BucketPairInput"] | null;
-            /** @default null */
+            /**
+             * @description Never faster than this.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            max_limit_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description Guaranteed under contention. At most `max_limit_bps`.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            limit_at_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description Takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_limit_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description The average below which a burst is allowed; 0: never.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_threshold_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description The time of that average; 0: no burst.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_time_ms: components["schemas"]["DurationPairInput"] | null;
+            /**
+             * @description Who gets first what is left after the guarantees; 1 is best.
+             * @default {
+             *       "upload": 8,
+             *       "download": 8
+             *     }
+             */
+            priority: components["schemas"]["PriorityPairInput"] | null;
+            /**
+             * @description How packets wait; see `queue-type`.
+             * @default {
+             *       "upload": "default-small",
+             *       "download": "default-small"
+             *     }
+             */
+            queue_type: components["schemas"]["QueueTypePairInput"] | null;
+            /**
+             * @description What an idle queue may send at once: this time at `max_limit_bps`, at least 20 ms and 6,056 bytes, and 300 ms where an interface polices.
+             * @default {
+             *       "upload": 100,
+             *       "download": 100
+             *     }
+             */
+            bucket_size_ms: components["schemas"]["BucketPairInput"] | null;
+            /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two queues. One that is always open comes back as null.
+             * @default null
+             */
             time: components["schemas"]["TimeWindowInput"] | null;
-            total?: components["schemas"]["TotalLimits"] | null;
-            /** @default  */
+            /**
+             * @description Limits that both directions share, beside those of each direction.
+             * @default {
+             *       "max_limit_bps": 0,
+             *       "limit_at_bps": 0,
+             *       "burst_limit_bps": 0,
+             *       "burst_threshold_bps": 0,
+             *       "burst_time_ms": 0,
+             *       "priority": 8,
+             *       "queue_type": "default-small",
+             *       "bucket_size_ms": 100
+             *     }
+             */
+            total: components["schemas"]["TotalLimitsInput"] | null;
+            /**
+             * @description For people.
+             * @default
+             */
             comment: string;
-            /** @default false */
+            /**
+             * @description Matches nothing, nor do its children; its class and counters go.
+             * @default false
+             */
             disabled: boolean;
             /** @description Assigned (q1, q2, ...) when omitted. */
             id?: string | null;
@@ -3494,112 +3603,122 @@ export interface components {
             kind: string;
             ids: string[];
         };
-        QueueInput: {
-            name: string;
-            target?: string[] | null;
-            /** @default null */
-            dst: string | null;
-            /** @default null */
-            parent: string | null;
-            position?: number;
-            max_limit_bps?: components["schemas"]["RatePairInput"] | null;
-            limit_at_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_limit_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_threshold_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_time_ms?: components["schemas"]["DurationPairInput"] | null;
-            priority?: components["schemas"]["PriorityPairInput"] | null;
-            queue_type?: components["schemas"]["QueueTypePairInput"] | null;
-            bucket_size_ms?: components["schemas"]["BucketPairInput"] | null;
-            /** @default null */
-            time: components["schemas"]["TimeWindowInput"] | null;
-            total?: components["schemas"]["TotalLimits"] | null;
-            /** @default  */
-            comment: string;
-            /** @default false */
-            disabled: boolean;
-        };
-        RatePairPatch: {
-            upload?: number | null;
-            download?: number | null;
-        };
-        DurationPairPatch: {
-            upload?: number | null;
-            download?: number | null;
-        };
-        PriorityPairPatch: {
-            upload?: number | null;
-            download?: number | null;
-        };
-        QueueTypePairPatch: {
-            upload?: string | null;
-            download?: string | null;
-        };
-        BucketPairPatch: {
-            upload?: number | null;
-            download?: number | null;
-        };
-        TimeWindowPatch: {
-            start?: string | null;
-            end?: string | null;
-            days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[] | null;
-        };
-        TotalLimitsPatch: {
-            max_limit_bps?: number | null;
-            limit_at_bps?: number | null;
-            burst_limit_bps?: number | null;
-            burst_threshold_bps?: number | null;
-            burst_time_ms?: number | null;
-            priority?: number | null;
-            queue_type?: string | null;
-            bucket_size_ms?: number | null;
-        };
-        QueuePatch: {
-            name?: string | null;
-            target?: string[] | null;
-            dst?: string | null;
-            parent?: string | null;
-            position?: number | null;
-            max_limit_bps?: components["schemas"]["RatePairPatch"] | null;
-            limit_at_bps?: components["schemas"]["RatePairPatch"] | null;
-            burst_limit_bps?: components["schemas"]["RatePairPatch"] | null;
-            burst_threshold_bps?: components["schemas"]["RatePairPatch"] | null;
-            burst_time_ms?: components["schemas"]["DurationPairPatch"] | null;
-            priority?: components["schemas"]["PriorityPairPatch"] | null;
-            queue_type?: components["schemas"]["QueueTypePairPatch"] | null;
-            bucket_size_ms?: components["schemas"]["BucketPairPatch"] | null;
-            time?: components["schemas"]["TimeWindowPatch"] | null;
-            total?: components["schemas"]["TotalLimitsPatch"] | null;
-            comment?: string | null;
-            disabled?: boolean | null;
-        };
         QueueUpsertInput: {
+            /** @description Unique in the router. No control characters; blanks at the ends count. */
             name: string;
+            /** @description Whose traffic: its source is upload, its destination download. v4 and v6 prefixes share one budget. Empty: an aggregate of its children. */
             target?: string[] | null;
-            /** @default null */
+            /**
+             * @description Only traffic between target and this: upload to it, download from it. Needs a target; holds for the queues below, too.
+             * @default null
+             */
             dst: string | null;
-            /** @default null */
+            /**
+             * @description Its limits hold, too, and its children's traffic is charged to it. At most 8 levels.
+             * @default null
+             */
             parent: string | null;
+            /** @description Order among siblings, small first; equal positions by id. A list of all levels that is sorted by it mixes them: ask for one `parent` at a time. */
             position?: number;
-            max_limit_bps?: components["schemas"]["RatePairInput"] | null;
-            limit_at_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_limit_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_threshold_bps?: components["schemas"]["RatePairInput"] | null;
-            burst_time_ms?: components["schemas"]["DurationPairInput"] | null;
-            priority?: components["schemas"]["PriorityPairInput"] | null;
-            queue_type?: components["schemas"]["QueueTypePairInput"] | null;
-            bucket_size_ms?: components["schemas"]["BucketPairInput"] | null;
-            /** @default null */
+            /**
+             * @description Never faster than this.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            max_limit_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description Guaranteed under contention. At most `max_limit_bps`.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            limit_at_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description Takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_limit_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description The average below which a burst is allowed; 0: never.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_threshold_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description The time of that average; 0: no burst.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_time_ms: components["schemas"]["DurationPairInput"] | null;
+            /**
+             * @description Who gets first what is left after the guarantees; 1 is best.
+             * @default {
+             *       "upload": 8,
+             *       "download": 8
+             *     }
+             */
+            priority: components["schemas"]["PriorityPairInput"] | null;
+            /**
+             * @description How packets wait; see `queue-type`.
+             * @default {
+             *       "upload": "default-small",
+             *       "download": "default-small"
+             *     }
+             */
+            queue_type: components["schemas"]["QueueTypePairInput"] | null;
+            /**
+             * @description What an idle queue may send at once: this time at `max_limit_bps`, at least 20 ms and 6,056 bytes, and 300 ms where an interface polices.
+             * @default {
+             *       "upload": 100,
+             *       "download": 100
+             *     }
+             */
+            bucket_size_ms: components["schemas"]["BucketPairInput"] | null;
+            /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two queues. One that is always open comes back as null.
+             * @default null
+             */
             time: components["schemas"]["TimeWindowInput"] | null;
-            total?: components["schemas"]["TotalLimits"] | null;
-            /** @default  */
+            /**
+             * @description Limits that both directions share, beside those of each direction.
+             * @default {
+             *       "max_limit_bps": 0,
+             *       "limit_at_bps": 0,
+             *       "burst_limit_bps": 0,
+             *       "burst_threshold_bps": 0,
+             *       "burst_time_ms": 0,
+             *       "priority": 8,
+             *       "queue_type": "default-small",
+             *       "bucket_size_ms": 100
+             *     }
+             */
+            total: components["schemas"]["TotalLimitsInput"] | null;
+            /**
+             * @description For people.
+             * @default
+             */
             comment: string;
-            /** @default false */
+            /**
+             * @description Matches nothing, nor do its children; its class and counters go.
+             * @default false
+             */
             disabled: boolean;
+            /** @description Assigned (q1, q2, ...) when omitted. */
             id?: string | null;
-            /** @description Refuse unless the queue still has it. */
+            /** @description Refuse unless the object still has it. */
             etag?: string;
         };
-        BulkInput: {
+        QueueBulkInput: {
             upsert?: components["schemas"]["QueueUpsertInput"][];
             delete?: string[];
         };
@@ -3654,9 +3773,195 @@ export interface components {
             kernel: components["schemas"]["KernelEffect"];
             findings: components["schemas"]["Finding"][];
         };
-        MoveInput: {
-            /** @description The queue to come before; null: last. */
-            before: string | null;
+        QueueInput: {
+            /** @description Unique in the router. No control characters; blanks at the ends count. */
+            name: string;
+            /** @description Whose traffic: its source is upload, its destination download. v4 and v6 prefixes share one budget. Empty: an aggregate of its children. */
+            target?: string[] | null;
+            /**
+             * @description Only traffic between target and this: upload to it, download from it. Needs a target; holds for the queues below, too.
+             * @default null
+             */
+            dst: string | null;
+            /**
+             * @description Its limits hold, too, and its children's traffic is charged to it. At most 8 levels.
+             * @default null
+             */
+            parent: string | null;
+            /** @description Order among siblings, small first; equal positions by id. A list of all levels that is sorted by it mixes them: ask for one `parent` at a time. */
+            position?: number;
+            /**
+             * @description Never faster than this.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            max_limit_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description Guaranteed under contention. At most `max_limit_bps`.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            limit_at_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description Takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_limit_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description The average below which a burst is allowed; 0: never.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_threshold_bps: components["schemas"]["RatePairInput"] | null;
+            /**
+             * @description The time of that average; 0: no burst.
+             * @default {
+             *       "upload": 0,
+             *       "download": 0
+             *     }
+             */
+            burst_time_ms: components["schemas"]["DurationPairInput"] | null;
+            /**
+             * @description Who gets first what is left after the guarantees; 1 is best.
+             * @default {
+             *       "upload": 8,
+             *       "download": 8
+             *     }
+             */
+            priority: components["schemas"]["PriorityPairInput"] | null;
+            /**
+             * @description How packets wait; see `queue-type`.
+             * @default {
+             *       "upload": "default-small",
+             *       "download": "default-small"
+             *     }
+             */
+            queue_type: components["schemas"]["QueueTypePairInput"] | null;
+            /**
+             * @description What an idle queue may send at once: this time at `max_limit_bps`, at least 20 ms and 6,056 bytes, and 300 ms where an interface polices.
+             * @default {
+             *       "upload": 100,
+             *       "download": 100
+             *     }
+             */
+            bucket_size_ms: components["schemas"]["BucketPairInput"] | null;
+            /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two queues. One that is always open comes back as null.
+             * @default null
+             */
+            time: components["schemas"]["TimeWindowInput"] | null;
+            /**
+             * @description Limits that both directions share, beside those of each direction.
+             * @default {
+             *       "max_limit_bps": 0,
+             *       "limit_at_bps": 0,
+             *       "burst_limit_bps": 0,
+             *       "burst_threshold_bps": 0,
+             *       "burst_time_ms": 0,
+             *       "priority": 8,
+             *       "queue_type": "default-small",
+             *       "bucket_size_ms": 100
+             *     }
+             */
+            total: components["schemas"]["TotalLimitsInput"] | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Matches nothing, nor do its children; its class and counters go.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        RatePairPatch: {
+            upload?: number | null;
+            download?: number | null;
+        };
+        DurationPairPatch: {
+            upload?: number | null;
+            download?: number | null;
+        };
+        PriorityPairPatch: {
+            upload?: number | null;
+            download?: number | null;
+        };
+        QueueTypePairPatch: {
+            upload?: string | null;
+            download?: string | null;
+        };
+        BucketPairPatch: {
+            upload?: number | null;
+            download?: number | null;
+        };
+        TimeWindowPatch: {
+            start?: string | null;
+            end?: string | null;
+            days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[] | null;
+        };
+        TotalLimitsPatch: {
+            /** @description Both together are never faster. */
+            max_limit_bps?: number | null;
+            /** @description Guaranteed to both together. */
+            limit_at_bps?: number | null;
+            /** @description The limit during a burst. */
+            burst_limit_bps?: number | null;
+            /** @description The average below which a burst is allowed. */
+            burst_threshold_bps?: number | null;
+            /** @description The time of that average. */
+            burst_time_ms?: number | null;
+            /** @description 1 is best. */
+            priority?: number | null;
+            /** @description How packets wait. */
+            queue_type?: string | null;
+            /** @description What may be sent at once after a pause. */
+            bucket_size_ms?: number | null;
+        };
+        QueuePatch: {
+            /** @description Unique in the router. No control characters; blanks at the ends count. */
+            name?: string | null;
+            /** @description Whose traffic: its source is upload, its destination download. v4 and v6 prefixes share one budget. Empty: an aggregate of its children. */
+            target?: string[] | null;
+            /** @description Only traffic between target and this: upload to it, download from it. Needs a target; holds for the queues below, too. */
+            dst?: string | null;
+            /** @description Its limits hold, too, and its children's traffic is charged to it. At most 8 levels. */
+            parent?: string | null;
+            /** @description Order among siblings, small first; equal positions by id. A list of all levels that is sorted by it mixes them: ask for one `parent` at a time. */
+            position?: number | null;
+            /** @description Never faster than this. */
+            max_limit_bps?: components["schemas"]["RatePairPatch"] | null;
+            /** @description Guaranteed under contention. At most `max_limit_bps`. */
+            limit_at_bps?: components["schemas"]["RatePairPatch"] | null;
+            /** @description Takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold. */
+            burst_limit_bps?: components["schemas"]["RatePairPatch"] | null;
+            /** @description The average below which a burst is allowed; 0: never. */
+            burst_threshold_bps?: components["schemas"]["RatePairPatch"] | null;
+            /** @description The time of that average; 0: no burst. */
+            burst_time_ms?: components["schemas"]["DurationPairPatch"] | null;
+            /** @description Who gets first what is left after the guarantees; 1 is best. */
+            priority?: components["schemas"]["PriorityPairPatch"] | null;
+            /** @description How packets wait; see `queue-type`. */
+            queue_type?: components["schemas"]["QueueTypePairPatch"] | null;
+            /** @description What an idle queue may send at once: this time at `max_limit_bps`, at least 20 ms and 6,056 bytes, and 300 ms where an interface polices. */
+            bucket_size_ms?: components["schemas"]["BucketPairPatch"] | null;
+            /** @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two queues. One that is always open comes back as null. */
+            time?: components["schemas"]["TimeWindowPatch"] | null;
+            /** @description Limits that both directions share, beside those of each direction. */
+            total?: components["schemas"]["TotalLimitsPatch"] | null;
+            /** @description For people. */
+            comment?: string | null;
+            /** @description Matches nothing, nor do its children; its class and counters go. */
+            disabled?: boolean | null;
         };
         ExplainLine: {
             field: string;
@@ -3678,6 +3983,10 @@ export interface components {
                 [key: string]: unknown;
             };
             lines: components["schemas"]["ExplainLine"][];
+        };
+        MoveInput: {
+            /** @description The queue to come before; null: last. */
+            before: string | null;
         };
         Revision: {
             revision: number;
@@ -3712,35 +4021,6 @@ export interface components {
         ObjectVersionPage: {
             items: components["schemas"]["ObjectVersion"][];
             next_cursor: string | null;
-        };
-        Raise: {
-            queue_id: string;
-            max_limit_bps: components["schemas"]["RatePair"];
-            /** @description What the limit goes back to. */
-            before_bps: components["schemas"]["RatePair"];
-            author: string;
-            begun_at: string;
-            until: string;
-            seconds_left: number;
-            /** @description Why it has not gone back though its time is over. */
-            held_up: string | null;
-        };
-        RaiseList: {
-            items: components["schemas"]["Raise"][];
-        };
-        RaisedPairInput: {
-            upload: number;
-            download: number;
-        };
-        RaiseInput: {
-            /** @description More than the queue has in one direction, less in none; 0 is unlimited. */
-            max_limit_bps: components["schemas"]["RaisedPairInput"];
-            /** @description Seconds until it goes back. */
-            for_s: number;
-        };
-        RaiseEnd: {
-            /** @description False: the limit was changed meanwhile and stays as somebody set it. */
-            went_back: boolean;
         };
         QueueType: {
             id: string;
@@ -4864,11 +5144,8 @@ export interface components {
              * @default null
              */
             max_length: number | null;
-            /**
-             * @description The first entry that matches decides.
-             * @default 0
-             */
-            position: number;
+            /** @description The first entry that matches decides. */
+            position?: number;
             /**
              * @description A note for people.
              * @default
@@ -4903,11 +5180,8 @@ export interface components {
              * @default null
              */
             max_length: number | null;
-            /**
-             * @description The first entry that matches decides.
-             * @default 0
-             */
-            position: number;
+            /** @description The first entry that matches decides. */
+            position?: number;
             /**
              * @description A note for people.
              * @default
@@ -4948,11 +5222,8 @@ export interface components {
              * @default null
              */
             max_length: number | null;
-            /**
-             * @description The first entry that matches decides.
-             * @default 0
-             */
-            position: number;
+            /** @description The first entry that matches decides. */
+            position?: number;
             /**
              * @description A note for people.
              * @default
@@ -5132,11 +5403,8 @@ export interface components {
              * @default null
              */
             set_tag: number | null;
-            /**
-             * @description The first entry that matches decides.
-             * @default 0
-             */
-            position: number;
+            /** @description The first entry that matches decides. */
+            position?: number;
             /**
              * @description A note for people.
              * @default
@@ -5220,11 +5488,8 @@ export interface components {
              * @default null
              */
             set_tag: number | null;
-            /**
-             * @description The first entry that matches decides.
-             * @default 0
-             */
-            position: number;
+            /** @description The first entry that matches decides. */
+            position?: number;
             /**
              * @description A note for people.
              * @default
@@ -5314,11 +5579,8 @@ export interface components {
              * @default null
              */
             set_tag: number | null;
-            /**
-             * @description The first entry that matches decides.
-             * @default 0
-             */
-            position: number;
+            /** @description The first entry that matches decides. */
+            position?: number;
             /**
              * @description A note for people.
              * @default
@@ -6726,11 +6988,8 @@ export interface components {
              * @enum {string}
              */
             action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
-            /**
-             * @description Rules with smaller numbers come first.
-             * @default 0
-             */
-            position: number;
+            /** @description Rules with smaller numbers come first. */
+            position?: number;
             /**
              * @description Matches packets of this address family.
              * @default any
@@ -6839,11 +7098,8 @@ export interface components {
              * @enum {string}
              */
             action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
-            /**
-             * @description Rules with smaller numbers come first.
-             * @default 0
-             */
-            position: number;
+            /** @description Rules with smaller numbers come first. */
+            position?: number;
             /**
              * @description Matches packets of this address family.
              * @default any
@@ -6958,11 +7214,8 @@ export interface components {
              * @enum {string}
              */
             action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
-            /**
-             * @description Rules with smaller numbers come first.
-             * @default 0
-             */
-            position: number;
+            /** @description Rules with smaller numbers come first. */
+            position?: number;
             /**
              * @description Matches packets of this address family.
              * @default any
@@ -7169,11 +7422,8 @@ export interface components {
              * @enum {string}
              */
             type: "destination" | "redirect" | "masquerade" | "source" | "one-to-one" | "prefix" | "none";
-            /**
-             * @description Rules with smaller numbers come first.
-             * @default 0
-             */
-            position: number;
+            /** @description Rules with smaller numbers come first. */
+            position?: number;
             /**
              * @description Translates this address family.
              * @default ipv4
@@ -7251,11 +7501,8 @@ export interface components {
              * @enum {string}
              */
             type: "destination" | "redirect" | "masquerade" | "source" | "one-to-one" | "prefix" | "none";
-            /**
-             * @description Rules with smaller numbers come first.
-             * @default 0
-             */
-            position: number;
+            /** @description Rules with smaller numbers come first. */
+            position?: number;
             /**
              * @description Translates this address family.
              * @default ipv4
@@ -7339,11 +7586,8 @@ export interface components {
              * @enum {string}
              */
             type: "destination" | "redirect" | "masquerade" | "source" | "one-to-one" | "prefix" | "none";
-            /**
-             * @description Rules with smaller numbers come first.
-             * @default 0
-             */
-            position: number;
+            /** @description Rules with smaller numbers come first. */
+            position?: number;
             /**
              * @description Translates this address family.
              * @default ipv4
@@ -7931,6 +8175,35 @@ export interface components {
             overrides?: {
                 [key: string]: string;
             } | null;
+        };
+        Raise: {
+            queue_id: string;
+            max_limit_bps: components["schemas"]["RatePair"];
+            /** @description What the limit goes back to. */
+            before_bps: components["schemas"]["RatePair"];
+            author: string;
+            begun_at: string;
+            until: string;
+            seconds_left: number;
+            /** @description Why it has not gone back though its time is over. */
+            held_up: string | null;
+        };
+        RaiseList: {
+            items: components["schemas"]["Raise"][];
+        };
+        RaisedPairInput: {
+            upload: number;
+            download: number;
+        };
+        RaiseInput: {
+            /** @description More than the queue has in one direction, less in none; 0 is unlimited. */
+            max_limit_bps: components["schemas"]["RaisedPairInput"];
+            /** @description Seconds until it goes back. */
+            for_s: number;
+        };
+        RaiseEnd: {
+            /** @description False: the limit was changed meanwhile and stays as somebody set it. */
+            went_back: boolean;
         };
         SearchHit: {
             id: string;
@@ -8972,7 +9245,7 @@ export interface components {
             queue_type: components["schemas"]["QueueTypePair"];
             bucket_size_ms: components["schemas"]["BucketPair"];
             time: components["schemas"]["TimeWindow"] | null;
-            total: components["schemas"]["TotalLimitsAnswer"];
+            total: components["schemas"]["TotalLimits"];
             comment: string;
             disabled: boolean;
         };
@@ -12028,6 +12301,44 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    bulk_queues: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_queue: {
         parameters: {
             query?: {
@@ -12178,21 +12489,16 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
-    bulk_queues: {
+    explain_queue: {
         parameters: {
-            query?: {
-                /** @description 1: stage the change in your candidate instead of committing it. */
-                candidate?: boolean;
-            };
+            query?: never;
             header?: never;
-            path?: never;
+            path: {
+                queue_id: string;
+            };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["BulkInput"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
@@ -12200,19 +12506,9 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BulkAnswer"];
+                    "application/json": components["schemas"]["Explain"];
                 };
             };
-            /** @description Staged in your candidate */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["StagedAnswer"];
-                };
-            };
-            422: components["responses"]["UNPROCESSABLE_ENTITY"];
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -12256,29 +12552,6 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
-    explain_queue: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                queue_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Explain"];
-                };
-            };
-            default: components["responses"]["PROBLEM"];
-        };
-    };
     queue_changes: {
         parameters: {
             query?: {
@@ -12304,78 +12577,6 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
-            default: components["responses"]["PROBLEM"];
-        };
-    };
-    list_raises: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RaiseList"];
-                };
-            };
-            default: components["responses"]["PROBLEM"];
-        };
-    };
-    raise_limit: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                queue_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RaiseInput"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Raise"];
-                };
-            };
-            422: components["responses"]["UNPROCESSABLE_ENTITY"];
-            default: components["responses"]["PROBLEM"];
-        };
-    };
-    end_raise: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                queue_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RaiseEnd"];
-                };
-            };
             default: components["responses"]["PROBLEM"];
         };
     };
@@ -18122,6 +18323,78 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_raises: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RaiseList"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    raise_limit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RaiseInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Raise"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    end_raise: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RaiseEnd"];
                 };
             };
             default: components["responses"]["PROBLEM"];

@@ -51,13 +51,6 @@ function useNew(): Verb[] {
     }),
   );
   return [
-    {
-      title: "New queue",
-      detail: "",
-      line: "weir queue add --help",
-      request: "POST /api/v1/queues",
-      go: () => void navigate({ to: "/queues", search: { edit: "new" } }),
-    },
     ...made,
     ...declared.map(
       ([, { short, singular, page, path }]): Verb => ({

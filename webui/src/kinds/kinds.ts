@@ -48,7 +48,7 @@ export interface OneOf {
   cases: readonly { name: string; help: string; member: string }[];
 }
 
-/** A kind that has its list and its form from its declaration. */
+/** What a kind's list and form are made of. */
 export interface Declared extends Named {
   assignsIds: boolean;
   namedBy: string;
@@ -65,21 +65,13 @@ export interface Declared extends Named {
 
 type Form = Omit<Declared, keyof Named>;
 
-interface Undeclared {
-  labels: Readonly<Record<string, string>>;
-  defaults: Readonly<Record<string, unknown>>;
-}
-
-const ALL = file as unknown as Readonly<Record<string, Form | Undeclared>>;
-
-const isDeclared = (form: Form | Undeclared | undefined): form is Form =>
-  form !== undefined && "fields" in form;
+const ALL = file as unknown as Readonly<Record<string, Form>>;
 
 /** By kind, in the order of the navigation. */
 export const DECLARED: ReadonlyMap<string, Declared> = new Map(
   [...NAMED].flatMap(([kind, named]): [string, Declared][] => {
     const form = ALL[kind];
-    return isDeclared(form) ? [[kind, { ...named, ...form }]] : [];
+    return form ? [[kind, { ...named, ...form }]] : [];
   }),
 );
 
@@ -90,7 +82,5 @@ export const defaultsOf = (kind: string): Readonly<Record<string, unknown>> => A
 
 /** What a form and a diff call a field; undefined: nothing is declared of it. */
 export function declaredLabel(kind: string, path: string): string | undefined {
-  const said = ALL[kind];
-  if (!said) return undefined;
-  return isDeclared(said) ? said.fields.find((field) => field.name === path)?.label : said.labels[path];
+  return ALL[kind]?.fields.find((field) => field.name === path)?.label;
 }

@@ -3,19 +3,14 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { NAMED } from "./names";
 
-/** Where a kind without a declaration has its objects. */
-const OWN_PAGES: Readonly<Record<string, (id: string) => string>> = {
-  queue: (id) => `/queues/${encodeURIComponent(id)}`,
-  interface: (id) => `/interfaces?edit=${encodeURIComponent(id)}`,
-  "queue-type": (id) => `/queue-types?edit=${encodeURIComponent(id)}`,
-};
+/** Kinds whose objects have pages of their own; others are edited in their list. */
+const WITH_PAGES: readonly string[] = ["queue"];
 
 export function addressOf(kind: string, id: string): string | null {
-  const own = OWN_PAGES[kind];
-  if (own) return own(id);
   const named = NAMED.get(kind);
   if (!named) return null;
-  return named.isSingle ? `/${named.page}` : `/${named.page}?edit=${encodeURIComponent(id)}`;
+  if (named.isSingle) return `/${named.page}`;
+  return `/${named.page}${WITH_PAGES.includes(kind) ? "/" : "?edit="}${encodeURIComponent(id)}`;
 }
 
 /** A link to another object. */

@@ -8,14 +8,10 @@ import file from "./names.json";
 export const AREAS = ["Shaping", "Network", "Routing", "Firewall", "VPN", "Services", "System"] as const;
 export type Area = (typeof AREAS)[number];
 
-/** One of a kind and several of it, as sentences say it. */
-interface Called {
+export interface Named {
+  /** One of a kind and several of it, as sentences say it. */
   singular: string;
   plural: string;
-}
-
-/** A kind that has its list and its form from its declaration. */
-export interface Named extends Called {
   short: string;
   /** Where the API has it. */
   path: string;
@@ -25,15 +21,13 @@ export interface Named extends Called {
   isSingle: boolean;
 }
 
-const ALL = file.kinds as Readonly<Record<string, Named | Called>>;
-
-/** The declared kinds, in the order of the navigation. */
+/** All kinds, in the order of the navigation. */
 export const NAMED: ReadonlyMap<string, Named> = new Map(
-  Object.entries(ALL).flatMap(([kind, said]): [string, Named][] => ("page" in said ? [[kind, said]] : [])),
+  Object.entries(file.kinds as Readonly<Record<string, Named>>),
 );
 
 /** One of a kind and several of it, as sentences say it. */
 export const kindWords = (kind: string): readonly [one: string, several: string] => {
-  const said = ALL[kind];
+  const said = NAMED.get(kind);
   return said ? [said.singular, said.plural] : [kind, kind];
 };

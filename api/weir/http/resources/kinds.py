@@ -12,7 +12,7 @@ from flask import Response
 from weir.http import bulk, editing
 from weir.http.configuring import ConfigArea
 from weir.http.context import me, service
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, SchemaType, answer
 from weir.http.rendering import explanation_json, findings_json, object_json, state_json
 from weir.http.schemas import changes, explanation, paging
 from weir.http.schemas.kinds import Schemas, schemas_of
@@ -39,14 +39,18 @@ def area_of(
     render: editing.Render = with_warnings,
     says: Mapping[str, str] | None = None,
     views: Mapping[str, Callable[..., Response]] | None = None,
+    asks: SchemaType | None = None,
+    explains: SchemaType = explanation.Explanation,
 ) -> ConfigArea:
-    """All operations on a kind, by method; that of a list is `LIST`.
+    """All operations on a kind, by method; that of a list is `LIST`, others are `CREATE`, `BULK`, `EXPLAIN`.
 
     `says` is the documentation of those that have more to say, `views` those that do something else. Without
-    a `create` schema, PUT alone makes objects.
+    a `create` schema, PUT alone makes objects. A list of its own may take another query, and `EXPLAIN` answer
+    in another shape.
     """
     declaration = DECLARED[kind]
-    operations = _Operations(declaration, schemas, render, says or {}, views or {})
+    asks = asks or (paging.FoundWithState if declaration.state else paging.Found)
+    operations = _Operations(declaration, schemas, render, says or {}, views or {}, asks, explains)
     if declaration.is_single:
         operations.on_the_one()
     else:
@@ -101,6 +105,8 @@ class _Operations:
         render: editing.Render,
         says: Mapping[str, str],
         views: Mapping[str, Callable[..., Response]],
+        asks: SchemaType,
+        explains: SchemaType,
     ) -> None:
         self.kind = declaration.kind
         self.declaration = declaration
@@ -108,6 +114,8 @@ class _Operations:
         self.render = render
         self.says = says
         self.views = views
+        self.asks = asks
+        self.explains = explains
         self.one = self.kind.replace("-", "_")
         self.path = f"/{declaration.path}"
         self.area = ConfigArea(declaration.path, declaration.about)
@@ -119,13 +127,13 @@ class _Operations:
             return answer(page_json(self.kind, query, self.render))
 
         names = plural.lower().replace(" ", "_")
-        asks = paging.FoundWithState if self.declaration.state else paging.Found
-        listing = self.area.operation("GET", self.path, scope=READ, query=asks, answers=shapes.page)
+        listing = self.area.operation("GET", self.path, scope=READ, query=self.asks, answers=shapes.page)
         view = self.views.get("LIST", list_)
         listing(_told(view, f"list_{names}", self.says.get("LIST", f"List {plural}")))
         if shapes.create is not None:
             creating = self.area.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
-            creating(_told(self._create, f"create_{self.one}", f"Create {_a(self.declaration.singular)}"))
+            said = self.says.get("CREATE", f"Create {_a(self.declaration.singular)}")
+            creating(_told(self._create, f"create_{self.one}", said))
 
         def bulk_(body: dict[str, Any], query: Query) -> Response:
             return bulk.perform(self.kind, body, staged=query["candidate"])
@@ -138,7 +146,8 @@ class _Operations:
             status=200,
             max_body_bytes=LARGE_BODY_BYTES,
         )
-        many(_told(bulk_, f"bulk_{names}", f"Create, replace and delete many {plural}"))
+        said = self.says.get("BULK", f"Create, replace and delete many {plural}")
+        many(_told(bulk_, f"bulk_{names}", said))
 
     def _create(self, body: dict[str, Any], query: Query) -> Response:
         object_id = body.pop("id", None)
@@ -186,8 +195,9 @@ class _Operations:
         said = (
             f"Explain {_a(self.declaration.singular)}: asked, compiled, in the system, and whether they agree"
         )
-        asking = self.area.operation("GET", path, scope=READ, answers=explanation.Explanation)
-        asking(_told(explain, f"explain_{self.one}", said))
+        asking = self.area.operation("GET", path, scope=READ, answers=self.explains)
+        view = self.views.get("EXPLAIN", explain)
+        asking(_told(view, f"explain_{self.one}", self.says.get("EXPLAIN", said)))
 
     def _on_state(self, path: str) -> None:
         def state(**ids: str) -> Response:

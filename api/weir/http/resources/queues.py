@@ -8,10 +8,9 @@ from typing import Any
 
 from flask import Response
 
-from weir.http import bulk, editing
-from weir.http.configuring import ConfigArea
+from weir.http import editing
 from weir.http.context import me, service
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, answer
+from weir.http.endpoint import READ, answer
 from weir.http.ranking import is_live, live_page
 from weir.http.rendering import (
     field_change_json,
@@ -21,6 +20,7 @@ from weir.http.rendering import (
     revision_json,
     staged_json,
 )
+from weir.http.resources.kinds import area_of
 from weir.http.schemas import changes, paging, queue
 from weir.model import tree
 from weir.model.document import Document
@@ -29,7 +29,6 @@ from weir.model.objects import Queue
 from weir.model.problem import Invalid
 from weir.service import Listing, Stored
 
-area = ConfigArea("queues", "Simple queues: who, how fast up and down, under which parent.")
 QUEUE = "/queues/<string(maxlength=63):queue_id>"
 
 
@@ -66,12 +65,7 @@ def queue_json(stored: Stored) -> dict[str, Any]:
     return queue_rows([stored])[0]
 
 
-@area.operation("GET", "/queues", scope=READ, query=paging.QueueQuery, answers=queue.QueuePage)
 def list_queues(query: dict[str, Any]) -> Response:
-    """List, filter and sort queues
-
-    `-` before the sort key means descending. Sorting by a live figure lists queues without one last.
-    """
     chosen = listing(query)
     page = live_page(chosen, query) if is_live(query["sort"]) else service().config.page(me(), chosen)
     return answer(
@@ -102,72 +96,41 @@ def listing(query: dict[str, Any]) -> Listing:
     )
 
 
-@area.writing("POST", "/queues", shape=queue.QueueCreateInput, answers=queue.Queue)
-def create_queue(body: dict[str, Any], query: dict[str, Any]) -> Response:
-    """Create a queue
-
-    Without an id the next free `q<N>` is assigned; without a position it comes last among its siblings.
-    """
-    queue_id = body.pop("id", None)
-    if queue_id is None:
-        queue_id = service().config.new_queue_id(me())
-    return editing.create("queue", queue_id, body, queue_json, staged=query["candidate"])
+def explain_queue(queue_id: str) -> Response:
+    editing.find("queue", queue_id, staged=False)
+    found = service().config.explain(me(), "queue", queue_id)
+    return answer({"queue_id": queue_id, **found})
 
 
-@area.operation("GET", QUEUE, scope=READ, query=paging.Staged, answers=queue.Queue)
-def get_queue(query: dict[str, Any], queue_id: str) -> Response:
-    """Show a queue
-
-    With `candidate=1` as your candidate has it.
-    """
-    stored = editing.find("queue", queue_id, staged=query["candidate"])
-    return answer(queue_json(stored), etag=stored.etag)
-
-
-@area.writing("PUT", QUEUE, shape=queue.QueueInput, answers=queue.Queue)
-def put_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
-    """Create a queue with this id, or replace it
-
-    Omitted fields take their defaults, except the position, which stays.
-    """
-    return editing.replace("queue", queue_id, body, queue_json, staged=query["candidate"])
-
-
-@area.writing("PATCH", QUEUE, shape=queue.QueuePatch, answers=queue.Queue)
-def patch_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
-    """Change fields of a queue
-
-    A merge patch (RFC 7396): omitted fields stay, null resets to the default.
-    """
-    return editing.patch("queue", queue_id, body, queue_json, staged=query["candidate"])
-
-
-@area.writing("DELETE", QUEUE)
-def delete_queue(query: dict[str, Any], queue_id: str) -> Response:
-    """Delete a queue
-
-    A queue with children cannot be deleted; delete or move them in the same candidate or bulk request.
-    """
-    return editing.remove("queue", queue_id, queue_json, staged=query["candidate"])
-
-
-@area.writing(
-    "POST",
-    "/queues/bulk",
-    shape=queue.BulkInput,
-    answers=changes.BulkAnswer,
-    max_body_bytes=LARGE_BODY_BYTES,
-    status=200,
+area = area_of(
+    "queue",
+    queue.QUEUE,
+    render=queue_json,
+    says={
+        "LIST": "List, filter and sort queues\n\n"
+        "`-` before the sort key means descending. Sorting by a live figure lists queues without one last.",
+        "CREATE": "Create a queue\n\n"
+        "Without an id the next free `q<N>` is assigned; without a position it comes last among its "
+        "siblings.",
+        "GET": "Show a queue\n\nWith `candidate=1` as your candidate has it.",
+        "PUT": "Create a queue with this id, or replace it\n\n"
+        "Omitted fields take their defaults, except the position, which stays.",
+        "PATCH": "Change fields of a queue\n\n"
+        "A merge patch (RFC 7396): omitted fields stay, null resets to the default.",
+        "DELETE": "Delete a queue\n\n"
+        "A queue with children cannot be deleted; delete or move them in the same candidate or bulk request.",
+        "BULK": "Create, replace and delete many queues in one transaction\n\n"
+        "All of it happens or nothing. An item with an etag is refused when its queue has changed since.",
+        "EXPLAIN": "Explain a queue\n\n"
+        "What was asked, what it was compiled into, what the kernel holds, and whether they agree.",
+    },
+    views={"LIST": list_queues, "EXPLAIN": explain_queue},
+    asks=paging.QueueQuery,
+    explains=queue.Explain,
 )
-def bulk_queues(body: dict[str, Any], query: dict[str, Any]) -> Response:
-    """Create, replace and delete many queues in one transaction
-
-    All of it happens or nothing. An item with an etag is refused when its queue has changed since.
-    """
-    return bulk.perform("queue", body, staged=query["candidate"])
 
 
-@area.writing("POST", QUEUE + "/move", body=queue.MoveInput, answers=queue.Queue, status=200)
+@area.writing("POST", QUEUE + "/move", body=queue.MoveInput, answers=queue.QUEUE.answer, status=200)
 def move_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
     """Move a queue before another one of the same parent, or to the end
 
@@ -179,17 +142,6 @@ def move_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Re
     committed = service().config.move(me(), queue_id, body["before"])
     stored = service().config.get(me(), "queue", queue_id)
     return answer(queue_json(stored), etag=stored.etag, Weir_Revision=str(committed.revision))
-
-
-@area.operation("GET", QUEUE + "/explain", scope=READ, answers=queue.Explain)
-def explain_queue(queue_id: str) -> Response:
-    """Explain a queue
-
-    What was asked, what it was compiled into, what the kernel holds, and whether they agree.
-    """
-    editing.find("queue", queue_id, staged=False)
-    found = service().config.explain(me(), "queue", queue_id)
-    return answer({"queue_id": queue_id, **found})
 
 
 @area.operation("GET", QUEUE + "/history", scope=READ, query=paging.Page, answers=changes.ObjectVersionPage)

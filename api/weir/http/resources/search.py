@@ -19,7 +19,6 @@ from weir.model.problem import Invalid
 from weir.service import Listing, Stored
 
 area = Area("search", "One search over the objects of all kinds.")
-QUEUE = "queue"
 MAX_DETAIL_CHARS = 120
 
 
@@ -38,7 +37,7 @@ def search_everything(query: dict[str, Any]) -> Response:
 
 
 def _kinds(wanted: str | None) -> Sequence[str]:
-    every = [QUEUE, *(kind for kind, declared in DECLARED.items() if not declared.is_single)]
+    every = [kind for kind, declared in DECLARED.items() if not declared.is_single]
     if wanted is not None and wanted not in every:
         raise Invalid(f"{wanted!r} is none of the kinds {', '.join(every)}.", path="kind")
     return every if wanted is None else [wanted]
@@ -49,7 +48,7 @@ def _group(kind: str, query: dict[str, Any]) -> dict[str, Any]:
     page = service().config.page(me(), listing)
     return {
         "kind": kind,
-        "path": "queues" if kind == QUEUE else DECLARED[kind].path,
+        "path": DECLARED[kind].path,
         "items": [_hit(stored) for stored in page.items],
         "next_cursor": page.next_cursor,
         "total": page.total,

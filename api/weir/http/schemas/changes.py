@@ -10,7 +10,7 @@ from marshmallow import fields, validate
 from weir.http.schemas.base import Answer, Input, QueryFlag, QueryInteger, Text, Whole, one_of
 from weir.http.schemas.paging import Page, Query
 from weir.http.schemas.problem import Finding
-from weir.kinds import KINDS
+from weir.kinds import DECLARED
 from weir.parts.effect import SEVERITIES
 
 CONFIRM_WITHIN_S = (1, 3600)
@@ -18,7 +18,7 @@ CONFIRM_WITHIN_S = (1, 3600)
 
 def _kind(**kwargs: Any) -> fields.String:
     """The name of a kind that there is when it is read."""
-    return fields.String(validate=validate.OneOf(KINDS), **kwargs)
+    return fields.String(validate=validate.OneOf(DECLARED), **kwargs)
 
 
 class CommitInput(Input):
@@ -139,7 +139,7 @@ class Step(Answer):
 class ObjectEffect(Answer):
     """What the change of one object costs those who send packets through the router."""
 
-    kind = one_of(*KINDS)
+    kind = one_of(*DECLARED)
     id = fields.String()
     effect = one_of(
         *SEVERITIES,

@@ -15,11 +15,16 @@ from marshmallow import Schema, fields, validate
 from weir.fields import (
     Characters,
     Choice,
+    EachWay,
     Field,
     Flag,
     Group,
+    Hours,
+    IdForm,
     Label,
     Many,
+    Position,
+    Ref,
     Rows,
     Secret,
     Table,
@@ -29,6 +34,7 @@ from weir.fields import (
 )
 from weir.fields.members import Member, members_of
 from weir.http.schemas import base
+from weir.http.schemas.hours import TimeWindow, TimeWindowInput
 from weir.http.schemas.problem import Finding
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
@@ -86,8 +92,12 @@ def _inputs(declaration: Declaration) -> dict[str, Any]:
 
 
 def _input(member: Member) -> fields.Field[Any]:
-    said: dict[str, Any] = {"required": True} if member.required else {"load_default": _default(member)}
-    if member.nullable or member.field.null_is_default:
+    said: dict[str, Any] = {}
+    if member.required:
+        said["required"] = True
+    elif not isinstance(member.field, Position):
+        said["load_default"] = _default(member)
+    if member.nullable or (member.field.null_is_default and not member.required):
         said["allow_none"] = True
     if member.field.help:
         said["metadata"] = {"description": member.field.help}
@@ -95,11 +105,9 @@ def _input(member: Member) -> fields.Field[Any]:
 
 
 def _default(member: Member) -> Any:
-    """An empty list or table is documented by its absence."""
-    if not member.field.null_is_default:
-        return member.default
+    """As JSON; an empty list or table is documented by its absence."""
     default = member.field.to_json(member.default)
-    return default or type(default)
+    return type(default) if default in ([], {}) else default
 
 
 def _sent(field: Field, **said: Any) -> fields.Field[Any]:
@@ -114,13 +122,21 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
         case Choice() | Word():
             return base.one_of(*field.choices, **said)
         case Text():
-            return base.Text(max_length=field.max_chars, lines=field.lines, **said)
+            return base.Text(
+                min_length=field.min_chars, max_length=field.max_chars, lines=field.lines, **said
+            )
         case Label():
             return base.identifier(**said)
+        case Ref():
+            return _id_in(field.ids, **said)
         case Characters():
             return base.Text(min_length=field.min_chars, max_length=field.max_chars, **said)
         case Many():
             return fields.List(_sent(field.item), validate=validate.Length(max=field.most), **said)
+        case EachWay():
+            return fields.Nested(_pair_input(field), **said)
+        case Hours():
+            return fields.Nested(TimeWindowInput, **said)
         case Table():
             length = validate.Length(max=field.most)
             return fields.Dict(keys=base.identifier(), values=_sent(field.text), validate=length, **said)
@@ -132,17 +148,36 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
     raise TypeError(f"no schema for a {type(field).__name__}")
 
 
+def _pair_input(pair: EachWay) -> SchemaType:
+    """A value for each direction; one that is left out takes the default."""
+    if pair.called not in _pairs:
+        both = {"upload": _sent(pair.item), "download": _sent(pair.item)}
+        _pairs[pair.called] = _class(f"{pair.called}PairInput", base.Input, both)
+    return _pairs[pair.called]
+
+
+_pairs: dict[str, SchemaType] = {}
+"""By what the pairs are called: many fields have pairs of rates."""
+
+
+@cache
+def pair_answer(called: str, *, names: bool = False) -> SchemaType:
+    """The answered schema of such pairs, of numbers or of names."""
+    of = fields.String if names else fields.Integer
+    return _class(f"{called}Pair", base.Answer, {"upload": of(), "download": of()})
+
+
 @cache
 def _group_input(group: Group) -> SchemaType:
     members = {member.name: _input(member) for member in group.members}
-    return _class(f"{group.of.__name__}Input", base.Input, members, group.of.__doc__)
+    return _class(f"{group.called}Input", base.Input, members, group.of.__doc__)
 
 
 @cache
-def group_answer(of: type) -> SchemaType:
+def group_answer(of: type, called: str) -> SchemaType:
     """The answered schema of a class that is declared as a group."""
     members = {member.name: _answered(member.field, allow_none=member.nullable) for member in members_of(of)}
-    return _class(of.__name__, base.Answer, members)
+    return _class(called, base.Answer, members)
 
 
 def _answers(declaration: Declaration) -> dict[str, Any]:
@@ -162,12 +197,16 @@ def _answered(field: Field, **said: Any) -> fields.Field[Any]:
             return fields.Nested(base.SecretState, **said)
         case Many():
             return fields.List(_answered(field.item), **said)
+        case EachWay():
+            return fields.Nested(pair_answer(field.called, names=isinstance(field.item, Ref)), **said)
+        case Hours():
+            return fields.Nested(TimeWindow, **said)
         case Table():
             return fields.Dict(keys=fields.String(), values=fields.String(), **said)
         case Group():
-            return fields.Nested(group_answer(field.of), **said)
+            return fields.Nested(group_answer(field.of, field.called), **said)
         case Rows():
-            return fields.List(fields.Nested(group_answer(field.group.of)), **said)
+            return fields.List(fields.Nested(group_answer(field.group.of, field.group.called)), **said)
     return fields.String(**said)
 
 
@@ -184,9 +223,12 @@ def _new_id(declaration: Declaration) -> fields.Field[Any]:
 
 
 def _an_id(declaration: Declaration, **said: Any) -> fields.Field[Any]:
-    if declaration.ids.pattern == limits.OBJECT_ID:
+    return _id_in(declaration.ids, **said)
+
+
+def _id_in(form: IdForm, **said: Any) -> fields.Field[Any]:
+    if form.pattern == limits.OBJECT_ID:
         return base.identifier(**said)
-    form = declaration.ids
     pattern = validate.Regexp(f"^{form.pattern.pattern}$")
     return base.Text(min_length=1, max_length=form.max_chars, validate=[pattern], **said)
 

@@ -10,7 +10,7 @@ from weir.http.schemas.kinds import group_answer, schemas_of
 from weir.http.schemas.queue import Enforcement
 from weir.model import objects
 
-Vlan = group_answer(objects.Vlan)
+Vlan = group_answer(objects.Vlan, "Vlan")
 
 
 class Lease(Answer):

@@ -6,9 +6,11 @@ from __future__ import annotations
 from marshmallow import fields
 
 from weir.http.schemas.base import Answer, Input, Whole
-from weir.http.schemas.queue import RatePair
+from weir.http.schemas.kinds import pair_answer
 from weir.model.limits import MAX_RATE_BPS
 from weir.service.raising import MAX_S, MIN_S
+
+_RatePair = pair_answer("Rate", names=False)
 
 
 class RaisedPairInput(Input):
@@ -29,8 +31,8 @@ class Raise(Answer):
     """A limit that goes back by itself."""
 
     queue_id = fields.String()
-    max_limit_bps = fields.Nested(RatePair)
-    before_bps = fields.Nested(RatePair, metadata={"description": "What the limit goes back to."})
+    max_limit_bps = fields.Nested(_RatePair)
+    before_bps = fields.Nested(_RatePair, metadata={"description": "What the limit goes back to."})
     author = fields.String()
     begun_at = fields.String()
     until = fields.String()

@@ -15,7 +15,7 @@ from typing import Any
 
 from weir.fields import OneOf
 from weir.http.editing import answers_add
-from weir.kinds import DECLARED, KINDS
+from weir.kinds import DECLARED
 from weir.model import codec
 
 Json = dict[str, Any]
@@ -29,7 +29,7 @@ def schema_name(kind: str) -> str:
 
 def tie_to_kinds(schemas: Json) -> None:
     """Split the general schemas among the components of an OpenAPI document, as far as it has them."""
-    kinds = [kind for kind in KINDS if schema_name(kind) in schemas]
+    kinds = [kind for kind in DECLARED if schema_name(kind) in schemas]
     if "ChangeInput" in schemas:
         _split(schemas, "ChangeInput", kinds, _sent)
     found = [name for name in ANSWERED if name in schemas]
@@ -38,7 +38,7 @@ def tie_to_kinds(schemas: Json) -> None:
     for name in found:
         _split(schemas, name, kinds, _answered)
     for kind in kinds:
-        one_of = DECLARED[kind].one_of if kind in DECLARED else None
+        one_of = DECLARED[kind].one_of
         if one_of is not None:
             of = schema_name(kind)
             for name in (of, f"{of}Input", f"{of}CreateInput", f"{of}UpsertInput", f"{of}Object"):
@@ -103,7 +103,7 @@ def _sent(schema: Json, kind: str) -> None:
 
 def _id(kind: str, given: Json) -> Json:
     """Ids of some kinds are assigned when they are left out; a kind with one object has one id."""
-    if kind in DECLARED and DECLARED[kind].is_single:
+    if DECLARED[kind].is_single:
         return {"type": "string", "enum": [kind]}
     form = codec.id_form(kind)
     said = {"minLength": 1, "maxLength": form.max_chars, "pattern": f"^{form.pattern.pattern}$"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from weir.kinds import DECLARED, KINDS
+from weir.kinds import DECLARED
 from weir.kinds.references import rules_of
 from weir.model.document import Change, Document, changes_by_kind
 from weir.model.objects import Kind
@@ -31,7 +31,7 @@ _WRITTEN: tuple[Rule, ...] = (
     *devices.RULES,
     *members.RULES,
 )
-"""Those of the kinds that have none declared."""
+"""Those that look at a whole hierarchy, or at several kinds, and so are not in a declaration."""
 
 _FEW_CHANGES = 1000
 
@@ -154,7 +154,7 @@ def _checks(document: Document, every: Sequence[Rule]) -> Iterator[tuple[Rule, s
     """These rules on every object, and what they say. By object: a packed one is made again to be looked
     at."""
     view = View(document)
-    for kind in KINDS:
+    for kind in DECLARED:
         rules = [rule for rule in every if rule.kind == kind]
         for item in document.of_kind(kind).values() if rules else ():
             for rule in rules:

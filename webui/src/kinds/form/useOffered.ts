@@ -46,14 +46,10 @@ const declaredOffers =
   };
 
 const OFFERS: Readonly<Record<string, UseOffers>> = {
+  ...Object.fromEntries([...DECLARED].map(([kind, declared]) => [kind, declaredOffers(kind, declared)])),
   interface: useInterfaceOffers,
   "queue-type": useTypeOffers,
   queue: useQueueOffers,
-  ...Object.fromEntries(
-    [...DECLARED]
-      .filter(([kind]) => !["interface", "queue-type", "queue"].includes(kind))
-      .map(([kind, declared]) => [kind, declaredOffers(kind, declared)]),
-  ),
 };
 
 export const offersOf = (kind: string): UseOffers => OFFERS[kind] ?? useNone;
