@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lab import plan, process, router
+from lab import plan, ports, process
 from lab.netns import LabError
 
 IMAGES = plan.BUILD / "images"
@@ -32,7 +32,7 @@ def run(image: Path, port: int) -> int:
     """Until the machine is switched off, or Ctrl-A X; QEMU's status. Raises LabError."""
     if shutil.which("qemu-system-x86_64") is None:
         raise LabError("qemu-system-x86_64 is missing: `make vm-image` installs it")
-    if not router.port_is_free("127.0.0.1", port):
+    if not ports.port_is_free("127.0.0.1", port):
         raise LabError(f"port {port} is taken; choose another one with PORT=")
     disk = unpacked(image)
     log = plan.BUILD / "vm" / "image-console.log"

@@ -25,7 +25,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import plan, process, router
+from lab import plan, ports, process
 from lab.guest_output import Output, Status
 
 VM = plan.BUILD / "vm"
@@ -64,7 +64,7 @@ def main() -> None:
         sys.exit(f"lab/vm/run: there is no kernel {arguments.kernel}; `make kernel` builds one")
     if shutil.which("qemu-system-x86_64") is None:
         sys.exit("lab/vm/run: qemu-system-x86_64 is missing; `make vm-image` installs it")
-    if arguments.port is not None and not router.port_is_free("127.0.0.1", arguments.port):
+    if arguments.port is not None and not ports.port_is_free("127.0.0.1", arguments.port):
         sys.exit(f"lab/vm/run: port {arguments.port} is taken; choose another one with PORT=")
     run = VM / "runs" / str(os.getpid())
     shutil.rmtree(run, ignore_errors=True)

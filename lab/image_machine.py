@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from lab import appliance, process, router
+from lab import appliance, ports, process
 from lab.netns import LabError
 
 Found = TypeVar("Found")
@@ -54,7 +54,7 @@ class Machine:
 
     def switch_on(self, disks: Sequence[Disk], *, hurry: bool = False) -> None:
         """The first disk is the one that it starts from. `hurry`: when it waits, its clock jumps."""
-        if not router.port_is_free("127.0.0.1", self._port):
+        if not ports.port_is_free("127.0.0.1", self._port):
             raise LabError(f"port {self._port} is taken; choose another one with PORT=")
         path = self._folder / "console.sock"
         path.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lab import examples, frr, peers, plan, process, router, seed, sweep, topology
+from lab import examples, frr, peers, plan, ports, process, router, seed, sweep, topology
 from lab.netns import LabError
 from weir import x25519
 
@@ -80,7 +80,7 @@ class Lab:
             raise LabError(f"a lab is already running{_where()}; `make lab-down` removes it")
         if sweep.leftovers():
             sweep.sweep()
-        if not router.port_is_free(self.options.address, self.options.port):
+        if not ports.port_is_free(self.options.address, self.options.port):
             raise LabError(f"port {self.options.port} is taken; choose another one with PORT=")
         self._sweeper = subprocess.Popen(
             [sys.executable, "-m", "lab.sweep", "--when-stdin-closes"],

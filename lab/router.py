@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import sys
 import urllib.error
 import urllib.request
@@ -114,16 +113,6 @@ def answers(url: str) -> bool:
         return True
     except OSError:
         return False
-
-
-def port_is_free(address: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError:
-            return False
-    return True
 
 
 def must_have_programs() -> None:
