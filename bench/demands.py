@@ -92,6 +92,8 @@ RELEASE = {
     "unlimited-worst": most(2, 0.3),
     "damaged-database-loaded": most(0, 0),
     "damaged-copy-loaded": most(0, 0),
+    "store-growth": most(2000, 500),
+    "unlike-frames": most(0, 0),
 }
 """What a release has to reach."""
 

@@ -52,6 +52,8 @@ bgp-neighbor-one 2000 500
 unlimited-worst 2 0.3
 damaged-database-loaded 0 0
 damaged-copy-loaded 0 0
+store-growth 2000 500
+unlike-frames 0 0
 """
 """The figures that were asked for, with what they must reach and, where one was set, the aim."""
 
