@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 from lab import netns, plan, process
-from weir.adapters.wireguard import Tunnels
 
 BIRD = Path("/usr/sbin/bird")
 _BIRD_RUN = plan.RUN / "bird"
@@ -71,6 +70,9 @@ def plug_in_desk() -> None:
 
 def connect_branch(private_key: str, router_key: str) -> None:
     """Make the branch's end of the tunnel; it begins to speak at once."""
+    # lab/vm/run imports this module by the machine's own Python, which has no such package.
+    from weir.adapters.wireguard import Tunnels
+
     tunnels = Tunnels()
     netns.ip(
         plan.INTERNET,
