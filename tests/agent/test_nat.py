@@ -256,6 +256,11 @@ def test_a_redirect_leads_to_the_router_and_opens_the_port_that_it_names(rig: Ri
     with serving(rig.router, "0.0.0.0", 22), having(rig, rule):
         assert seen_as(rig.internet, WAN, 8022) == INTERNET
         assert seen_as(rig.internet, WAN, 22) == ""
+    same = NatRule("way", "redirect", protocol="tcp", ports=("22",))
+    with serving(rig.router, "0.0.0.0", 22), having(rig, same):
+        assert seen_as(rig.internet, WAN, 22) == INTERNET, (
+            "nothing of it changes, and it is let in all the same"
+        )
     inside = NatRule("way", "redirect", protocol="tcp", ports=("53",), interface="lan1")
     with having(rig, inside), serving(rig.router, "0.0.0.0", 53), serving(rig.internet, INTERNET, 53):
         assert seen_as(near(rig, own_lan=False), INTERNET, 53) == ELSEWHERE, "the router answers"

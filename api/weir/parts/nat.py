@@ -19,6 +19,7 @@ from weir.kinds.nat_rule import NatRule
 from weir.kinds.service import Service
 from weir.model.address import split_address
 from weir.model.document import Document
+from weir.model.members import ports_of
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.vrf import is_vrf
 from weir.parts.filter import Lengths, Named, NamedByRules, compiled
@@ -139,6 +140,15 @@ class _Translated:
             yield from self._made(
                 chain, "accept", self._arrived(), in_interfaces=ends, is_forwarded=True, counter=""
             )
+            if rule.type == "redirect" and self._may_stay():
+                # What is for that address and port already is not translated, says the kernel.
+                yield from self._made(chain, "accept", in_interfaces=ends, counter="")
+
+    def _may_stay(self) -> bool:
+        """Whether the port to which it is redirected is one of those that it matches."""
+        rule, service = self._rule, self._service
+        ports = rule.ports if service is None else service.ports
+        return rule.to_port is None or not ports or any(rule.to_port in ports_of(text) for text in ports)
 
     def _hairpin(self, is_open: bool, said: dict[str, Any]) -> Iterator[PacketRule]:
         """From inside to the address outside; and back through the router, where the one who asks would get
