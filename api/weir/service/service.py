@@ -15,6 +15,7 @@ from weir.service.candidates import CandidateService
 from weir.service.commit import Committer
 from weir.service.configuration import ConfigService
 from weir.service.daily import DailyCheck
+from weir.service.decisions import DecisionService
 from weir.service.hosts import HostService
 from weir.service.known import write_running
 from weir.service.raising import RaiseService
@@ -62,6 +63,7 @@ class Service:
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)
         self.hosts = HostService(agent)
+        self.decisions = DecisionService(self.config)
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")
         self.appliance = ApplianceService(agent, self.audit)
         self.stored = StoredService((store, accounts), self.daily, running, committer, agent, self.audit)

@@ -2656,6 +2656,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/firewall/decision": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Say which rule decides about a packet
+         * @description By the running configuration: no packet is sent, and the kernel is not asked.
+         */
+        get: operations["decide_firewall"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/import/{format_name}": {
         parameters: {
             query?: never;
@@ -8584,6 +8604,34 @@ export interface components {
             total: number;
             /** @description Addresses that the router knows and that are more than one answer lists. */
             left_out: number;
+        };
+        Decider: {
+            /** @description null: no rule decides. */
+            kind: string | null;
+            id: string | null;
+            text: string;
+        };
+        Decision: {
+            revision: number;
+            /** @enum {string} */
+            chain: "input" | "forward" | "output";
+            /** @enum {string} */
+            verdict: "accept" | "drop" | "reject";
+            decided_by: components["schemas"]["Decider"];
+            /** @description null: the router sends it. */
+            in_interface: string | null;
+            /** @description null: it is for the router. */
+            out_interface: string | null;
+            /** @description As the destination sees it; "": an address of the interface it leaves by. */
+            source: string;
+            /** @description Behind NAT. */
+            destination: string;
+            /** @description Behind NAT. */
+            port: number;
+            /** @description The NAT rules that it meets, in order. */
+            translations: components["schemas"]["Decider"][];
+            /** @description What only the kernel knows, and what is assumed of it. */
+            unsure: string[];
         };
         ImportSummary: {
             imported: number;
@@ -19065,6 +19113,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HostPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    decide_firewall: {
+        parameters: {
+            query: {
+                /** @description The sender's address. */
+                source: string;
+                /** @description The address that it is sent to. */
+                destination: string;
+                protocol?: "tcp" | "udp" | "sctp" | "icmp" | "gre" | "esp" | "ah" | "ospf" | "vrrp" | "igmp";
+                /** @description The destination port. */
+                port?: number;
+                icmp_type?: "echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert";
+                /** @description Of the connection. */
+                state?: "new" | "established" | "related" | "invalid" | "untracked";
+                /** @description Where it arrives. Found out by the configuration otherwise. */
+                in_interface?: string;
+                /** @description Where it leaves. Found out by the configuration otherwise. */
+                out_interface?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decision"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weir firewall decide`: which rule decides about a packet."""
+
+from __future__ import annotations
+
+import click
+
+from weir.cli import output
+from weir.cli.group import Command
+from weir.cli.kinds import group_of, session_now
+from weir.kinds import DECLARED
+from weir.kinds.firewall_rule import STATES
+
+
+def decide(source: str, destination: str, protocol: str, port: int, **said: str | None) -> None:
+    session = session_now()
+    found = session.client.get(
+        "/firewall/decision",
+        source=source,
+        destination=destination,
+        protocol=protocol,
+        port=str(port),
+        in_interface=said["in_interface"],
+        out_interface=said["out_interface"],
+        state=said["state"],
+    )
+    if session.json:
+        output.show_json(found)
+        return
+    way = [found["in_interface"] or "the router", found["out_interface"] or "the router"]
+    click.echo(f"{found['verdict']}: {found['decided_by']['text']}")
+    click.echo(f"From {way[0]} to {way[1]}, chain {found['chain']}.")
+    for each in found["translations"]:
+        click.echo(f"NAT: {each['text']}")
+    for text in found["unsure"]:
+        click.echo(f"Not known: {text}.")
+
+
+def register(main: click.Group) -> None:
+    """The verbs of the firewall's policy, and one of its own."""
+    group = group_of(DECLARED["firewall"])
+    params: list[click.Parameter] = [
+        click.Argument(["source"]),
+        click.Argument(["destination"]),
+        click.Argument(["protocol"], default="tcp"),
+        click.Argument(["port"], type=click.IntRange(0, 65_535), default=0),
+        click.Option(["--in", "in_interface"], help="The interface by which it arrives."),
+        click.Option(["--out", "out_interface"], help="The interface by which it leaves."),
+        click.Option(["--state"], type=click.Choice(STATES), help="Of its connection."),
+    ]
+    said = "Say which rule decides about a packet."
+    group.add_command(Command("decide", callback=decide, params=params, help=said))
+    main.add_command(group)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rule decides about a packet, as JSON."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from weir.http.schemas.base import Answer, QueryInteger, Text, one_of
+from weir.http.schemas.paging import Query
+from weir.kinds.firewall_rule import ICMP_TYPES, STATES
+
+PROTOCOLS = ("tcp", "udp", "sctp", "icmp", "gre", "esp", "ah", "ospf", "vrrp", "igmp")
+
+
+class DecisionQuery(Query):
+    source = Text(required=True, max_length=64, metadata={"description": "The sender's address."})
+    destination = Text(
+        required=True, max_length=64, metadata={"description": "The address that it is sent to."}
+    )
+    protocol = one_of(*PROTOCOLS, load_default="tcp")
+    port = QueryInteger(0, 65_535, load_default=0, metadata={"description": "The destination port."})
+    icmp_type = one_of(*ICMP_TYPES, load_default="echo-request")
+    state = one_of(*STATES, load_default="new", metadata={"description": "Of the connection."})
+    in_interface = Text(
+        max_length=15, metadata={"description": "Where it arrives. Found out by the configuration otherwise."}
+    )
+    out_interface = Text(
+        max_length=15, metadata={"description": "Where it leaves. Found out by the configuration otherwise."}
+    )
+
+
+class Decider(Answer):
+    """A configured rule, or a fixed one of the policy (kind `firewall`)."""
+
+    kind = fields.String(allow_none=True, metadata={"description": "null: no rule decides."})
+    id = fields.String(allow_none=True)
+    text = fields.String()
+
+
+class Decision(Answer):
+    """What the running configuration does with a packet. Limits and `reverse_path` are not in it."""
+
+    revision = fields.Integer()
+    chain = one_of("input", "forward", "output")
+    verdict = one_of("accept", "drop", "reject")
+    decided_by = fields.Nested(Decider)
+    in_interface = fields.String(allow_none=True, metadata={"description": "null: the router sends it."})
+    out_interface = fields.String(allow_none=True, metadata={"description": "null: it is for the router."})
+    source = fields.String(
+        metadata={"description": 'As the destination sees it; "": an address of the interface it leaves by.'}
+    )
+    destination = fields.String(metadata={"description": "Behind NAT."})
+    port = fields.Integer(metadata={"description": "Behind NAT."})
+    translations = fields.List(
+        fields.Nested(Decider), metadata={"description": "The NAT rules that it meets, in order."}
+    )
+    unsure = fields.List(
+        fields.String(), metadata={"description": "What only the kernel knows, and what is assumed of it."}
+    )

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rule decides about a packet, by walking the compiled rules as the kernel does (docs/adr/0176).
+
+Pure: nothing is asked of the kernel. What only it knows, such as what a set has learnt and whether a rate is
+exceeded, is assumed and said (`unsure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AnySet
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from weir.kinds.sets import SetEntry
+from weir.model.document import Document
+from weir.model.members import ports_of
+from weir.model.prefix import WIDTH, Prefix, parse_prefix
+from weir.parts.rule import Lookup, PacketRule
+
+Verdict = Literal["accept", "drop", "reject"]
+_WORDS = {"icmp": ("icmp",), "icmpv6": ("icmpv6",), "icmp-any": ("icmp", "icmpv6"), "tcp-udp": ("tcp", "udp")}
+_TRANSLATES = ("masquerade", "snat", "dnat", "redirect")
+_ENDS = ("accept", "drop", "reject", *_TRANSLATES)
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """The first packet of a connection, or one of `state`.
+
+    `in_names` and `out_names` are what rules may call its interfaces: their own names and their VRFs'.
+    `port` is that of the destination, `icmp_type` what ICMP says in its place.
+    """
+
+    family: Literal[4, 6]
+    source: str
+    destination: str
+    protocol: str
+    port: int = 0
+    icmp_type: str = ""
+    in_names: AnySet[str] = frozenset()
+    out_names: AnySet[str] = frozenset()
+    state: str = "new"
+    to_router: bool = False
+    """The destination is an address of the router's."""
+    is_forwarded: bool = False
+    """It got another destination."""
+    mac: str = ""
+
+
+@dataclass(slots=True)
+class Walk:
+    """What was met on the way."""
+
+    matched: list[PacketRule] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The enabled entries of static sets, as a packet's addresses and ports are looked up in them."""
+
+    addresses: Mapping[str, AnySet[str]]
+    ports: Mapping[str, Sequence[range]]
+    others: Mapping[str, AnySet[str]]
+
+    @classmethod
+    def of(cls, document: Document) -> Members:
+        addresses: dict[str, set[str]] = {}
+        ports: dict[str, list[range]] = {}
+        others: dict[str, set[str]] = {}
+        for entry in document.every(SetEntry):
+            if entry.disabled:
+                continue
+            if "/" in entry.value:
+                addresses.setdefault(entry.set, set()).add(entry.value)
+            elif entry.value[0].isdigit() and entry.value.replace("-", "").isdigit():
+                ports.setdefault(entry.set, []).append(ports_of(entry.value))
+            else:
+                others.setdefault(entry.set, set()).add(entry.value)
+        return cls(addresses, ports, others)
+
+
+class Rules:
+    """Compiled rules by chain, with what is in the sets that they look at."""
+
+    def __init__(self, rules: Iterable[PacketRule], members: Members) -> None:
+        self._members = members
+        self._chains: dict[str, list[PacketRule]] = {}
+        for rule in rules:
+            self._chains.setdefault(rule.chain, []).append(rule)
+
+    def decide(self, chain: str, packet: Packet, walk: Walk) -> PacketRule | None:
+        """The rule that ends a packet's way through a base chain; None: none does, and it passes."""
+        found, _ = self._walk(chain, packet, walk)
+        return found
+
+    def _walk(self, chain: str, packet: Packet, walk: Walk) -> tuple[PacketRule | None, bool]:
+        """The rule that decides; and, without one, whether a rule before the end of the chain came back."""
+        for rule in self._chains.get(chain, ()):
+            if not self._matches(rule, packet, walk):
+                continue
+            if rule.counter:
+                walk.matched.append(rule)
+            if rule.verdict in _ENDS:
+                return rule, False
+            if rule.verdict == "return":
+                return None, True
+            if rule.verdict in ("jump", "goto"):
+                found, _ = self._walk(rule.target, packet, walk)
+                if found is not None:
+                    return found, False
+                if rule.verdict == "goto":
+                    return None, True
+        return None, False
+
+    def _matches(self, rule: PacketRule, packet: Packet, walk: Walk) -> bool:
+        return (
+            _by_interface(rule, packet)
+            and rule.family in (0, packet.family)
+            and (not rule.ct_states or packet.state in rule.ct_states)
+            and (not rule.is_forwarded or packet.is_forwarded)
+            and (not rule.addressed or packet.to_router == (rule.addressed == "own"))
+            and packet.destination not in rule.not_destinations
+            and _in_prefixes(rule.sources, packet.source)
+            and _in_prefixes(rule.destinations, packet.destination)
+            and _by_protocol(rule, packet)
+            and all(self._holds(lookup, rule, packet, walk) for lookup in rule.lookups)
+            and _within_rate(rule, walk)
+        )
+
+    def _holds(self, lookup: Lookup, rule: PacketRule, packet: Packet, walk: Walk) -> bool:
+        name = _set_of(lookup)
+        if lookup.is_learnt:
+            _say(walk, f"{_name(rule)} looks at what the set {name} has learnt; it is taken not to match")
+            return False
+        if lookup.what == "dport":
+            return any(packet.port in ports for ports in self._members.ports.get(name, ()))
+        if lookup.what == "iifname":
+            return not packet.in_names.isdisjoint(self._members.others.get(name, ()))
+        if lookup.what == "ether":
+            if not packet.mac:
+                text = f"{_name(rule)} looks at the sender's hardware address; it is taken not to match"
+                _say(walk, text)
+            return packet.mac in self._members.others.get(name, ())
+        address = packet.source if lookup.what == "saddr" else packet.destination
+        return _cut(address, lookup.length) in self._members.addresses.get(name, ())
+
+
+def _set_of(lookup: Lookup) -> str:
+    """The id of the set, of which the kernel's name ends in it (`Head.name`)."""
+    parts = {"saddr": 4 if lookup.is_learnt else 3, "daddr": 4 if lookup.is_learnt else 3}
+    return lookup.set.split("_", parts.get(lookup.what, 2) - 1)[-1]
+
+
+def _cut(address: str, length: int) -> str:
+    whole = parse_prefix(address)
+    shift = WIDTH[whole.family] - length
+    return Prefix(whole.family, whole.value >> shift << shift, length).text
+
+
+def _by_interface(rule: PacketRule, packet: Packet) -> bool:
+    came = (*rule.in_interfaces, *rule.in_members)
+    return (
+        (not came or not packet.in_names.isdisjoint(came))
+        and (not rule.out_interfaces or not packet.out_names.isdisjoint(rule.out_interfaces))
+        and packet.in_names.isdisjoint(rule.outside)
+    )
+
+
+def _in_prefixes(prefixes: Sequence[str], address: str) -> bool:
+    host = parse_prefix(address)
+    return not prefixes or any(parse_prefix(text).covers(host) for text in prefixes)
+
+
+def _by_protocol(rule: PacketRule, packet: Packet) -> bool:
+    if rule.protocol and packet.protocol not in _WORDS.get(rule.protocol, (rule.protocol,)):
+        return False
+    if rule.icmp_types:
+        return packet.icmp_type in rule.icmp_types
+    if rule.tcp_ports or rule.ports:
+        return packet.port in rule.tcp_ports or any(packet.port in ports_of(text) for text in rule.ports)
+    return True
+
+
+def _within_rate(rule: PacketRule, walk: Walk) -> bool:
+    if rule.rate_per_s and rule.verdict != "log":
+        _say(walk, f"{_name(rule)} matches so many packets per second; this is taken to be one of them")
+    return True
+
+
+def _name(rule: PacketRule) -> str:
+    return rule.comment if rule.nat else f"firewall rule {rule.comment}"
+
+
+def _say(walk: Walk, text: str) -> None:
+    if text not in walk.unsure:
+        walk.unsure.append(text)
+
+
+def redirected(packet: Packet, rule: PacketRule, own: str) -> Packet:
+    """The packet behind a rule of `prerouting`; `own`: the address of the interface by which it comes."""
+    if rule.verdict not in ("redirect", "dnat"):
+        return packet
+    is_own = rule.verdict == "redirect"
+    destination = own if is_own else _mapped(packet.destination, rule)
+    port = rule.to_port or packet.port
+    return replace(
+        packet,
+        destination=destination,
+        port=port,
+        to_router=is_own,
+        # Where nothing changes the kernel does not call it translated.
+        is_forwarded=(destination, port) != (packet.destination, packet.port),
+    )
+
+
+def source_behind(packet: Packet, rule: PacketRule | None) -> str:
+    """By which address the destination sees it behind a rule of `postrouting`; "" = one of several, or that
+    of the interface."""
+    if rule is None or rule.verdict not in _TRANSLATES:
+        return packet.source
+    if rule.verdict == "snat":
+        target = parse_prefix(rule.to)
+        if rule.maps or target.length == WIDTH[target.family]:
+            return _mapped(packet.source, rule)
+    return ""
+
+
+def _mapped(address: str, rule: PacketRule) -> str:
+    """The first address of the target, or with `maps` the one at the same place."""
+    target, own = parse_prefix(rule.to), parse_prefix(address)
+    host = own.value & ((1 << (WIDTH[target.family] - target.length)) - 1) if rule.maps else 0
+    return Prefix(target.family, target.value | host, WIDTH[target.family]).text.partition("/")[0]

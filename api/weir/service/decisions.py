@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rule decides about a packet: the question of somebody who wonders why a connection does not work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from weir.kinds.static_route import StaticRoute
+from weir.model.address import parse_host, split_address
+from weir.model.document import Document
+from weir.model.prefix import parse_prefix
+from weir.model.problem import Invalid
+from weir.parts import FIREWALL
+from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
+from weir.parts.filter import OUTGOING
+from weir.parts.firewall import rule_text
+from weir.parts.rule import PacketRule
+from weir.service.configuration import ConfigService
+from weir.service.permissions import requires
+from weir.service.types import Principal
+
+INPUT, FORWARD, OUTPUT = "input", "forward", "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Of the first packet of a connection, or of one in `state`. Interfaces are found out unless given."""
+
+    source: str
+    destination: str
+    protocol: str = "tcp"
+    port: int = 0
+    icmp_type: str = "echo-request"
+    state: str = "new"
+    in_interface: str | None = None
+    out_interface: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """`kind` and `id` of the object that decides; None: no rule does, and the packet passes."""
+
+    kind: str | None
+    id: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`source` "" = an address of the interface by which it leaves. `translations` are what NAT did, `unsure`
+    what only the kernel knows."""
+
+    revision: int
+    chain: str
+    verdict: Verdict
+    decided_by: Decider
+    in_interface: str | None
+    out_interface: str | None
+    source: str
+    destination: str
+    port: int
+    translations: tuple[Decider, ...]
+    unsure: tuple[str, ...]
+
+
+class DecisionService:
+    def __init__(self, config: ConfigService) -> None:
+        self._config = config
+        self._known: tuple[int, Rules] | None = None
+
+    @requires("config.read")
+    def decide(self, by: Principal, asked: Question) -> Decision:
+        """What the running configuration does with such a packet. Raises `Invalid` for what is no address,
+        and where an interface has to be given because the configuration does not say it."""
+        with self._config.at_head(by) as (revision, document):
+            if self._known is None or self._known[0] != revision:
+                self._known = revision, Rules(FIREWALL.wanted(document), Members.of(document))
+            return _Way(document, self._known[1], asked).decide(revision)
+
+
+class _Way:
+    """One packet's way through the chains."""
+
+    def __init__(self, document: Document, rules: Rules, asked: Question) -> None:
+        self._document, self._rules = document, rules
+        self._asked = replace(
+            asked, source=parse_host(asked.source), destination=parse_host(asked.destination)
+        )
+        self._own = {
+            split_address(text)[0]: item.id for item in document.interfaces() for text in item.addresses
+        }
+        self._walk = Walk()
+        self._translations: list[Decider] = []
+
+    def decide(self, revision: int) -> Decision:
+        packet = self._packet()
+        is_sent = packet.source in self._own and self._asked.in_interface is None
+        came = None if is_sent else self._arrives()
+        packet = replace(packet, in_names=self._names(came))
+        if came is not None:
+            packet = self._redirected(packet, came)
+        leaves = None if packet.to_router else self._leaves(packet.destination)
+        packet = replace(packet, out_names=self._names(leaves))
+        chain = OUTPUT if is_sent else INPUT if packet.to_router else FORWARD
+        found = self._rules.decide(OUTGOING if is_sent else chain, packet, self._walk)
+        verdict: Verdict = "accept"
+        if found is not None and found.verdict in ("drop", "reject"):
+            verdict = "drop" if found.verdict == "drop" else "reject"
+        source = packet.source
+        if leaves is not None and verdict == "accept":
+            behind = self._rules.decide("postrouting", packet, self._walk)
+            source = source_behind(packet, behind)
+            self._translated(behind)
+        return Decision(
+            revision,
+            chain,
+            verdict,
+            _decider(found, chain),
+            came,
+            leaves,
+            source,
+            packet.destination,
+            packet.port,
+            tuple(self._translations),
+            tuple(self._walk.unsure),
+        )
+
+    def _packet(self) -> Packet:
+        asked = self._asked
+        families = {parse_prefix(text).family for text in (asked.source, asked.destination)}
+        if len(families) != 1:
+            text = "the source and the destination must be of one address family"
+            raise Invalid(text, code="family-mismatch", path="destination")
+        family = families.pop()
+        protocol = "icmpv6" if asked.protocol == "icmp" and family == 6 else asked.protocol
+        return Packet(
+            6 if family == 6 else 4,
+            asked.source,
+            asked.destination,
+            protocol,
+            asked.port,
+            asked.icmp_type if asked.protocol == "icmp" else "",
+            state=asked.state,
+            to_router=asked.destination in self._own,
+        )
+
+    def _redirected(self, packet: Packet, came: str) -> Packet:
+        rule = self._rules.decide("prerouting", packet, self._walk)
+        if rule is None:
+            return packet
+        self._translated(rule)
+        item = self._document.interface(came)
+        addresses = (split_address(text)[0] for text in (item.addresses if item is not None else ()))
+        own = next((text for text in addresses if parse_prefix(text).family == packet.family), "")
+        if rule.verdict == "redirect" and not own:
+            text = f"{came} has no configured address, so it is not known where the packet is redirected to"
+            raise Invalid(text, code="unknown-way", path="in_interface")
+        return redirected(packet, rule, own)
+
+    def _translated(self, rule: PacketRule | None) -> None:
+        if rule is not None:
+            self._translations.append(_decider(rule, ""))
+
+    def _arrives(self) -> str:
+        asked = self._asked
+        return self._given("in_interface") or self._way(asked.source, "in_interface", "arrives")
+
+    def _leaves(self, destination: str) -> str:
+        return self._given("out_interface") or self._way(destination, "out_interface", "leaves")
+
+    def _given(self, field: str) -> str | None:
+        name: str | None = getattr(self._asked, field)
+        if name is not None and self._document.interface(name) is None:
+            text = f"no interface {name!r} is configured"
+            raise Invalid(text, code="unknown-interface", path=field)
+        return name
+
+    def _way(self, address: str, field: str, does: str) -> str:
+        """By the networks and static routes that are configured; without any the one WAN that asks DHCP."""
+        host = parse_prefix(address)
+        best = max(_ways(self._document, address), default=None)
+        if best is not None:
+            return best[2]
+        default = [
+            item.id
+            for item in self._document.interfaces()
+            if item.role == "wan" and item.addressing == "dhcp" and not item.disabled and item.vrf is None
+        ]
+        if len(default) == 1 and host.family == 4:
+            return default[0]
+        text = f"the configuration does not say by which interface a packet {does} for {address}: give it"
+        raise Invalid(text, code="unknown-way", path=field)
+
+    def _names(self, interface: str | None) -> frozenset[str]:
+        """What rules may call it: by its own name, and by its VRF's."""
+        item = None if interface is None else self._document.interface(interface)
+        return frozenset() if item is None else frozenset(filter(None, (item.id, item.vrf)))
+
+
+def _ways(document: Document, address: str) -> Iterator[tuple[int, int, str]]:
+    """Length of the network (the longest is taken), distance (negative) and interface."""
+    host = parse_prefix(address)
+    connected = [
+        (split_address(text)[1], item.id)
+        for item in document.interfaces()
+        if not item.disabled and item.vrf is None and item.vrf_table is None
+        for text in item.addresses
+    ]
+    for network, name in connected:
+        if network.covers(host):
+            yield network.length, 0, name
+    for route in document.every(StaticRoute):
+        network = parse_prefix(route.destination)
+        if route.disabled or route.vrf is not None or not network.covers(host):
+            continue
+        if route.interface is not None:
+            yield network.length, -route.distance, route.interface
+        elif route.gateway is not None:
+            gateway = parse_prefix(route.gateway)
+            for beside, name in connected:
+                if beside.covers(gateway):
+                    yield network.length, -route.distance, name
+
+
+def _decider(rule: PacketRule | None, chain: str) -> Decider:
+    if rule is None:
+        return Decider(None, None, f"no rule of {chain} decides, and it passes")
+    if rule.nat:
+        return Decider("nat-rule", rule.nat, rule_text(rule))
+    if rule.is_configured:
+        return Decider("firewall-rule", rule.comment, rule_text(rule))
+    return Decider("firewall", "firewall", rule_text(rule))

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rule is said to decide is the one whose counter the kernel raises, in random firewalls."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lab import netns
+from lab.measure import bound
+from tests.polling import until
+from weir.adapters import nft
+from weir.backends.firewall import FirewallBackend, FirewallWanted
+from weir.backends.sets import SetsBackend
+from weir.kinds.firewall import Firewall
+from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.nat_rule import NatRule
+from weir.kinds.service import Service
+from weir.kinds.sets import Set, SetEntry
+from weir.model.document import Document
+from weir.model.objects import ConfigObject, Interface
+from weir.parts import FIREWALL, SETS
+from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
+
+CONFIGURATIONS = int(os.environ.get("WEIR_FIREWALLS", "12"))
+"""500 take about ten minutes."""
+PACKETS = 40
+INSIDE = tuple(f"10.64.{third}.{last}" for third in range(3) for last in (2, 77))
+OUTSIDE = ("203.0.113.1", "203.0.113.130", "198.51.100.9")
+ROUTER_IN, ROUTER_OUT = "10.64.0.1", "203.0.113.2"
+PORTS = (53, 80, 443, 5060, 8080)
+INTERFACES = (
+    Interface("lan0", "lan", ("10.64.0.1/16",)),
+    Interface("wan0", "wan", ("203.0.113.2/24",)),
+)
+FIXED: tuple[ConfigObject, ...] = (
+    Service("web", ("80", "443"), "tcp-udp"),
+    Service("sip", ("5060-5061",), "udp"),
+    Set("many"),
+    Set("none"),
+    Set("ports", "port"),
+    SetEntry("p1", "ports", "50-60"),
+    SetEntry("p2", "ports", "8080"),
+    Set("sides", "interface"),
+    SetEntry("i1", "sides", "lan0"),
+)
+
+
+@pytest.fixture
+def router() -> Iterator[tuple[str, str, str]]:
+    """Router, inside and outside, in namespaces without an agent."""
+    names = tuple(f"weir-agent-test-{os.getpid()}-decide-{end}" for end in "rci")
+    for name in names:
+        netns.create(name)
+    own, inside, outside = names
+    try:
+        netns.ip(own, ["link set lo up"])
+        for device, far, peer in (("lan0", inside, "c0"), ("wan0", outside, "i0")):
+            netns.ip(
+                own, [f"link add {device} type veth peer name {peer} netns {far}", f"link set {device} up"]
+            )
+            netns.ip(far, [f"link set {peer} up", "link set lo up"])
+        netns.sysctl(own, {"ipv4/ip_forward": "1"})
+        netns.ip(own, [f"addr add {ROUTER_IN}/16 dev lan0", f"addr add {ROUTER_OUT}/24 dev wan0"])
+        netns.ip(own, ["route add default via 203.0.113.1"])
+        netns.ip(
+            inside, [*(f"addr add {text}/16 dev c0" for text in INSIDE), f"route add default via {ROUTER_IN}"]
+        )
+        netns.ip(outside, [*(f"addr add {text}/24 dev i0" for text in OUTSIDE)])
+        netns.ip(outside, [f"route add 10.64.0.0/16 via {ROUTER_OUT}"])
+        yield own, inside, outside
+    finally:
+        for name in names:
+            netns.remove(name)
+
+
+def some(rng: random.Random, items: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(rng.sample(items, rng.randint(1, 2)))
+
+
+def random_match(rng: random.Random) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if rng.random() < 0.4:
+        said["source"] = some(rng, ("10.64.0.0/16", "10.64.1.0/24", "10.64.2.77/32", "203.0.113.128/25"))
+    elif rng.random() < 0.3:
+        said["source_set"] = rng.choice(("many", "none", "sides"))
+    if rng.random() < 0.3:
+        said["destination"] = some(rng, ("203.0.113.0/24", "203.0.113.1/32", "10.64.0.0/24", "2001:db8::/32"))
+    elif rng.random() < 0.2:
+        said["destination_set"] = "many"
+    match rng.randrange(6):
+        case 0:
+            said |= {"protocol": "udp", "ports": some(rng, ("53", "80-443", "5060"))}
+        case 1:
+            said |= {"protocol": rng.choice(("udp", "tcp", "tcp-udp", "icmp"))}
+        case 2:
+            said |= {"service": rng.choice(("web", "sip"))}
+        case 3:
+            said |= {"protocol": "tcp-udp", "port_set": "ports"}
+    if rng.random() < 0.2:
+        said["ct_state"] = tuple(rng.sample(("new", "established", "invalid"), 2))
+    if rng.random() < 0.15:
+        said["log"] = True
+    if rng.random() < 0.2:
+        said["family"] = rng.choice(("ipv4", "ipv6"))
+    return said
+
+
+def random_rule(rng: random.Random, number: int) -> FirewallRule:
+    chain = rng.choice(("forward", "forward", "input", "one", "two"))
+    said = random_match(rng)
+    action = rng.choice(("accept", "drop", "drop", "reject", "jump", "return"))
+    if action == "jump":
+        said["jump_to"] = "two" if chain == "one" else "one"
+        action = "drop" if chain == "two" else "jump"
+    if action != "jump":
+        said.pop("jump_to", None)
+    if action == "return":
+        said = {
+            key: value for key, value in said.items() if key not in ("source_set", "destination_set", "log")
+        }
+    if chain in ("forward", "input") and rng.random() < 0.3:
+        said["in_interface"] = rng.choice(("lan0", "wan0"))
+    if chain == "forward" and rng.random() < 0.2:
+        said["out_interface"] = rng.choice(("lan0", "wan0"))
+    return FirewallRule(f"r{number}", chain, action, number, **said)
+
+
+def random_nat(rng: random.Random, number: int) -> NatRule:
+    said = {key: value for key, value in random_match(rng).items() if key in ("source", "destination")}
+    said = {key: tuple(text for text in value if ":" not in text) for key, value in said.items()}
+    ports = {"protocol": "udp", "ports": (str(rng.choice(PORTS)),)}
+    match rng.randrange(5):
+        case 0:
+            made = {"type": "none", **said}
+        case 1:
+            made = {"type": "source", "to_address": "203.0.113.2/32", **said}
+        case 2:
+            made = {"type": "redirect", "to_port": rng.choice((None, 53)), **ports, **said}
+        case _:
+            to_port = rng.choice((None, 5060))
+            made = {"type": "destination", "to_address": "10.64.0.2/32", "to_port": to_port, **ports, **said}
+            made |= {"allow": rng.random() < 0.7, "hairpin": rng.random() < 0.5}
+    return NatRule(f"n{number}", position=number, **made)  # type: ignore[arg-type]
+
+
+def random_firewall(rng: random.Random) -> Document:
+    entries = [
+        SetEntry(f"e{n}", "many", text)
+        for n, text in enumerate(some(rng, ("10.64.1.0/24", "203.0.113.1/32", "10.64.0.0/16")))
+    ]
+    policy = Firewall(
+        masquerade=rng.random() < 0.5,
+        drop_new_from_wan=rng.random() < 0.6,
+        allow_ping_from_wan=rng.random() < 0.5,
+        allowed_wan_tcp_ports=(443,),
+        connections_per_source=0,
+    )
+    rules = [random_rule(rng, number) for number in range(rng.randint(3, 14))]
+    nats = [random_nat(rng, number) for number in range(rng.randint(0, 4))]
+    return Document([*INTERFACES, *FIXED, *entries, policy, *rules, *nats])
+
+
+def in_force(document: Document) -> None:
+    sets, firewall = SetsBackend(), FirewallBackend()
+    filled = sets.diff(sets.read(), SETS.wanted(document))
+    if filled:
+        sets.apply(filled)
+    wanted = FirewallWanted(FIREWALL.wanted(document), ())
+    difference = firewall.diff(firewall.read(), wanted)
+    if difference:
+        firewall.apply(difference)
+
+
+def foreseen(rules: Rules, packet: Packet, walk: Walk) -> tuple[Verdict, str, int, str]:
+    """Verdict, destination, port, and the source that the destination sees ("" = any)."""
+    met = rules.decide("prerouting", packet, walk)
+    own = ROUTER_IN if "lan0" in packet.in_names else ROUTER_OUT
+    behind = packet if met is None else redirected(packet, met, own)
+    if not behind.to_router:
+        out = "lan0" if behind.destination.startswith("10.64.") else "wan0"
+        behind = replace(behind, out_names=frozenset((out,)))
+    found = rules.decide("input" if behind.to_router else "forward", behind, walk)
+    verdict: Verdict = "accept" if found is None else found.verdict  # type: ignore[assignment]
+    source = packet.source
+    if verdict == "accept" and not behind.to_router:
+        source = source_behind(behind, rules.decide("postrouting", behind, walk))
+    return verdict, behind.destination, behind.port, source
+
+
+def listeners(namespace: str, addresses: tuple[str, ...]) -> dict[tuple[str, int], socket.socket]:
+    made = {(address, port): bound(namespace, address, port) for address in addresses for port in PORTS}
+    for one in made.values():
+        one.setblocking(False)
+    return made
+
+
+def arrived(heard: dict[tuple[str, int], socket.socket]) -> dict[bytes, tuple[str, int, str]]:
+    """By a packet's words where it came out, and from whom."""
+    found = {}
+    for (address, port), one in heard.items():
+        with suppress(BlockingIOError):
+            while True:
+                data, peer = one.recvfrom(100)
+                found[data] = (address, port, peer[0])
+    return found
+
+
+def test_the_rule_that_is_said_to_decide_decides(router: tuple[str, str, str]) -> None:
+    own, inside, outside = router
+    heard = {
+        **listeners(inside, INSIDE),
+        **listeners(outside, OUTSIDE),
+        **listeners(own, (ROUTER_IN, ROUTER_OUT)),
+    }
+    seed = int(os.environ.get("WEIR_SEED", "1"))
+    verdicts: dict[str, int] = {}
+    for number in range(CONFIGURATIONS):
+        rng = random.Random(seed * 100_000 + number)
+        document = random_firewall(rng)
+        with netns.inside(own):
+            netns.run(["nft", "flush", "ruleset"])
+            in_force(document)
+        rules = Rules(FIREWALL.wanted(document), Members.of(document))
+        expected: dict[bytes, tuple[str, int, str]] = {}
+        counts: dict[str, int] = {}
+        for each in range(PACKETS):
+            words = f"{number} {each}".encode()
+            packet = send(rng, inside, outside, words)
+            walk = Walk()
+            verdict, destination, port, source = foreseen(rules, packet, walk)
+            verdicts[verdict] = verdicts.get(verdict, 0) + 1
+            if verdict == "accept" and not (source in INSIDE and destination in INSIDE):
+                # A host takes no packet from an address of its own, as the one inside would be.
+                expected[words] = destination, port, source
+            for rule in walk.matched:
+                counts[rule.counter] = counts.get(rule.counter, 0) + 1
+        seen: dict[bytes, tuple[str, int, str]] = {}
+
+        def all_there() -> bool:
+            seen.update(arrived(heard))  # noqa: B023
+            return seen.keys() >= expected.keys()  # noqa: B023
+
+        with suppress(AssertionError):
+            until("what is let pass arrives", all_there, 2.0)
+        for words, (destination, port, source) in expected.items():
+            assert words in seen, (number, words, "does not arrive")
+            assert seen[words][:2] == (destination, port), (number, words)
+            assert source in ("", seen[words][2]), (number, words, source, seen[words])
+        assert seen.keys() == expected.keys(), (number, "arrives though it is refused")
+        with netns.inside(own):
+            told = {
+                item["counter"]["name"]: item["counter"]["packets"]
+                for item in nft.of_table(nft.TABLE, nft.counted_ruleset())
+                if "counter" in item and item["counter"]["packets"]
+            }
+        filters = {name: count for name, count in told.items() if name.startswith("r_")}
+        assert filters == {name: count for name, count in counts.items() if name.startswith("r_")}, number
+    assert min(verdicts.get(verdict, 0) for verdict in ("accept", "drop", "reject")) > CONFIGURATIONS
+
+
+_flows = iter(range(20_000, 60_000))
+
+
+def send(rng: random.Random, inside: str, outside: str, words: bytes) -> Packet:
+    """One of a new connection, from either side."""
+    if rng.random() < 0.6:
+        name, device, source = inside, "lan0", rng.choice(INSIDE)
+        destination = rng.choice((*OUTSIDE[:2], ROUTER_IN, ROUTER_OUT))
+    else:
+        name, device, source = outside, "wan0", rng.choice(OUTSIDE[:2])
+        destination = rng.choice((*INSIDE, ROUTER_OUT, ROUTER_OUT))
+    port = rng.choice(PORTS)
+    with bound(name, source, next(_flows)) as sender, suppress(OSError):
+        sender.sendto(words, (destination, port))
+    return Packet(
+        4,
+        source,
+        destination,
+        "udp",
+        port,
+        in_names=frozenset((device,)),
+        to_router=destination in (ROUTER_IN, ROUTER_OUT),
+    )

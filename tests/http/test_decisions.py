@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rule decides about a packet, by REST and by command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kinds.toys import Toy, toy
+
+INTERNET = "198.51.100.7"
+
+
+@pytest.fixture(scope="module")
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    with toy(Path(tmp_path_factory.mktemp("decisions"))) as found:
+        for path, body in (
+            ("/interfaces/wan0", {"role": "wan", "addresses": ["203.0.113.2/24"]}),
+            ("/interfaces/lan0", {"role": "lan", "addresses": ["10.64.0.1/24", "2001:db8:64::1/64"]}),
+            ("/static-routes/out", {"destination": "0.0.0.0/0", "gateway": "203.0.113.1"}),
+            ("/static-routes/branch", {"destination": "10.70.0.0/16", "gateway": "10.64.0.9"}),
+            ("/sets/bad", {}),
+            ("/sets/seen", {"source": "dynamic"}),
+            ("/set-entries/e1", {"set": "bad", "value": "198.51.100.0/25"}),
+            ("/firewall-rules/learnt", {"chain": "forward", "action": "drop", "source_set": "seen"}),
+            (
+                "/firewall-rules/mail",
+                {
+                    "chain": "forward",
+                    "action": "drop",
+                    "protocol": "tcp",
+                    "ports": ["25"],
+                    "source": ["10.64.0.0/24"],
+                },
+            ),
+            ("/firewall-rules/block", {"chain": "input", "action": "reject", "source_set": "bad"}),
+            (
+                "/nat-rules/web",
+                {
+                    "type": "destination",
+                    "protocol": "tcp",
+                    "ports": ["8443"],
+                    "to_address": "10.64.0.5",
+                    "to_port": 443,
+                },
+            ),
+        ):
+            answer = found.api("PUT", path, body)
+            assert answer.status_code == 201, answer.json
+        yield found
+
+
+def asked(router: Toy, source: str, destination: str, **said: Any) -> Any:
+    answer = router.api(
+        "GET", "/firewall/decision", query_string={"source": source, "destination": destination, **said}
+    )
+    assert answer.status_code == 200, answer.json
+    return answer.json
+
+
+@pytest.mark.parametrize(
+    ("packet", "chain", "verdict", "by"),
+    [
+        (("10.64.0.7", INTERNET, "tcp", 25), "forward", "drop", ("firewall-rule", "mail")),
+        (("10.64.0.7", INTERNET, "tcp", 26), "forward", "accept", (None, None)),
+        (("10.70.1.1", INTERNET, "tcp", 25), "forward", "accept", (None, None)),
+        ((INTERNET, "10.64.0.7", "tcp", 80), "forward", "drop", ("firewall", "firewall")),
+        ((INTERNET, "203.0.113.2", "icmp", 0), "input", "reject", ("firewall-rule", "block")),
+        (("198.51.100.200", "203.0.113.2", "icmp", 0), "input", "accept", ("firewall", "firewall")),
+        (("198.51.100.200", "203.0.113.2", "tcp", 22), "input", "drop", ("firewall", "firewall")),
+        (("203.0.113.2", INTERNET, "udp", 53), "output", "accept", (None, None)),
+        (("10.64.0.7", "10.64.0.1", "tcp", 443), "input", "accept", (None, None)),
+    ],
+)
+def test_the_rule_that_decides_is_named(
+    router: Toy, packet: tuple[str, str, str, int], chain: str, verdict: str, by: tuple[str, str]
+) -> None:
+    source, destination, protocol, port = packet
+    found = asked(router, source, destination, protocol=protocol, port=port)
+    assert (found["chain"], found["verdict"]) == (chain, verdict)
+    assert (found["decided_by"]["kind"], found["decided_by"]["id"]) == by
+    assert found["decided_by"]["text"]
+
+
+def test_what_is_forwarded_is_followed_behind_nat(router: Toy) -> None:
+    found = asked(router, INTERNET, "203.0.113.2", port=8443)
+    assert (found["verdict"], found["destination"], found["port"]) == ("accept", "10.64.0.5", 443)
+    assert (found["in_interface"], found["out_interface"]) == ("wan0", "lan0")
+    assert [item["id"] for item in found["translations"]] == ["web"]
+    assert found["decided_by"]["id"] == "web"
+    out = asked(router, "10.64.0.7", INTERNET, port=80)
+    assert (out["source"], out["translations"][0]["kind"]) == ("", "firewall")
+
+
+def test_what_only_the_kernel_knows_is_said(router: Toy) -> None:
+    (text,) = asked(router, "10.64.0.7", INTERNET)["unsure"]
+    assert "learnt" in text and "seen" in text
+
+
+def test_an_answer_is_of_the_configuration_that_runs(router: Toy) -> None:
+    before = asked(router, "10.64.0.8", INTERNET, port=7777)
+    assert before["verdict"] == "accept"
+    body = {"chain": "forward", "action": "drop", "protocol": "tcp", "ports": ["7777"]}
+    made = router.api("PUT", "/firewall-rules/now", body)
+    after = asked(router, "10.64.0.8", INTERNET, port=7777)
+    assert (after["verdict"], after["decided_by"]["id"]) == ("drop", "now")
+    assert after["revision"] > before["revision"]
+    router.api("DELETE", "/firewall-rules/now", etag=made.json["etag"])
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ({"source": "10.64.0.7", "destination": "nowhere"}, "bad-prefix"),
+        ({"source": "10.64.0.7", "destination": "2001:db8::1"}, "family-mismatch"),
+        ({"source": "10.64.0.7", "destination": INTERNET, "in_interface": "eth9"}, "unknown-interface"),
+        ({"source": "2001:db8:64::2", "destination": "2001:db8:99::1"}, "unknown-way"),
+    ],
+)
+def test_what_cannot_be_answered_is_said(router: Toy, said: dict[str, str], code: str) -> None:
+    answer = router.api("GET", "/firewall/decision", query_string=said)
+    assert answer.status_code == 422 and answer.json["code"] == code, answer.json
+    given = {**said, "out_interface": "wan0"}
+    if code == "unknown-way":
+        assert router.api("GET", "/firewall/decision", query_string=given).status_code == 200
+
+
+def test_the_command_names_the_rule(router: Toy) -> None:
+    told = router.weir("firewall", "decide", "10.64.0.7", INTERNET, "tcp", "25")
+    assert "drop" in told and "mail" in told
+    assert "NAT rule web" in router.weir("firewall", "decide", INTERNET, "203.0.113.2", "tcp", "8443")
