@@ -87,13 +87,15 @@ export const shower =
   ) => {
     server.use(
       http.get("*/api/v1/toys", ({ request }) => {
-        const from = Number(new URL(request.url).searchParams.get("cursor") ?? 0);
+        const query = new URL(request.url).searchParams;
+        const found = items.filter((item) => JSON.stringify(item).includes(query.get("q") ?? ""));
+        const from = Number(query.get("cursor") ?? 0);
         const next = from + 1000;
         return HttpResponse.json({
-          items: items.slice(from, next),
-          next_cursor: next < items.length ? String(next) : null,
-          total: items.length,
-          states: new URL(request.url).searchParams.get("with") === "state" ? states : null,
+          items: found.slice(from, next),
+          next_cursor: next < found.length ? String(next) : null,
+          total: found.length,
+          states: query.get("with") === "state" ? states : null,
         });
       }),
     );

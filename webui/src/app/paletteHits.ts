@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What the palette finds among the objects that the router knows: of every kind, addresses, and hosts. */
 import { queryOptions, keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { useNavigate, useRouter } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
 import { CONFIG, hostSearchQuery, interfacesQuery, queueSearchQuery } from "@/api/queries";
 import { NAMED } from "@/kinds/names";
 import { pageTitle } from "@/kinds/title";
 import { countText, targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
-import { addressesWith, hostsAs, interfacesWith } from "./searchHits";
+import { addressesWith, hostsAs, includes, interfacesWith } from "./searchHits";
+import { useViews } from "./views";
 
 export interface Hit {
   key: string;
@@ -51,17 +52,15 @@ function useObjects(words: string): Hit[] {
     if (!named || BY_HAND.has(kind)) return [];
     const group = pageTitle(named);
     const to = `/${named.page}` as "/$page";
-    const shown = items.map(
-      (item): Hit => ({
-        key: `${kind} ${item.id}`,
-        group,
-        title: item.name,
-        detail: item.detail,
-        line: `weir ${commandOf(named.short)} show ${item.id}`,
-        request: `GET /api/v1/${path}/${item.id}`,
-        go: () => void navigate({ to, params: { page: named.page }, search: { edit: item.id } }),
-      }),
-    );
+    const shown = items.map((item): Hit => ({
+      key: `${kind} ${item.id}`,
+      group,
+      title: item.name,
+      detail: item.detail,
+      line: `weir ${commandOf(named.short)} show ${item.id}`,
+      request: `GET /api/v1/${path}/${item.id}`,
+      go: () => void navigate({ to, params: { page: named.page }, search: { edit: item.id } }),
+    }));
     if (total <= items.length) return shown;
     return [
       ...shown,
@@ -82,17 +81,15 @@ function useQueues(words: string): { hits: Hit[]; loading: boolean } {
   const navigate = useNavigate();
   const queues = useQuery({ ...queueSearchQuery(words, 8), enabled: words !== "" });
   if (words === "") return { hits: [], loading: false };
-  const hits = (queues.data?.items ?? []).map(
-    (queue): Hit => ({
-      key: `queue ${queue.id}`,
-      group: "Queues",
-      title: queue.name,
-      detail: `${targetText(queue.target[0] ?? "")}  ↑ ${limitText(queue.max_limit_bps.upload)} ↓ ${limitText(queue.max_limit_bps.download)}`,
-      line: `weir queue show ${queue.id}`,
-      request: `GET /api/v1/queues/${queue.id}`,
-      go: () => void navigate({ to: "/queues/$id", params: { id: queue.id } }),
-    }),
-  );
+  const hits = (queues.data?.items ?? []).map((queue): Hit => ({
+    key: `queue ${queue.id}`,
+    group: "Queues",
+    title: queue.name,
+    detail: `${targetText(queue.target[0] ?? "")}  ↑ ${limitText(queue.max_limit_bps.upload)} ↓ ${limitText(queue.max_limit_bps.download)}`,
+    line: `weir queue show ${queue.id}`,
+    request: `GET /api/v1/queues/${queue.id}`,
+    go: () => void navigate({ to: "/queues/$id", params: { id: queue.id } }),
+  }));
   const total = queues.data?.total ?? 0;
   if (total > hits.length)
     hits.push({
@@ -136,10 +133,25 @@ function useNetwork(text: string, words: string): Hit[] {
   ];
 }
 
+/** Lists that were saved under a name that matches; all of them where nothing is typed. */
+function useSavedViews(text: string): Hit[] {
+  const router = useRouter();
+  return useViews()
+    .filter((view) => includes(view.name, text))
+    .map((view) => ({
+      key: `view ${view.name}`,
+      group: "Views",
+      title: view.name,
+      detail: view.at,
+      go: () => router.history.push(view.at),
+    }));
+}
+
 /** `words` is what was typed a moment ago: what the router is asked for. */
 export function useFound(text: string, words: string): { hits: Hit[]; loading: boolean } {
   const queues = useQueues(words);
   const network = useNetwork(text, words);
   const objects = useObjects(words);
-  return { hits: [...queues.hits, ...network, ...objects], loading: queues.loading };
+  const views = useSavedViews(text);
+  return { hits: [...views, ...queues.hits, ...network, ...objects], loading: queues.loading };
 }

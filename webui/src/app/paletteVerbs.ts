@@ -41,27 +41,23 @@ const MADE = [
 function useNew(): Verb[] {
   const navigate = useNavigate();
   const declared = [...NAMED].filter(([kind, named]) => !named.isSingle && kind !== "interface");
-  const made = MADE.map(
-    ([what, edit]): Verb => ({
-      title: `New ${what}`,
-      detail: "",
-      line: "weir interface add --help",
-      request: "PUT /api/v1/interfaces/NAME",
-      go: () => void navigate({ to: "/interfaces", search: { edit } }),
-    }),
-  );
+  const made = MADE.map(([what, edit]): Verb => ({
+    title: `New ${what}`,
+    detail: "",
+    line: "weir interface add --help",
+    request: "PUT /api/v1/interfaces/NAME",
+    go: () => void navigate({ to: "/interfaces", search: { edit } }),
+  }));
   return [
     ...made,
-    ...declared.map(
-      ([, { short, singular, page, path }]): Verb => ({
-        // "route" of a static route, but not "bgp" of a BGP instance.
-        title: `New ${singular.endsWith(short) ? short : singular}`,
-        detail: "",
-        line: `weir ${commandOf(short)} add --help`,
-        request: `POST /api/v1/${path}`,
-        go: () => void navigate({ to: `/${page}` as "/$page", params: { page }, search: { edit: "new" } }),
-      }),
-    ),
+    ...declared.map(([, { short, singular, page, path }]): Verb => ({
+      // "route" of a static route, but not "bgp" of a BGP instance.
+      title: `New ${singular.endsWith(short) ? short : singular}`,
+      detail: "",
+      line: `weir ${commandOf(short)} add --help`,
+      request: `POST /api/v1/${path}`,
+      go: () => void navigate({ to: `/${page}` as "/$page", params: { page }, search: { edit: "new" } }),
+    })),
   ];
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The objects of a declared kind, with what is staged of them. */
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, need } from "@/api/client";
 import { CONFIG } from "@/api/queries";
@@ -27,11 +27,11 @@ export interface Listed {
   total: number;
 }
 
-/** More than these are not read into a list. */
-const MOST_ROWS = 50_000;
+/** More than these are not read into a list: the router is asked for those that match a search. */
+export const MOST_ROWS = 10_000;
 const PAGE = 1000;
 
-async function everyObject(path: string, signal: AbortSignal): Promise<Listed> {
+async function everyObject(path: string, q: string, signal: AbortSignal): Promise<Listed> {
   const items: Stored[] = [];
   let cursor: string | null = null;
   let total = 0;
@@ -39,7 +39,9 @@ async function everyObject(path: string, signal: AbortSignal): Promise<Listed> {
     // Every list of a declared kind is asked for like this one.
     const page: { items: unknown[]; next_cursor: string | null; total: number } = await need(
       api.GET(`/api/v1/${path}` as "/api/v1/static-routes", {
-        params: { query: { limit: PAGE, ...(cursor === null ? {} : { cursor }) } },
+        params: {
+          query: { limit: PAGE, ...(q === "" ? {} : { q }), ...(cursor === null ? {} : { cursor }) },
+        },
         signal,
       }),
     );
@@ -49,10 +51,10 @@ async function everyObject(path: string, signal: AbortSignal): Promise<Listed> {
   return { items, total };
 }
 
-export const objectsQuery = (path: string) =>
+export const objectsQuery = (path: string, q = "") =>
   queryOptions({
-    queryKey: [...CONFIG, "objects", path],
-    queryFn: ({ signal }) => everyObject(path, signal),
+    queryKey: [...CONFIG, "objects", path, q],
+    queryFn: ({ signal }) => everyObject(path, q, signal),
     staleTime: 30_000,
   });
 
@@ -102,12 +104,22 @@ const inOrder =
     return a.object.id < b.object.id ? -1 : 1;
   };
 
-export function useRows(kind: string, declared: Declared) {
-  const query = useQuery(objectsQuery(declared.path));
+/** `isCut`: there are more than are read. Then the rows of a search are those that the router finds (`isAsked`). */
+export function useRows(kind: string, declared: Declared, q = "") {
+  const whole = useQuery(objectsQuery(declared.path));
+  const isCut = whole.data !== undefined && whole.data.total > whole.data.items.length;
+  const words = q.trim();
+  const isAsked = isCut && words !== "";
+  const asked = useQuery({
+    ...objectsQuery(declared.path, words),
+    enabled: isAsked,
+    placeholderData: keepPreviousData,
+  });
+  const query = isAsked ? asked : whole;
   const staged = useStagedChanges(kind as Kind);
   const items = query.data?.items;
   const rows = useMemo(() => rowsOf(declared, items ?? [], staged), [declared, items, staged]);
-  return { query, rows };
+  return { query, rows, isCut, isAsked };
 }
 
 /** What people know an object by. */

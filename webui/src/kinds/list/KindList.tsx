@@ -14,7 +14,7 @@ import type { Declared } from "../kinds";
 import { pageTitle } from "../title";
 import { useRows, type Row } from "../objects";
 import { useStateColumns } from "../states";
-import { chosenIds, columnsOf, type Column } from "./columns";
+import { chosenIds, columnsOf, keepColumns, type Column } from "./columns";
 import { KindTable } from "./KindTable";
 import { useMoves, type Moves } from "./moving";
 import classes from "./List.module.css";
@@ -37,8 +37,9 @@ const NO_EXTRA: readonly Column[] = [];
 export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }: KindListProps) {
   const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
   const may = useMay("write");
-  const { query, rows } = useRows(kind, declared);
-  const shown = useShown(declared, rows, search.q, search.sort);
+  const { query, rows, isCut, isAsked } = useRows(kind, declared, search.q);
+  // What the router was asked for matches already, also by addresses inside a prefix.
+  const shown = useShown(declared, rows, isAsked ? undefined : search.q, search.sort);
   const chosen = useChosen(shown);
   const edits = useEdits(kind, declared);
   const [followed, setFollowed] = useState<string | null>(null);
@@ -52,6 +53,11 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
     () => ids.split(".").flatMap((id) => all.filter((column) => column.id === id)),
     [all, ids],
   );
+  const onColumns = (next: readonly string[]) => {
+    const isStandard = next.join(".") === declared.columns.join(".");
+    keepColumns(kind, isStandard ? null : next);
+    onSearch({ cols: isStandard ? undefined : next.join(".") });
+  };
   const onOpen = (edit: string | undefined) => onSearch({ edit });
   const openNew = may ? () => onOpen("new") : null;
   useKeys(openNew ? [{ keys: "n", label: `New ${declared.short}`, run: openNew }] : []);
@@ -62,14 +68,15 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
     <div className={classes.layout}>
       <div className={classes.list}>
         <Toolbar
-          kind={kind}
           declared={declared}
           search={search}
           onSearch={onSearch}
+          onColumns={onColumns}
+          isCut={isCut}
           columns={all}
           shown={columns}
           cards={cards}
-          status={query.data ? <Status shown={shown} rows={rows} total={total} /> : null}
+          status={query.data ? <Status shown={shown} rows={rows} total={total} isAsked={isAsked} /> : null}
           onNew={openNew}
         />
         {query.isError ? (
@@ -100,7 +107,8 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
             moves={may && isInOrder ? moves : null}
             followed={followed}
             onFollow={setFollowed}
-            onRemove={may ? (taken) => edits.remove(taken, chosen.clear) : null}
+            edits={may ? edits : null}
+            onColumns={onColumns}
             cards={cards}
           />
         ) : query.isError ? null : (
@@ -120,15 +128,25 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
   );
 }
 
-function Status({ shown, rows, total }: { shown: readonly Row[]; rows: readonly Row[]; total: number }) {
+interface StatusProps {
+  shown: readonly Row[];
+  rows: readonly Row[];
+  total: number;
+  /** The rows are what the router found. */
+  isAsked: boolean;
+}
+
+function Status({ shown, rows, total, isAsked }: StatusProps) {
   const pending = rows.filter((row) => row.staged !== null).length;
+  const isLess = rows.length < total;
   const count =
-    shown.length === total ? countText(total) : `${countText(shown.length)} of ${countText(total)}`;
+    shown.length === total || isLess ? countText(total) : `${countText(shown.length)} of ${countText(total)}`;
   return (
     <>
       {count}
+      {isAsked ? " match" : ""}
       {pending > 0 ? `, ${countText(pending)} pending` : ""}
-      {rows.length < total ? `; only the first ${countText(rows.length)} are listed` : ""}
+      {isLess ? `; the first ${countText(rows.length)} are listed, a search finds the others` : ""}
     </>
   );
 }

@@ -7,14 +7,17 @@ import {
 } from "@tabler/icons-react";
 import { useCallback, useRef, useState, type KeyboardEvent } from "react";
 import { useKeys } from "@/app/keyboard";
+import { useColumnDrag } from "@/table/useColumnDrag";
 import { VirtualGrid } from "@/table/VirtualGrid";
 import { Tag } from "@/ui/blocks";
 import type { Declared } from "../kinds";
 import { nameOf, type Row } from "../objects";
 import { fieldNamed, type useChosen } from "./useShown";
 import type { Column } from "./columns";
+import { KindMenu, type MenuPlace } from "./KindMenu";
 import type { Moves } from "./moving";
 import { useDrag } from "./useDrag";
+import type { useEdits } from "./useEdits";
 import classes from "./List.module.css";
 
 const ROW_PX = 26;
@@ -30,13 +33,15 @@ interface KindTableProps {
   onSort: (sort: string | undefined) => void;
   chosen: ReturnType<typeof useChosen>;
   onOpen: (id: string) => void;
-  /** Of the rows that are chosen, or of the one under the cursor; null: nothing may be changed. */
-  onRemove: ((rows: readonly Row[]) => void) | null;
+  /** Null: nothing may be changed. */
+  edits: ReturnType<typeof useEdits> | null;
   /** Of a list in its order; null: nothing can be moved. */
   moves: Moves | null;
   /** The id of a row that was moved: the cursor stays with it. */
   followed: string | null;
   onFollow: (id: string | null) => void;
+  /** The columns in another order. */
+  onColumns: (ids: readonly string[]) => void;
   cards: boolean;
 }
 
@@ -57,7 +62,8 @@ function useCursor({ rows, chosen: { take }, followed, onFollow }: KindTableProp
 }
 
 export function KindTable(props: KindTableProps) {
-  const { declared, rows, columns, chosen, onOpen, onRemove, moves, cards } = props;
+  const { declared, rows, columns, chosen, onOpen, edits, moves, cards } = props;
+  const [menu, setMenu] = useState<MenuPlace | null>(null);
   const { cursor, go } = useCursor(props);
   const drag = useDrag(declared, rows, moves, cards ? CARD_PX : ROW_PX);
   const table = useRef<HTMLDivElement>(null);
@@ -66,7 +72,14 @@ export function KindTable(props: KindTableProps) {
     go(Math.max(0, Math.min(rows.length - 1, cursor + by)), false);
     table.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
   };
-  const remove = () => onRemove?.(chosen.chosen.length > 0 ? chosen.chosen : at ? [at] : []);
+  /** The rows that are chosen, or the one under the cursor. */
+  const remove = () => edits?.remove(chosen.chosen.length > 0 ? chosen.chosen : at ? [at] : [], chosen.clear);
+  const openMenu = (index: number, x: number, y: number) => {
+    const row = rows[index];
+    if (!row) return;
+    go(index, false);
+    setMenu({ row, x, y });
+  };
   useKeys([
     { keys: "j", label: "Next row", run: () => step(1) },
     { keys: "k", label: "Row before", run: () => step(-1) },
@@ -75,7 +88,7 @@ export function KindTable(props: KindTableProps) {
     { keys: "ctrl+a", label: "Select all that match", run: () => chosen.take(rows) },
     { keys: "Enter", label: "Open the row", run: () => at && onOpen(at.object.id) },
     { keys: "e", label: "Open the row", run: () => at && onOpen(at.object.id) },
-    ...(onRemove
+    ...(edits
       ? [{ keys: "Delete", label: "Stage the removal of the row, or of the selected ones", run: remove }]
       : []),
     ...(moves
@@ -127,6 +140,7 @@ export function KindTable(props: KindTableProps) {
         head={<Head {...props} />}
         cursor={cursor}
         onCursor={go}
+        onMenu={openMenu}
         onKey={onKey}
         onRange={nothing}
         isSelected={(index) => has(rows[index]?.object.id ?? "")}
@@ -134,13 +148,29 @@ export function KindTable(props: KindTableProps) {
         layer={drag.line}
         cards={cards}
       />
+      {menu ? (
+        <KindMenu
+          place={menu}
+          declared={declared}
+          isChosen={has(menu.row.object.id)}
+          onOpen={() => onOpen(menu.row.object.id)}
+          onSelect={() => toggle(menu.row.object.id)}
+          edits={edits}
+          moves={moves}
+          onClose={() => setMenu(null)}
+        />
+      ) : null}
     </div>
   );
 }
 
 const nothing = () => undefined;
 
-function Head({ declared, rows, columns, sort, onSort, chosen }: KindTableProps) {
+function Head({ declared, rows, columns, sort, onSort, chosen, onColumns }: KindTableProps) {
+  const drag = useColumnDrag(
+    columns.map((column) => column.id),
+    onColumns,
+  );
   const name = fieldNamed(declared, declared.namedBy);
   const isAll = chosen.chosen.length > 0 && chosen.chosen.length >= rows.length;
   const heads = [{ id: name.name, title: name.label, numeric: false, field: name }, ...columns];
@@ -163,6 +193,7 @@ function Head({ declared, rows, columns, sort, onSort, chosen }: KindTableProps)
             role="columnheader"
             className={column.numeric ? "num" : undefined}
             aria-sort={isRising ? "ascending" : isFalling ? "descending" : undefined}
+            {...drag(column.id)}
           >
             {column.field ? (
               <button

@@ -4,19 +4,22 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { IconColumns3, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { KindSearch } from "@/app/search";
+import { SavedViews } from "@/table/SavedViews";
 import { Heading } from "@/ui/blocks";
 import type { Declared } from "../kinds";
 import { pageTitle } from "../title";
-import { keepColumns, type Column } from "./columns";
+import type { Column } from "./columns";
 import classes from "./List.module.css";
 
 interface ToolbarProps {
-  kind: string;
   declared: Declared;
   search: KindSearch;
   onSearch: (change: Partial<KindSearch>) => void;
   columns: readonly Column[];
   shown: readonly Column[];
+  onColumns: (ids: readonly string[]) => void;
+  /** Not all objects are in the browser: the router is asked for those that match. */
+  isCut: boolean;
   /** Shown instead of the heads that sort. */
   cards: boolean;
   status: ReactNode;
@@ -30,6 +33,7 @@ export function Toolbar(props: ToolbarProps) {
       <Heading>{pageTitle(declared)}</Heading>
       <QueryField {...props} />
       {cards ? <SortChoice {...props} /> : <ColumnChooser {...props} />}
+      <SavedViews />
       <span className={classes.status} role="status">
         {status}
       </span>
@@ -47,7 +51,7 @@ export function Toolbar(props: ToolbarProps) {
   );
 }
 
-function QueryField({ declared, search, onSearch }: ToolbarProps) {
+function QueryField({ declared, search, onSearch, isCut }: ToolbarProps) {
   const [text, setText] = useState(search.q ?? "");
   const sent = useRef(search.q ?? "");
   const send = useDebouncedCallback((q: string) => {
@@ -64,7 +68,7 @@ function QueryField({ declared, search, onSearch }: ToolbarProps) {
       className={classes.query}
       type="search"
       aria-label={`Search ${declared.plural}`}
-      placeholder="Search in all fields"
+      placeholder={isCut ? "Name, comment or address" : "Search in all fields"}
       leftSection={<IconSearch size={15} />}
       value={text}
       onChange={(event) => {
@@ -93,13 +97,8 @@ function SortChoice({ declared, search, onSearch, columns }: ToolbarProps) {
   );
 }
 
-function ColumnChooser({ kind, declared, onSearch, columns, shown }: ToolbarProps) {
+function ColumnChooser({ declared, onColumns: keep, columns, shown }: ToolbarProps) {
   const ids = shown.map((column) => column.id);
-  const keep = (next: readonly string[]) => {
-    const isStandard = next.join(".") === declared.columns.join(".");
-    keepColumns(kind, isStandard ? null : next);
-    onSearch({ cols: isStandard ? undefined : next.join(".") });
-  };
   return (
     <Popover position="bottom-end" width={220}>
       <Popover.Target>

@@ -15,6 +15,7 @@ import { VirtualGrid } from "@/table/VirtualGrid";
 import { targetText } from "@/ui/format";
 import {
   chosenColumns,
+  colsOf,
   Limit,
   QueueName,
   type CellContext,
@@ -247,6 +248,7 @@ export function QueueTable({
             onSort={(sort) => onSearch({ sort })}
             allSelected={selection.all}
             onSelectAll={selection.toggleAll}
+            onColumns={(ids) => onSearch({ cols: colsOf(["name", ...ids]) })}
           />
         }
         cursor={cursor}

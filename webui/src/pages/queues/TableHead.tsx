@@ -2,6 +2,7 @@
 import { IconArrowNarrowDown, IconArrowNarrowUp } from "@tabler/icons-react";
 import type { QueueSort } from "@/api/queries";
 import type { QueuesSearch } from "@/app/search";
+import { useColumnDrag } from "@/table/useColumnDrag";
 import type { QueueColumn } from "./columns";
 import classes from "./Queues.module.css";
 
@@ -12,6 +13,8 @@ interface TableHeadProps {
   onSort: (sort: QueuesSearch["sort"]) => void;
   allSelected: boolean;
   onSelectAll: () => void;
+  /** The columns in another order. */
+  onColumns: (ids: readonly string[]) => void;
 }
 
 const FALLING_FIRST = /rate|drops|limit/;
@@ -23,7 +26,10 @@ export function nextSort(key: QueueSort, now: QueuesSearch["sort"]): QueuesSearc
   return now === first ? second : now === second ? undefined : first;
 }
 
-export function TableHead({ columns, sort, sortable, onSort, allSelected, onSelectAll }: TableHeadProps) {
+export function TableHead(props: TableHeadProps) {
+  const { columns, sort, sortable, onSort, allSelected, onSelectAll, onColumns } = props;
+  const ids = columns.map((column) => column.id).filter((id) => id !== "name");
+  const drag = useColumnDrag(ids, onColumns);
   return (
     <>
       <span role="columnheader">
@@ -42,6 +48,7 @@ export function TableHead({ columns, sort, sortable, onSort, allSelected, onSele
             key={column.id}
             role="columnheader"
             aria-sort={active ? (sort?.startsWith("-") ? "descending" : "ascending") : undefined}
+            {...drag(column.id)}
           >
             <span
               className={

@@ -7,7 +7,8 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { queueQuery } from "@/api/queries";
 import type { QueuesSearch } from "@/app/search";
 import { Heading } from "@/ui/blocks";
-import { COLUMN_WORD, COLUMNS, chosenColumns, DEFAULT_COLUMNS } from "./columns";
+import { SavedViews } from "@/table/SavedViews";
+import { chosenColumns, colsOf, COLUMN_WORD, COLUMNS } from "./columns";
 import classes from "./Queues.module.css";
 
 interface ToolbarProps {
@@ -52,12 +53,13 @@ function QueryField({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "
 function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "status">) {
   const shown = chosenColumns(search.cols).map((column) => column.id);
   const toggle = (id: string, on: boolean) => {
-    const next = COLUMNS.map((column) => column.id).filter((column) =>
-      column === id ? on : shown.includes(column),
+    const next = on ? [...shown, id] : shown.filter((column) => column !== id);
+    // In the order of the list where nobody dragged them into another.
+    const usual = COLUMNS.map((column) => column.id).filter((column) => next.includes(column));
+    const isUsual = shown.every(
+      (column, at) => usual.filter((other) => shown.includes(other))[at] === column,
     );
-    const isDefault =
-      next.length === DEFAULT_COLUMNS.length && next.every((column) => DEFAULT_COLUMNS.includes(column));
-    onSearch({ cols: isDefault ? undefined : next.join(".") });
+    onSearch({ cols: colsOf(isUsual ? usual : next) });
   };
   return (
     <Popover position="bottom-end" width={200}>
@@ -165,6 +167,7 @@ export function Toolbar({ search, onSearch, cards, may, status }: ToolbarProps) 
       ) : (
         <ColumnMenu search={search} onSearch={onSearch} />
       )}
+      <SavedViews />
       {status}
       {may ? (
         <Button

@@ -373,7 +373,14 @@ export const DEFAULT_COLUMNS = [
   "comment",
 ];
 
+/** In the order of the address; the name is always there, and the first. */
 export const chosenColumns = (cols: string | undefined): readonly QueueColumn[] => {
-  const wanted = cols ? cols.split(".") : DEFAULT_COLUMNS;
-  return COLUMNS.filter((column) => column.id === "name" || wanted.includes(column.id));
+  const wanted = new Set(["name", ...(cols ? cols.split(".") : DEFAULT_COLUMNS)]);
+  return [...wanted].flatMap((id) => COLUMNS.filter((column) => column.id === id));
+};
+
+/** How the address has these columns; undefined: the standard ones need no word. */
+export const colsOf = (ids: readonly string[]): string | undefined => {
+  const cols = ids.join(".");
+  return cols === DEFAULT_COLUMNS.join(".") ? undefined : cols;
 };
