@@ -90,8 +90,10 @@ class AuthService:
         user = self._store.user(username)
         password_hash = user.password_hash if user is not None else passwords.UNKNOWN_USER_HASH
         right = passwords.verify(password_hash, password)
-        if user is None or not right or user.disabled:
+        damaged = user is not None and not self._store.is_intact(user.id)
+        if user is None or not right or user.disabled or damaged:
             reason = "disabled" if user is not None and right else "wrong name or password"
+            reason = "what is stored of the user is damaged" if damaged else reason
             name = UNKNOWN if user is None else user.username
             with self._store.write(passing=True) as writer:
                 failed = audit.entry(name, "none", source, "sign-in", name, "refused", reason)

@@ -73,11 +73,18 @@ class UserService:
     def update(
         self, by: Principal, username: str, scope: Scope | None = None, disabled: bool | None = None
     ) -> User:
-        """Raises `NotFound`, `Conflict` (`last-admin`). A disabled user's sessions end."""
+        """Raises `NotFound`, `Conflict` (`last-admin`, or `user-damaged` unless both are given). A disabled
+        user's sessions end."""
         if scope is not None:
             _check_scope(scope)
         with self._store.write() as writer:
             user = writer.user(username)
+            if (scope is None or disabled is None) and not writer.is_intact(user.id):
+                raise Conflict(
+                    f"what is stored of user {user.username!r} is damaged: set both scope and disabled",
+                    code="user-damaged",
+                    path=f"users/{user.username}",
+                )
             new_scope = user.scope if scope is None else scope
             new_disabled = user.disabled if disabled is None else disabled
             if (new_scope != "admin" or new_disabled) and not writer.other_admins(user.id):

@@ -14,7 +14,7 @@ from typing import Any
 from weir.store.database import Database
 
 _SESSION = (
-    "secret_hash, user_id, public_id, created_at_ms, last_seen_at_ms, expires_at_ms, source, user_agent"
+    "secret_hash, user_id, public_id, created_at_ms, last_seen_at_ms, expires_at_ms, source, user_agent, sum"
 )
 _DEVICE = "secret_hash, user_id, last_used_at_ms"
 _THROTTLE = "subject, failures, blocked_until_ms, updated_at_ms"

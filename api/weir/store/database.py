@@ -72,7 +72,7 @@ class Series:
 
 
 CONFIGURATION = Series("configuration", 0x57656972, {3: sums.fill})  # "Weir"
-ACCOUNTS = Series("accounts", 0x57656961)  # "Weia"
+ACCOUNTS = Series("accounts", 0x57656961, {3: sums.fill_accounts})  # "Weia"
 
 
 class Database:
