@@ -359,7 +359,8 @@ static int rebuild(struct weir *weir)
 	struct weir_prefix_spec spec;
 	int error = 0;
 
-	weir_grace(weir); /* what is retired is free: all else that is used is the old tree's */
+	if (weir->tree.retired.count) /* is free then: all else that is used is the old tree's */
+		weir_grace(weir);
 	for (uint32_t i = 0; i <= table->mask && !error; i++) {
 		if (table->entries[i].tag <= WEIR_TAG_DEAD)
 			continue;
