@@ -6,7 +6,6 @@ Nothing here knows a secret: callers pass hashes. Times are wall-clock milliseco
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from weir.model.problem import Conflict, NotFound, Unavailable
+from weir.store.account_sums import are_intact, is_intact, keep_sum
 from weir.store.carried import carry
 from weir.store.database import ACCOUNTS, DEFAULT_WAIT_S, Database
 from weir.store.steady import SteadyDatabase
-from weir.store.sums import SUMMED_ACCOUNTS, row_sum
-
-log = logging.getLogger(__name__)
 
 Scope = Literal["read", "write", "admin"]
 
@@ -145,7 +142,7 @@ class AccountStore:
         """Whether a user is as written. Of one that is not, neither password, session nor token is taken
         until somebody sets scope and `disabled` again."""
         with self._database.reading() as connection:
-            return _is_intact(connection, "user", "id", user_id)
+            return is_intact(connection, "user", "id", user_id)
 
     def user_by_id(self, user_id: int) -> User | None:
         with self._database.reading() as connection:
@@ -170,7 +167,7 @@ class AccountStore:
             if row is None:
                 return None
             session = Session(*row)
-            if not _are_intact(connection, "session", session.id, session.user_id):
+            if not are_intact(connection, "session", session.id, session.user_id):
                 return None
             return session, _owner(connection, session.user_id)
 
@@ -196,7 +193,7 @@ class AccountStore:
             if row is None:
                 return None
             token = Token(*row)
-            if not _are_intact(connection, "token", token.id, token.user_id):
+            if not are_intact(connection, "token", token.id, token.user_id):
                 return None
             return token, _owner(connection, token.user_id)
 
@@ -257,7 +254,7 @@ class AccountWriter:
         except sqlite3.IntegrityError as error:
             raise Conflict(f"there is already a user {username!r}", code="exists") from error
         user = self.user(username)
-        self._sum("user", "id", user.id)
+        keep_sum(self._connection, "user", "id", user.id)
         return user
 
     def set_password(self, user_id: int, password_hash: str, must_change: bool, at_ms: int) -> None:
@@ -270,11 +267,11 @@ class AccountWriter:
             (password_hash, int(must_change), at_ms, user_id),
         )
         if was_intact:
-            self._sum("user", "id", user_id)
+            keep_sum(self._connection, "user", "id", user_id)
 
     def is_intact(self, user_id: int) -> bool:
         """As `AccountStore.is_intact`."""
-        return _is_intact(self._connection, "user", "id", user_id)
+        return is_intact(self._connection, "user", "id", user_id)
 
     def replace_hash(self, user_id: int, old_hash: str, new_hash: str) -> None:
         """The same password under newer parameters, unless the password changed meanwhile."""
@@ -284,14 +281,14 @@ class AccountWriter:
             "UPDATE user SET password_hash = ? WHERE id = ? AND password_hash = ?",
             (new_hash, user_id, old_hash),
         )
-        self._sum("user", "id", user_id)
+        keep_sum(self._connection, "user", "id", user_id)
 
     def set_role(self, user_id: int, scope: Scope, disabled: bool) -> None:
         """What is stored of the user is right from now on."""
         self._connection.execute(
             "UPDATE user SET scope = ?, disabled = ? WHERE id = ?", (scope, int(disabled), user_id)
         )
-        self._sum("user", "id", user_id)
+        keep_sum(self._connection, "user", "id", user_id)
 
     def signed_in(self, user_id: int, at_ms: int) -> None:
         self._connection.execute("UPDATE user SET last_sign_in_at_ms = ? WHERE id = ?", (at_ms, user_id))
@@ -314,7 +311,7 @@ class AccountWriter:
                 session.secret_hash,
             ),
         )
-        self._sum("session", "public_id", session.id)
+        keep_sum(self._connection, "session", "public_id", session.id)
 
     def touch_session(self, secret_hash: bytes, at_ms: int) -> None:
         self._connection.execute(
@@ -382,7 +379,7 @@ class AccountWriter:
                 secret_hash,
             ),
         )
-        self._sum("token", "public_id", token.id)
+        keep_sum(self._connection, "token", "public_id", token.id)
 
     def touch_token(self, public_id: str, at_ms: int, source: str) -> None:
         self._connection.execute(
@@ -452,14 +449,6 @@ class AccountWriter:
         if newest % AUDIT_PRUNE_STEP == 0:
             self._count("DELETE FROM audit WHERE id <= ?", newest - MAX_AUDIT_ENTRIES)
 
-    def _sum(self, table: str, key: str, value: str | int) -> None:
-        """Of a row that was just written."""
-        row = self._connection.execute(
-            f"SELECT {SUMMED_ACCOUNTS[table]} FROM {table} WHERE {key} = ?", (value,)
-        ).fetchone()
-        if row is not None:
-            self._count(f"UPDATE {table} SET sum = ? WHERE {key} = ?", row_sum(*row), value)
-
     def _count(self, statement: str, *values: object) -> int:
         return self._connection.execute(statement, values).rowcount
 
@@ -467,22 +456,6 @@ class AccountWriter:
 def _user(connection: sqlite3.Connection, condition: str, value: str | int) -> User | None:
     row = connection.execute(f"SELECT {USER_COLUMNS} FROM user WHERE {condition}", (value,)).fetchone()
     return None if row is None else _to_user(row)
-
-
-def _is_intact(connection: sqlite3.Connection, table: str, key: str, value: str | int) -> bool:
-    found = connection.execute(
-        f"SELECT sum, {SUMMED_ACCOUNTS[table]} FROM {table} WHERE {key} = ?", (value,)
-    ).fetchone()
-    return found is not None and row_sum(*found[1:]) == found[0]
-
-
-def _are_intact(connection: sqlite3.Connection, table: str, public_id: str, user_id: int) -> bool:
-    """Whether a credential and its owner are as written. Says in the log which is not."""
-    for name, key, value in ((table, "public_id", public_id), ("user", "id", user_id)):
-        if not _is_intact(connection, name, key, value):
-            log.error("what is stored of %s %s is damaged: it is not taken", name, value)
-            return False
-    return True
 
 
 def _to_user(row: tuple[object, ...]) -> User:

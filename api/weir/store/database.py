@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from weir.model.problem import Invalid, Unavailable
-from weir.store import sums
+from weir.store import account_sums, sums
 from weir.store.checkpoint import Checkpointer
 from weir.store.owner import acting_as, owner_to_be
 
@@ -72,7 +72,7 @@ class Series:
 
 
 CONFIGURATION = Series("configuration", 0x57656972, {3: sums.fill})  # "Weir"
-ACCOUNTS = Series("accounts", 0x57656961, {3: sums.fill_accounts})  # "Weia"
+ACCOUNTS = Series("accounts", 0x57656961, {3: account_sums.fill})  # "Weia"
 
 
 class Database:

@@ -23,13 +23,6 @@ SUMMED_PENDING = (
     "revision, base_revision, window_s, deadline_wall_ms, boot_id, deadline_boottime_ms, hex(token_hash), "
     "author, created_at_ms"
 )
-SUMMED_ACCOUNTS = {
-    "user": "id, username, password_hash, scope, must_change_password, disabled, created_at_ms, "
-    "password_changed_at_ms",
-    "session": "public_id, user_id, created_at_ms, expires_at_ms, hex(secret_hash)",
-    "token": "public_id, user_id, name, scope, created_at_ms, expires_at_ms, hex(secret_hash)",
-}
-"""By table, what decides who may do what; not when it was used last, which is written often."""
 DIGESTED = "number, kind, author, source, message, created_at_ms, restores, changes, content"
 
 
@@ -68,13 +61,6 @@ def fill(connection: sqlite3.Connection) -> None:
         digest = revision_digest(digest, row)
         digests.append((digest, row[0]))
     connection.executemany("UPDATE revision SET digest = ? WHERE number = ?", digests)
-
-
-def fill_accounts(connection: sqlite3.Connection) -> None:
-    """As `fill`, of the accounts."""
-    connection.create_function("weir_sum", -1, row_sum, deterministic=True)
-    for table, summed in SUMMED_ACCOUNTS.items():
-        connection.execute(f"UPDATE {table} SET sum = weir_sum({summed})")
 
 
 def revision_contents(connection: sqlite3.Connection) -> dict[int, int]:

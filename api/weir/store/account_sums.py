@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of what decides who may do what: a scope or a date that changed on the disk is not obeyed. Against
+accidents, as `weir.store.sums`."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+
+from weir.store.sums import row_sum
+
+log = logging.getLogger(__name__)
+
+SUMMED = {
+    "user": "id, username, password_hash, scope, must_change_password, disabled, created_at_ms, "
+    "password_changed_at_ms",
+    "session": "public_id, user_id, created_at_ms, expires_at_ms, hex(secret_hash)",
+    "token": "public_id, user_id, name, scope, created_at_ms, expires_at_ms, hex(secret_hash)",
+}
+"""By table, what decides who may do what; not when it was used last, which is written often."""
+
+
+def fill(connection: sqlite3.Connection) -> None:
+    """For accounts that were written without sums: take what is there for right."""
+    connection.create_function("weir_sum", -1, row_sum, deterministic=True)
+    for table, summed in SUMMED.items():
+        connection.execute(f"UPDATE {table} SET sum = weir_sum({summed})")
+
+
+def keep_sum(connection: sqlite3.Connection, table: str, key: str, value: str | int) -> None:
+    """Of a row that was just written."""
+    row = connection.execute(f"SELECT {SUMMED[table]} FROM {table} WHERE {key} = ?", (value,)).fetchone()
+    if row is not None:
+        connection.execute(f"UPDATE {table} SET sum = ? WHERE {key} = ?", (row_sum(*row), value))
+
+
+def is_intact(connection: sqlite3.Connection, table: str, key: str, value: str | int) -> bool:
+    found = connection.execute(
+        f"SELECT sum, {SUMMED[table]} FROM {table} WHERE {key} = ?", (value,)
+    ).fetchone()
+    return found is not None and row_sum(*found[1:]) == found[0]
+
+
+def are_intact(connection: sqlite3.Connection, table: str, public_id: str, user_id: int) -> bool:
+    """Whether a credential and its owner are as written. Says in the log which is not."""
+    for name, key, value in ((table, "public_id", public_id), ("user", "id", user_id)):
+        if not is_intact(connection, name, key, value):
+            log.error("what is stored of %s %s is damaged: it is not taken", name, value)
+            return False
+    return True
