@@ -278,6 +278,13 @@ def test_another_mode_makes_it_again_with_what_is_on_it() -> None:
     assert again.devices.made_with == {"bond0": LACP}
 
 
+def test_made_again_it_is_back_in_its_vrf() -> None:
+    inside, red = replace(UPLINK, vrf="red"), Interface("red", vrf_table=7)
+    again = network(inside, red, Interface("bond0.7", vlan=Vlan("bond0", 7)), bonded=("eth1",), mode=XOR)
+    assert again.vrfs.masters == [("bond0", "red")]
+    assert again.devices.remove == ["bond0"] and again.devices.make == [("bond0", "bond")]
+
+
 def test_what_leaves_gets_back_what_the_kernel_took() -> None:
     alone = Interface("eth2", "lan", ("2001:db8::1/64",))
     left = network(
