@@ -45,7 +45,6 @@ from weir.parts.effect import Sessions
 from weir.parts.wireguard import Spec
 
 pytestmark = [
-    pytest.mark.on_ours,
     pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
 ]
 
@@ -311,6 +310,7 @@ def arrived(end: Peer, device: str) -> int:
     return int(link["stats64"]["rx"]["packets"])
 
 
+@pytest.mark.on_ours
 def test_a_queue_on_a_tunnel_limits(router: Router, ends: dict[str, End], customer: Peer) -> None:
     """A tunnel's packets have no Ethernet header; they are classified, charged and held all the same. Both
     ways are offered ten times as much as the queue has, paced and policed."""
