@@ -177,6 +177,78 @@ def test_topics_choose_what_is_sent(still: World) -> None:
     assert still.client()("GET", "/stats/stream?topics=shoes").status_code == 422
 
 
+def learnt(still: World, stream: Iterator[bytes]) -> Any:
+    """The next event of states, after a look at them."""
+    stats = still.parts.stats
+    stats.states.look(stats._asked_states())
+    stats.tick()
+    return events(next(stream)).get("states")
+
+
+def changed(event: Any) -> dict[str, Any]:
+    return {item["id"]: item["fields"]["packets"] for item in event["items"]}
+
+
+@pytest.fixture
+def rules(still: World) -> Client:
+    api = still.client()
+    for name in ("a", "b"):
+        body = {"chain": "forward", "action": "accept"}
+        assert api("PUT", f"/firewall-rules/{name}", body).status_code == 201
+    still.agent.learnt["firewall-rule"] = {name: {"packets": 1, "bytes": 9} for name in ("a", "b")}
+    return api
+
+
+def test_states_begin_with_all_and_go_on_with_what_changed(still: World, rules: Client) -> None:
+    stream = open_stream(rules, "?states=firewall-rule")
+    first = events(next(stream))["states"]
+    assert changed(first) == {"a": 1, "b": 1} and {item["kind"] for item in first["items"]} == {
+        "firewall-rule"
+    }
+    again = learnt(still, stream)
+    assert again["at"] > first["at"] and not changed(again), "nothing changed, and that is news"
+    still.agent.learnt["firewall-rule"]["b"] = {"packets": 2, "bytes": 18}
+    assert changed(learnt(still, stream)) == {"b": 2}
+    still.parts.stats.tick()
+    assert "states" not in events(next(stream)), "nobody looked meanwhile"
+
+
+def test_states_of_named_objects_say_nothing_of_others(still: World, rules: Client) -> None:
+    stream = open_stream(rules, "?topics=states&states=firewall-rule/b,firewall-rule/nobody")
+    assert changed(events(next(stream))["states"]) == {"b": 1, "nobody": None}
+    asked = still.parts.stats._asked_states()
+    assert asked == {("firewall-rule/b", "firewall-rule/nobody")}
+
+
+def test_states_say_since_when_the_agent_is_away(still: World, rules: Client) -> None:
+    stream = open_stream(rules, "?states=firewall-rule/a")
+    (known,) = events(next(stream))["states"]["items"]
+    still.agent.__exit__(None, None, None)
+    away = learnt(still, stream)
+    (item,) = away["items"]
+    assert away["at"] is None and item["stale_since"] == known["at"] and item["stale_reason"]
+    assert item["fields"] == known["fields"]
+    still.agent.__enter__()
+    back = learnt(still, stream)
+    assert [item["stale_reason"] for item in back["items"]] == [None] and back["at"]
+
+
+def test_of_a_kind_that_has_no_state_no_stream_is_opened(still: World) -> None:
+    refused = still.client()("GET", "/stats/stream?states=prefix-list/x")
+    assert (refused.status_code, refused.json["code"]) == (404, "no-state")
+    assert still.client()("GET", "/stats/stream?states=shoes").status_code == 404
+
+
+def test_a_reader_who_missed_a_change_is_told_everything() -> None:
+    """A frame that was not taken is replaced: what changed in it would never be said again."""
+    fanout: Fanout[str] = Fanout(2)
+    late, quick = (fanout.stream("x", b"first") for _ in range(2))
+    for number in (b"1", b"2"):
+        fanout.publish(lambda _, number=number: number, lambda _: b"all")  # type: ignore[misc]
+        assert quick.poll() == number
+    assert late.poll() == b"all"
+
+
 def test_the_loss_of_the_agent_is_said_while_queues_go_on(still: World) -> None:
     api = still.client()
     queue_id = add(api, "a")

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import { screen, within } from "@testing-library/react";
+import { act, screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
+import { live } from "@/api/live";
 import type { Declared } from "@/kinds/kinds";
-import { mockRouter } from "./render";
+import { FakeEventSource, mockRouter } from "./render";
 import { field, shower, TOY, TOYS } from "./toys";
 
 const router = mockRouter();
@@ -48,6 +49,39 @@ describe("what the router learns about one object", () => {
   it("says since when it is old, and why", async () => {
     answer({ at: "2026-01-01T10:00:00Z", stale_reason: "the agent is away", fields: NOTHING });
     expect(await (await section()).findByText(/^No news since .* The agent is away\.$/)).toBeTruthy();
+  });
+
+  it("follows the stream: what changed, the rest seen again, and since when there is no news", async () => {
+    const asked: string[] = [];
+    router.server.use(
+      http.get("*/api/v1/toys/t1/state", ({ request }) => {
+        asked.push(request.url);
+        const fields = { ...NOTHING, delay_ns: -41_200 };
+        return HttpResponse.json({ id: "t1", at: "2026-01-01T10:00:00Z", stale_reason: null, fields });
+      }),
+    );
+    live.start();
+    try {
+      const state = await section();
+      expect(await state.findByText("-41 µs")).toBeTruthy();
+      await waitFor(() => expect(FakeEventSource.last?.url).toContain("states=toy%2Ft1"));
+      const clock = (at: string) => `at ${new Date(at).toLocaleTimeString("en-GB")}`;
+      const send = (at: string | null, ...items: object[]) =>
+        act(() => FakeEventSource.last?.send("states", { at, items }));
+      const item = { kind: "toy", id: "t1", stale_reason: null };
+      const fields = { ...NOTHING, delay_ns: 7_000 };
+      send("2026-01-01T10:00:02Z", { ...item, at: "2026-01-01T10:00:02Z", fields });
+      expect(await state.findByText("7 µs")).toBeTruthy();
+      send("2026-01-01T10:00:04Z", { ...item, kind: "other", at: null, fields: NOTHING });
+      expect(await state.findByText("7 µs")).toBeTruthy();
+      expect(await state.findByText(clock("2026-01-01T10:00:04Z"))).toBeTruthy();
+      send(null, { ...item, at: "2026-01-01T10:00:04Z", stale_reason: "the agent is away", fields });
+      expect(await state.findByText(/^No news since .* The agent is away\.$/)).toBeTruthy();
+      expect(asked).toHaveLength(1);
+    } finally {
+      live.stop();
+    }
+    await waitFor(() => expect(FakeEventSource.last?.readyState).toBe(FakeEventSource.CLOSED));
   });
 
   it("says that nothing was ever known", async () => {

@@ -39,7 +39,7 @@ describe("the list of any kind", () => {
     const heads = screen.getAllByRole("columnheader").map((head) => head.textContent);
     expect(heads).toEqual(["", "Title", "Colour", "Turns"]);
     const Asked = () => {
-      const [turns] = useStateColumns(learnt, ["turns"]);
+      const [turns] = useStateColumns("toy", learnt, ["turns"]);
       return rowsOf(TOY, TOYS, new Map()).map((row) => (
         <p key={row.object.id}>{turns?.text(row) || "none"}</p>
       ));

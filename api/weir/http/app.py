@@ -13,7 +13,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from weir.http import problems, security, ui
 from weir.http.context import Context
 from weir.http.endpoint import Area, Operation
-from weir.http.rendering import pending_answer
+from weir.http.rendering import moment, pending_answer, state_json
 from weir.http.resources import (
     auth,
     backup,
@@ -36,12 +36,17 @@ from weir.http.resources import (
     updates,
     users,
 )
+from weir.http.schemas.paging import MAX_LIMIT
 from weir.http.schemas.problem import Problem
 from weir.http.schemas.unions import tie_to_kinds
 from weir.http.settings import Settings
-from weir.service import Principal, Service
+from weir.kinds import DECLARED
+from weir.model.objects import Kind
+from weir.service import Listing, Principal, Service
 from weir.service.imports import ImportService
 from weir.service.lazy import once
+from weir.service.state_feed import StateFeed
+from weir.service.states import State
 from weir.service.stats import Head, StatsService
 
 _FIRST: tuple[Area, ...] = (
@@ -168,6 +173,16 @@ def _head(service: Service, ids: Sequence[str]) -> Head:
         return Head(revision, len(queues), all(queue_id in queues for queue_id in ids))
 
 
+def _learnt(service: Service, kind: Kind, ids: Sequence[str] | None) -> Sequence[State]:
+    """Of these objects, or of the first that a list of the kind has."""
+    if ids is None and kind in DECLARED and DECLARED[kind].state:
+        order = DECLARED[kind].order
+        sort, within = ("id", ()) if order is None else ("position", order.within)
+        listing = Listing(kind, limit=MAX_LIMIT, sort=sort, within=within)
+        ids = [item.id for item in service.config.page(SAMPLER, listing).items]
+    return service.states.of(SAMPLER, kind, ids or ())
+
+
 def open_parts(settings: Settings) -> Context:
     """Open the store and start the sampler."""
     service = Service.open(settings.database, settings.agent_socket)
@@ -178,6 +193,7 @@ def open_parts(settings: Settings) -> Context:
         lambda: pending_answer(service, SAMPLER),
         service.auth.still_good,
         lambda ids: _head(service, ids),
+        StateFeed(lambda kind, ids: _learnt(service, kind, ids), state_json, moment),
     )
     stats.start()
     if settings.first_setup:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from weir.model.problem import Problem
 from weir.service.lazy import once
 from weir.service.router_state import Router
+from weir.service.state_feed import Asked, StateFeed
 from weir.service.types import Principal
 from weir.stats.absent import without_delays
 from weir.stats.fanout import Fanout, Stream
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("weir.stats")
 Json = dict[str, Any]
-TOPICS = ("queues", "interfaces", "system", "config")
+TOPICS = ("queues", "interfaces", "system", "config", "states")
 TICK_S = 1.0
 LATE_S = 5.0
 LOOK_S = 0.5
@@ -46,6 +47,7 @@ class Wanted:
     topics: tuple[str, ...]
     ids: tuple[str, ...] | None
     top: int | None
+    states: Asked = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class StatsService:
         config_event: Callable[[], Json],
         permitted: Callable[[tuple[str, str]], bool],
         head: Callable[[Sequence[str]], Head],
+        states: StateFeed,
     ) -> None:
         """Without an archive the day is empty. A database that cannot be written is reported in the log."""
         self._agent = agent
@@ -79,6 +82,7 @@ class StatsService:
         self._config_event = config_event
         self._permitted = permitted
         self._head = head
+        self.states = states
         self._followed: int | None = None
         """The revision whose classes are sampled."""
         self._config: Json | None = None
@@ -104,6 +108,8 @@ class StatsService:
         self._thread = threading.Thread(target=self._run, name="weir-sampler", daemon=True)
         self._thread.start()
         threading.Thread(target=self._watch_credentials, name="weir-stream-guard", daemon=True).start()
+        asked = (self._stop, self._asked_states)
+        threading.Thread(target=self.states.run, args=asked, name="weir-states", daemon=True).start()
 
     def stop(self) -> None:
         """End the sampler and all streams."""
@@ -130,6 +136,9 @@ class StatsService:
     def _watch_credentials(self) -> None:
         while not self._stop.wait(LOOK_S):
             self.end_refused_streams()
+
+    def _asked_states(self) -> set[Asked]:
+        return {wanted.states for wanted in self._fanout.filters() if wanted.states}
 
     def end_refused_streams(self) -> None:
         """End the streams of sessions and tokens that are good no more."""
@@ -257,16 +266,21 @@ class StatsService:
         ids: Sequence[str] | None,
         top: int | None,
         by: Principal,
+        states: Sequence[str] | None = None,
     ) -> Stream:
-        """Server-sent events until the reader goes away or may not read any more.
+        """Server-sent events until the reader goes away or may not read any more. `states` are kinds, or
+        `kind/id`, of which it tells what is learnt.
 
-        Raises Unavailable when there are too many streams.
+        Raises Unavailable when there are too many streams, and NotFound for a kind without state.
         """
         wanted = Wanted(
             tuple(name for name in TOPICS if name in (topics or TOPICS)),
             tuple(ids) if ids is not None else None,
             top,
+            tuple(sorted(set(states or ()))) if "states" in (topics or TOPICS) else (),
         )
+        if wanted.states:
+            self.states.begin(wanted.states)
         first = f"retry: {RETRY_MS}\n\n".encode() + self._frame(wanted, always=True)
         return self._fanout.stream(wanted, first, (by.via, by.credential_id))
 
@@ -278,13 +292,16 @@ class StatsService:
             config = self._config or {}
         self._config_changed = _without_clock(config) != _without_clock(self._config or {})
         self._config = config
-        self._fanout.publish(self._frame)
+        self._fanout.publish(self._frame, lambda wanted: self._frame(wanted, always=True))
 
     def _frame(self, wanted: Wanted, always: bool = False) -> bytes:
         """What one tick sends to the streams of a filter."""
         events: list[tuple[str, Json]] = []
         if "config" in wanted.topics and self._config and (always or self._config_changed):
             events.append(("config", self._config))
+        learnt = self.states.event(wanted.states, always=always) if wanted.states else None
+        if learnt is not None:
+            events.append(("states", learnt))
         since, reason = self._stale()
         if since is not None or self.router.lost_at is not None:
             at = since if since is not None else self.router.lost_at

@@ -29,11 +29,13 @@ class Subscription:
         self._closed = False
         self._wake: Callable[[], None] = _nothing
 
-    def put(self, frame: bytes) -> None:
+    def put(self, frame: bytes) -> bool:
+        """False: the one before was not taken, and is lost."""
         with self._ready:
-            self._frame = frame
+            is_lost, self._frame = self._frame is not None, frame
             self._ready.notify()
         self._wake()
+        return not is_lost
 
     def close(self) -> None:
         with self._ready:
@@ -97,15 +99,20 @@ class Fanout(Generic[Filter]):
         with self._lock:
             return list(self._readers)
 
-    def publish(self, encode: Callable[[Filter], bytes]) -> None:
-        """Encode a frame for each filter that somebody reads; an empty frame is not sent."""
+    def publish(
+        self, encode: Callable[[Filter], bytes], encode_whole: Callable[[Filter], bytes] | None = None
+    ) -> None:
+        """Encode a frame for each filter that somebody reads; an empty frame is not sent. A reader who missed
+        one, which said what changed, is given what `encode_whole` says instead."""
         for chosen in self.filters():
             frame = encode(chosen)
             with self._lock:
                 readers = list(self._readers.get(chosen, ()))
             if frame:
-                for reader in readers:
-                    reader.put(frame)
+                late = [reader for reader in readers if not reader.put(frame)]
+                whole = encode_whole(chosen) if late and encode_whole is not None else b""
+                for reader in late if whole else ():
+                    reader.put(whole)
 
     def close(self) -> None:
         """End every stream."""

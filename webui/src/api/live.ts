@@ -19,6 +19,21 @@ interface ConfigEvent {
   pending: Pending | null;
 }
 
+/** What is learnt about one object, as `/{collection}/{id}/state` has it. */
+export interface Learnt {
+  id: string;
+  /** When it was so; null: it was never known. */
+  at: string | null;
+  stale_reason: string | null;
+  fields: Readonly<Record<string, unknown>>;
+}
+
+/** What changed; `at` is when all that is not stale was so, also what is not among the items. */
+export interface StatesEvent {
+  at: string | null;
+  items: readonly (Learnt & { kind: string })[];
+}
+
 const STALE_AFTER_MS = 3_500;
 const ASK_AFTER_MS = 200;
 const RETRY_AFTER_MS = 2_000;
@@ -47,6 +62,8 @@ export class LiveFeed {
   readonly queuesAt = new Topic<number>();
   private readonly queues = new Map<string, QueueStats>();
   private readonly watchers = new Map<string, Set<QueueListener>>();
+  /** By `kind/id`, or a kind for all of it. */
+  private readonly stateWatchers = new Map<string, Set<(event: StatesEvent) => void>>();
   private source: EventSource | null = null;
   private asked = "";
   private askTimer: number | undefined;
@@ -109,6 +126,20 @@ export class LiveFeed {
     };
   }
 
+  /** The listener is told what changes about a kind, or about `kind/id`: everything at first. */
+  watchStates(asked: string, listener: (event: StatesEvent) => void): () => void {
+    const listeners = this.stateWatchers.get(asked) ?? new Set();
+    this.stateWatchers.set(asked, listeners.add(listener));
+    this.askSoon();
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.stateWatchers.get(asked) === listeners) {
+        this.stateWatchers.delete(asked);
+        this.askSoon();
+      }
+    };
+  }
+
   private askSoon(): void {
     window.clearTimeout(this.askTimer);
     this.askTimer = window.setTimeout(() => {
@@ -118,10 +149,13 @@ export class LiveFeed {
 
   private address(): string {
     const ids = [...this.watchers.keys()].sort().slice(0, MAX_WATCHED);
-    const query = new URLSearchParams({
-      topics: ids.length > 0 ? "queues,interfaces,system,config" : "interfaces,system,config",
-    });
+    const states = [...this.stateWatchers.keys()].sort().slice(0, MAX_WATCHED);
+    const topics = ["interfaces", "system", "config"];
+    if (ids.length > 0) topics.unshift("queues");
+    if (states.length > 0) topics.push("states");
+    const query = new URLSearchParams({ topics: topics.join(",") });
     if (ids.length > 0) query.set("ids", ids.join(","));
+    if (states.length > 0) query.set("states", states.join(","));
     return `/api/v1/stats/stream?${query.toString()}`;
   }
 
@@ -144,6 +178,9 @@ export class LiveFeed {
       this.fresh(data.at, data.stale_since, data.stale_reason);
     });
     on("system", (data: SystemStats) => this.system.set(data));
+    on("states", (data: StatesEvent) => {
+      for (const listeners of this.stateWatchers.values()) for (const listener of listeners) listener(data);
+    });
     on("config", (data: ConfigEvent) => this.config.set(data));
     on("stale", (data: { at: number; since: number; reason: string }) =>
       this.fresh(data.at, data.since, data.reason),

@@ -2623,9 +2623,10 @@ export interface paths {
         };
         /**
          * Server-sent events, once a second
-         * @description `event: queues`, `interfaces`, `system`, `config` (a commit, a confirmation, a rollback) and `stale`
-         *     (no sample could be taken); the data is the member of that name in the schema. The number of streams
-         *     is bounded (503 beyond it); close those of hidden tabs.
+         * @description `event: queues`, `interfaces`, `system`, `config` (a commit, a confirmation, a rollback), `states` (what
+         *     is learnt about the objects named in `states`: all at first, then every two seconds what changed) and
+         *     `stale` (no sample could be taken); the data is the member of that name in the schema. The number of
+         *     streams is bounded (503 beyond it); close those of hidden tabs.
          */
         get: operations["stream_stats"];
         put?: never;
@@ -8566,12 +8567,27 @@ export interface components {
             since: number;
             reason: string;
         };
+        LearntState: {
+            kind: string;
+            id: string;
+            at: string | null;
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: {
+                [key: string]: unknown;
+            };
+        };
+        StatesEvent: {
+            at: string | null;
+            items: components["schemas"]["LearntState"][];
+        };
         StreamEvent: {
             queues: components["schemas"]["QueueStatsAnswer"];
             interfaces: components["schemas"]["InterfaceStatsAnswer"];
             system: components["schemas"]["SystemStats"];
             config: components["schemas"]["PendingAnswer"];
             stale: components["schemas"]["StaleMarker"];
+            states: components["schemas"]["StatesEvent"];
         };
         HostQueue: {
             id: string;
@@ -19065,12 +19081,14 @@ export interface operations {
     stream_stats: {
         parameters: {
             query?: {
-                /** @description Some of queues, interfaces, system, config; default all. */
+                /** @description Some of queues, interfaces, system, config, states; default all. */
                 topics?: string;
                 /** @description Queues to report on. */
                 ids?: string;
                 /** @description Or the top N by download. */
                 top?: number;
+                /** @description What is learnt of these: `kind/id`, or a kind for its first thousand objects. */
+                states?: string;
             };
             header?: never;
             path?: never;

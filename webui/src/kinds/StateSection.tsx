@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useQuery } from "@tanstack/react-query";
 import { asProblem } from "@/api/problem";
 import { Facts, Note, Skeleton } from "@/ui/blocks";
 import { clockText, sentence } from "@/ui/format";
 import type { Declared, Field } from "./kinds";
 import type { Values } from "./objects";
 import classes from "./State.module.css";
-import { stateQuery, type Learnt } from "./states";
+import { useLearnt, type Learnt } from "./states";
 import { holds, valueWords } from "./values";
 
 /** Long lists, such as learnt routes, are cut. */
@@ -67,26 +66,28 @@ function Stale({ state }: { state: Learnt }) {
 }
 
 interface StateProps {
+  kind: string;
   declared: Declared;
   id: string;
   object: Values;
 }
 
 /** What the router learns about one object, beside its form; nothing where nothing is learnt of such a one. */
-export function StateSection({ declared, id, object }: StateProps) {
+export function StateSection({ kind, declared, id, object }: StateProps) {
   const fields = declared.state.filter((field) => holds(field.when, object));
-  return fields.length === 0 ? null : <StateOf declared={declared} id={id} fields={fields} />;
+  return fields.length === 0 ? null : <StateOf kind={kind} declared={declared} id={id} fields={fields} />;
 }
 
 interface StateOfProps {
+  kind: string;
   declared: Declared;
   id: string;
   fields: readonly Field[];
 }
 
-/** Asked again every few seconds. */
-function StateOf({ declared, id, fields }: StateOfProps) {
-  const { data, error, isPending } = useQuery(stateQuery(declared, id));
+/** Told by the stream as it changes, and asked for every few seconds without one. */
+function StateOf({ kind, declared, id, fields }: StateOfProps) {
+  const { data, error, isPending } = useLearnt(kind, declared, id);
   const plain = fields.filter((field) => field.type !== "rows");
   const lists = fields.filter((field) => field.type === "rows");
   return (

@@ -99,11 +99,12 @@ def system_stats() -> Response:
 def stream_stats(query: dict[str, Any]) -> Response:
     """Server-sent events, once a second
 
-    `event: queues`, `interfaces`, `system`, `config` (a commit, a confirmation, a rollback) and `stale`
-    (no sample could be taken); the data is the member of that name in the schema. The number of streams
-    is bounded (503 beyond it); close those of hidden tabs.
+    `event: queues`, `interfaces`, `system`, `config` (a commit, a confirmation, a rollback), `states` (what
+    is learnt about the objects named in `states`: all at first, then every two seconds what changed) and
+    `stale` (no sample could be taken); the data is the member of that name in the schema. The number of
+    streams is bounded (503 beyond it); close those of hidden tabs.
     """
-    stream = context().stats.stream(query["topics"], query["ids"], query["top"], me())
+    stream = context().stats.stream(query["topics"], query["ids"], query["top"], me(), query["states"])
     if request.method == "GET":
         request.environ[STREAM] = stream
     response = Response(stream, mimetype="text/event-stream")

@@ -12,7 +12,7 @@ from weir.store.listing import MAX_TEXT_CHARS
 
 MAX_LIMIT = 1000
 _FINDS = "Part of id, name or comment; an address or prefix finds what has a field that covers it."
-TOPICS = ("queues", "interfaces", "system", "config")
+TOPICS = ("queues", "interfaces", "system", "config", "states")
 QUEUE_SORTS = (
     "position",
     "name",
@@ -129,10 +129,18 @@ class HistoryQuery(Query):
 
 class StreamQuery(Query):
     topics = CommaList(
-        8, TOPICS, metadata={"description": "Some of queues, interfaces, system, config; default all."}
+        8,
+        TOPICS,
+        metadata={"description": "Some of queues, interfaces, system, config, states; default all."},
     )
     ids = CommaList(MAX_LIMIT, metadata={"description": "Queues to report on."})
     top = QueryInteger(1, MAX_LIMIT, metadata={"description": "Or the top N by download."})
+    states = CommaList(
+        MAX_LIMIT,
+        metadata={
+            "description": "What is learnt of these: `kind/id`, or a kind for its first thousand objects."
+        },
+    )
 
 
 class AuditQuery(Page):

@@ -260,6 +260,26 @@ class StreamEvent(Answer):
     system = fields.Nested(SystemStats)
     config = fields.Nested("PendingAnswer")
     stale = fields.Nested("StaleMarker")
+    states = fields.Nested("StatesEvent")
+
+
+class LearntState(Answer):
+    """As `/{collection}/{id}/state` has it; `fields` are those that the kind declares."""
+
+    kind = fields.String()
+    id = fields.String()
+    at = fields.String(allow_none=True)
+    stale_since = fields.String(allow_none=True)
+    stale_reason = fields.String(allow_none=True)
+    fields_ = fields.Dict(keys=fields.String(), data_key="fields", attribute="fields")
+
+
+class StatesEvent(Answer):
+    """`at` is when all that is not stale was so, also what is not among the items because it did not change;
+    null while the agent is away."""
+
+    at = fields.String(allow_none=True)
+    items = fields.List(fields.Nested(LearntState))
 
 
 class StaleMarker(Answer):

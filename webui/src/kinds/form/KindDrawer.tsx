@@ -46,7 +46,9 @@ export function KindDrawer({ kind, declared, row, begins, title, onClose }: Kind
               {finding.message}
             </Note>
           ))}
-          {object?.etag ? <StateSection declared={declared} id={object.id} object={object} /> : null}
+          {object?.etag ? (
+            <StateSection kind={kind} declared={declared} id={object.id} object={object} />
+          ) : null}
           <KindFields
             declared={declared}
             draft={draft}

@@ -34,7 +34,7 @@ export function SinglePage({ kind, declared }: { kind: string; declared: Declare
       {object ? (
         <div className={classes.beside}>
           <Form kind={kind} declared={declared} object={object} etag={query.data?.etag ?? null} />
-          <StateSection declared={declared} id={kind} object={object} />
+          <StateSection kind={kind} declared={declared} id={kind} object={object} />
         </div>
       ) : query.isPending ? (
         <Skeleton />

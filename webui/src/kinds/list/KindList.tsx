@@ -47,7 +47,7 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
   /** Where rows are left out or in another order, nobody sees where one would go. */
   const isInOrder = declared.order !== undefined && !search.q && !search.sort;
   const ids = chosenIds(kind, declared, search.cols).join(".");
-  const learnt = useStateColumns(declared, ids.split("."));
+  const learnt = useStateColumns(kind, declared, ids.split("."));
   const all = useMemo(() => columnsOf(declared, [...learnt, ...extra]), [declared, learnt, extra]);
   const columns = useMemo(
     () => ids.split(".").flatMap((id) => all.filter((column) => column.id === id)),
