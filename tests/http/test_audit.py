@@ -268,6 +268,18 @@ STEPS: dict[str, Step] = {
     ),
     "firewall.put_firewall": ("config.commit", put("/firewall", {"allow_ping_from_wan": False})),
     "firewall.patch_firewall": ("config.commit", patch("/firewall", {"allow_ping_from_wan": True})),
+    **collection(
+        "dhcp-servers",
+        "dhcp_server",
+        {"id": "d1", "interface": "lan0", "disabled": True},
+        {"id": "d2", "interface": "lan0", "disabled": True},
+    ),
+    **collection(
+        "dhcp-reservations",
+        "dhcp_reservation",
+        {"id": "r1", "server": "d2", "address": "10.64.0.21", "mac": "02:00:00:00:00:21"},
+        {"id": "r2", "server": "d2", "address": "10.64.0.22", "mac": "02:00:00:00:00:22"},
+    ),
     "ntp.put_ntp": ("config.commit", put("/ntp", {"enabled": False})),
     "ntp.patch_ntp": ("config.commit", patch("/ntp", {"enabled": True})),
     "tuning.put_tuning": ("config.commit", put("/tuning", {"overrides": {"a": "b"}})),

@@ -16,7 +16,7 @@ def known(address: str, mac: str | None = MAC, queue: str | None = None, **more:
     """An address as the agent tells of it."""
     state, confirmed_s = ("reachable", 1.5) if mac else ("failed", None)
     found = {"interface": "lan0", "address": address, "mac": mac, "state": state, "confirmed_s": confirmed_s}
-    return {**found, "queue": queue, **more}
+    return {**found, "queue": queue, "name": None, **more}
 
 
 @pytest.fixture

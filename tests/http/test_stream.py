@@ -411,3 +411,17 @@ def test_a_rate_is_over_the_time_between_two_readings(still: World, monkeypatch:
         stats.tick()
         figures = api("GET", f"/stats/queues?ids={queue_id}").json["items"][0]
         assert figures["rate_bps"]["download"] == 1_000_000
+
+
+def test_leases_that_come_and_go_are_told_to_those_who_ask(still: World, api: Client) -> None:
+    frames = open_stream(api, "?topics=leases")
+    next(frames)
+    still.parts.stats.tick()
+    still.agent.lease_changes = [{"what": "came", "address": "10.64.0.9"}]
+    still.parts.stats.tick()
+    assert events(next(frames))["leases"] == {"items": [{"what": "came", "address": "10.64.0.9"}]}
+    others = open_stream(api)
+    next(others)
+    still.agent.lease_changes = [*still.agent.lease_changes, {"what": "went", "address": "10.64.0.9"}]
+    still.parts.stats.tick()
+    assert "leases" not in events(next(others)), "nobody is told who did not ask"

@@ -43,6 +43,8 @@ class Agent(FakeAgent):
             }
         ]  # fmt: skip
         self.hosts: list[dict[str, Any]] = []
+        self.leases: list[dict[str, Any]] = []
+        self.lease_changes: list[dict[str, Any]] = []
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None
@@ -64,6 +66,8 @@ class Agent(FakeAgent):
                 "system": self._system,
                 "tuning": lambda _params, _peer: self.tuning,
                 "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
+                "leases": self._leases,
+                "lease_changes": self._lease_changes,
                 **self.secrets.table(),
                 **self.states.table(),
                 **self.updates.table(),
@@ -96,6 +100,16 @@ class Agent(FakeAgent):
         return Answer(
             {"layout": self.maps.layout(), "fds": ["details", "class", "delays"]}, tuple(self.maps.fds)
         )
+
+    def _leases(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        found = [item for item in self.leases if params["words"] in str(item)]
+        start = params["start"]
+        return {"total": len(found), "leases": found[start : start + params["limit"]]}
+
+    def _lease_changes(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        after = params["after"]
+        told = [] if after is None else self.lease_changes[after:]
+        return {"number": len(self.lease_changes), "changes": told}
 
     def _slots(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         self.deal_slots()

@@ -61,7 +61,7 @@ describe("Ctrl-K finds", () => {
 
   it("a host, which leads to its queue where it has one", async () => {
     const queue = [...router.state.queues.values()][1]!;
-    const address = { address: "10.99.1.1", state: "stale" as const, confirmed_s: 1 };
+    const address = { address: "10.99.1.1", name: null, state: "stale" as const, confirmed_s: 1 };
     const of = (id: string, found: string | null) => ({
       id,
       interface: "lan0",

@@ -14,11 +14,12 @@ const LAPTOP: Host = {
   addresses: [
     {
       address: "10.64.0.7",
+      name: "laptop",
       state: "reachable",
       confirmed_s: 1,
       queue: { id: "q1", name: "customer 7" },
     },
-    { address: "fe80::7", state: "stale", confirmed_s: 300, queue: null },
+    { address: "fe80::7", name: null, state: "stale", confirmed_s: 300, queue: null },
   ],
 };
 const SILENT: Host = {
@@ -26,7 +27,7 @@ const SILENT: Host = {
   interface: "lan0",
   mac: null,
   confirmed_s: null,
-  addresses: [{ address: "10.64.0.99", state: "failed", confirmed_s: null, queue: null }],
+  addresses: [{ address: "10.64.0.99", name: null, state: "failed", confirmed_s: null, queue: null }],
 };
 
 const rowOf = async (address: string) => (await screen.findByText(address)).closest("tr")!;
@@ -37,6 +38,7 @@ describe("the hosts", () => {
     renderAt("/hosts");
     const row = await rowOf("10.64.0.7");
     expect(within(row).getByRole("link", { name: "customer 7" }).getAttribute("href")).toBe("/queues/q1");
+    expect(row.textContent).toContain("laptop");
     expect(row.textContent).toContain("now");
     expect(row.textContent).toContain("5 min ago");
     expect((await rowOf("10.64.0.99")).textContent).toContain("no answer");

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from weir.adapters.neighbours import FAILED, PERMANENT, REACHABLE, STALE, Neighbour, neighbours
@@ -30,8 +30,16 @@ class Looks(Protocol):
 class Hosts:
     """Read from the kernel for each answer; nothing is remembered."""
 
-    def __init__(self, configuration: Configuration, datapath: Looks, links: Links) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        datapath: Looks,
+        links: Links,
+        names: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """`names` gives what hosts are called, by address."""
         self._configuration = configuration
+        self._names = names
         self._datapath = datapath
         self._links = links
 
@@ -39,20 +47,23 @@ class Hosts:
         return {"hosts": self._hosts}
 
     def _hosts(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
-        """Every address with its interface, MAC, state, the seconds since it was confirmed, and its queue:
-        where that depends on the far end (`dst`), the one for all other ends. Raises `Unavailable`."""
+        """Every address with its interface, MAC, name, state, the seconds since it was confirmed, and its
+        queue: where that depends on the far end (`dst`), the one for all other ends. Raises `Unavailable`."""
         names = {link.index: name for name, link in self._links.links().items()}
         found = [
             neighbour
             for neighbour in neighbours()
             if neighbour.family in _FAMILIES and neighbour.ifindex in names
         ]
+        called = self._names()
         with self._configuration.lock:
             shaping = self._configuration.compiled.shaping
             listed = [
                 self._host(neighbour, names[neighbour.ifindex], shaping.ports, shaping.classes)
                 for neighbour in found[:MAX_HOSTS]
             ]
+        for host in listed:
+            host["name"] = called.get(host["address"])
         return {"total": len(found), "hosts": listed}
 
     def _host(

@@ -45,6 +45,7 @@ from weir.agent.connections import Connections
 from weir.agent.dhcp_clients import DhcpClients
 from weir.agent.executor import Executor
 from weir.agent.following import Following
+from weir.agent.given_leases import GivenLeases
 from weir.agent.guard import PERIOD_S, Guard
 from weir.agent.handlers import Handlers
 from weir.agent.hosts import Hosts
@@ -61,6 +62,7 @@ from weir.agent.states import States
 from weir.agent.store_client import StoreClient
 from weir.agent.updates import Updates
 from weir.backends import tuning
+from weir.backends.dhcp import DhcpBackend
 from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
 from weir.backends.forwarding import ForwardingBackend
@@ -158,10 +160,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(last_good.close)
     datapath = _open_datapath(options, capacity.slots(_queues(store, last_good)))
     stack.callback(datapath.close)
-    lines = ClassLines(datapath)
-    stack.callback(lines.close)
-    share = ShareController(datapath)
-    stack.callback(share.stop)
+    lines, share = _at_lines(datapath, stack)
     refusals = capabilities.qdisc_refusals()
     modes = PortModes(refusals)
     frr = Frr(options.frr_run_dir, state_dir)
@@ -173,7 +172,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     ports = PortsBackend(datapath, links, modes, fast)
     secrets, held = _secrets(options), tunnels.opened(stack)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
-    parts = {"routing": routing_protocols, **combined.backends(held, links, state_dir, secrets)}
+    served = DhcpBackend(state_dir / "daemons" / "dhcp", _lasting(options) / "dhcp")
+    made = combined.backends(held, links, state_dir, secrets)
+    parts = {"routing": routing_protocols, "dhcp": served, **made}
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, parts)
     events = Events()
     stack.callback(events.close)
@@ -186,8 +187,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    others = (Hosts(configuration, datapath, links), _states(executor, frr, configuration, held, stack))
-    server = _server(options, (handlers, secrets, *others, *_machine(options, data)), handlers.closed)
+    states = _states(executor, frr, configuration, held, served, stack)
+    others = (*_beside(configuration, datapath, links, served), states, *_machine(options, data))
+    server = _server(options, (handlers, secrets, *others), handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
@@ -202,6 +204,22 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     wait_for_signal()
     notify("STOPPING=1")
     log.info("stopping; the kernel goes on as it is")
+
+
+def _at_lines(datapath: Datapath, stack: ExitStack) -> tuple[ClassLines, ShareController]:
+    """What reads and writes the lines of classes."""
+    lines, share = ClassLines(datapath), ShareController(datapath)
+    stack.callback(lines.close)
+    stack.callback(share.stop)
+    return lines, share
+
+
+def _beside(
+    configuration: Configuration, datapath: Datapath, links: Links, served: DhcpBackend
+) -> tuple[Hosts, GivenLeases]:
+    """Who tells of the stations beside the router."""
+    given = GivenLeases(configuration, served.leases)
+    return Hosts(configuration, datapath, links, given.names), given
 
 
 def _machine(
@@ -242,12 +260,18 @@ def _executor(
 
 
 def _states(
-    executor: Executor, frr: Frr, configuration: Configuration, held: Tunnels, stack: ExitStack
+    executor: Executor,
+    frr: Frr,
+    configuration: Configuration,
+    held: Tunnels,
+    served: DhcpBackend,
+    stack: ExitStack,
 ) -> States:
     counted = {
         "firewall-rule": executor.firewall.counted,
         "nat-rule": executor.firewall.connections,
         **learning.sources(frr, configuration),
+        "dhcp-reservation": served.learn_reservations,
     }
     learnt = {**executor.learners(), **combined.sources(held, configuration, stack)}
     return States({**counted, **protocols.sources(frr, configuration), **learnt})
@@ -255,8 +279,13 @@ def _states(
 
 def _secrets(options: argparse.Namespace) -> Secrets:
     """Their key lies where the copy of what runs does: in a folder of root's own that lasts."""
+    return Secrets(_lasting(options))
+
+
+def _lasting(options: argparse.Namespace) -> Path:
+    """A folder of root's own that lasts, where there is one."""
     lasting = options.last_good.parent if options.last_good else options.state_dir
-    return Secrets(lasting or options.socket.parent)
+    return Path(lasting or options.socket.parent)
 
 
 def _queues(store: StoreClient, last_good: LastGood) -> int:
@@ -334,7 +363,7 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
 
 def _server(
     options: argparse.Namespace,
-    parts: Sequence[Handlers | Hosts | Updates | Appliance | Secrets | States],
+    parts: Sequence[Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States],
     on_close: Callable[[Peer], None],
 ) -> AgentServer:
     """Root may connect, and the user of the API where one is named."""

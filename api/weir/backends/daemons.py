@@ -107,6 +107,10 @@ class DaemonBackend(ABC, Generic[W]):
         """Of these objects (None: of all) what the daemon knows, by id and field. Thread-safe."""
         return {}
 
+    def check(self, difference: DaemonDifference, deadline_s: float) -> None:
+        """Have files looked at before anything else sees them. Raises a `Problem`."""
+        self.daemon.check(difference.wanted, deadline_s)
+
     def can_reload(self, difference: DaemonDifference) -> bool:
         """Whether the daemon takes these files while it runs; else it is started again."""
         return True
@@ -136,7 +140,7 @@ class DaemonBackend(ABC, Generic[W]):
             daemon.remove()
             return
         if held.files != difference.wanted:
-            daemon.check(difference.wanted, deadline_s)
+            self.check(difference, deadline_s)
             daemon.write(difference.wanted)
         if held.process is not None and held.loaded is not None and self.can_reload(difference):
             self.reload()

@@ -15,7 +15,9 @@ def host() -> None:
 
 
 @host.command("list")
-@click.option("--search", "words", help="Part of interface, MAC or address; or a whole address or prefix.")
+@click.option(
+    "--search", "words", help="Part of interface, MAC, address or name; or a whole address or prefix."
+)
 @pass_session
 def list_(session: Session, words: str | None) -> None:
     """List every address with its state and the queue that limits it."""
@@ -24,12 +26,13 @@ def list_(session: Session, words: str | None) -> None:
         output.show_json({"items": found})
         return
     output.table(
-        ("INTERFACE", "MAC", "ADDRESS", "STATE", "SEEN", "QUEUE"),
+        ("INTERFACE", "MAC", "ADDRESS", "NAME", "STATE", "SEEN", "QUEUE"),
         [
             (
                 item["interface"],
                 item["mac"] or "-",
                 each["address"],
+                each["name"] or "-",
                 each["state"],
                 _ago(each["confirmed_s"]),
                 each["queue"]["name"] if each["queue"] else "-",

@@ -17,6 +17,7 @@ from weir.fields.position import Position
 from weir.fields.secret import Secret
 from weir.fields.texts import (
     Address,
+    AddressRange,
     Characters,
     Choice,
     End,
@@ -42,6 +43,7 @@ __all__ = [
     "OBJECT_IDS",
     "TYPE_NAMES",
     "Address",
+    "AddressRange",
     "Case",
     "Characters",
     "Choice",

@@ -18,6 +18,7 @@ from weir.model.address import (
     parse_network,
     parse_target,
 )
+from weir.model.address_range import parse_range
 from weir.model.endpoint import parse_endpoint, parse_key
 from weir.model.frames import parse_mac, parse_vlans
 from weir.model.members import parse_member, parse_ports
@@ -129,6 +130,15 @@ class End(_Address):
 
     def bounds(self) -> str:
         return "a prefix or an interface"
+
+
+class AddressRange(_Address):
+    """An IPv4 address, or a range of them such as 192.0.2.10-192.0.2.99, as text."""
+
+    parse = staticmethod(parse_range)
+
+    def bounds(self) -> str:
+        return "IPv4 addresses or ranges of them"
 
 
 class Ports(_Address):

@@ -17,6 +17,7 @@ from typing import Any
 
 from weir.fields import (
     Address,
+    AddressRange,
     Choice,
     EachWay,
     End,
@@ -225,7 +226,7 @@ def shape(field: Field) -> Json:
             return {"type": "moment"}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
-        case Ports() | SetMember() | Label() | Mac() | Vlans() | Target() | End():
+        case Ports() | SetMember() | Label() | Mac() | Vlans() | Target() | End() | AddressRange():
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Word():
             return {"type": "choice", "choices": list(field.choices)}

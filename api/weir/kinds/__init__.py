@@ -10,6 +10,8 @@ from weir.kinds import (
     bfd_profile,
     bgp,
     bgp_neighbor,
+    dhcp_reservation,
+    dhcp_server,
     firewall,
     firewall_rule,
     interface,
@@ -54,6 +56,8 @@ DECLARED: dict[str, Declaration] = {
         service.KIND,
         sets.SET,
         sets.ENTRY,
+        dhcp_server.KIND,
+        dhcp_reservation.KIND,
         ntp.KIND,
         tuning.KIND,
     )

@@ -14,7 +14,7 @@ from weir.kinds import DECLARED
 from weir.model.units import format_duration_ms, format_rate_exact
 
 _UNIT = re.compile(r"_(bps|bytes|ns|us|ms|s)$")
-_ACRONYM = re.compile(r"\b(dns|id|ip|mac|mtu|ntp|tcp|udp|vlan|vrf|wan|lan|bgp|ospf)\b", re.IGNORECASE)
+_ACRONYM = re.compile(r"\b(dhcp|dns|id|ip|mac|mtu|ntp|tcp|udp|vlan|vrf|wan|lan|bgp|ospf)\b", re.IGNORECASE)
 _LIMITS = frozenset({"max_limit_bps"})
 """Rates of which 0 means that there is no limit; 0 of others means that there is no such rate."""
 

@@ -17,12 +17,14 @@ from weir.wire.client import AgentClient
 class HostAddress:
     """One address of a host. `state` is of the kernel (RFC 4861, section 7.3.2): `reachable`, `stale` (not in
     use lately), `asking`, `failed` (no answer) or `permanent`; `confirmed_s` seconds since it last answered,
-    None when it never did; `queue` the id of the queue that limits it, None for none."""
+    None when it never did; `queue` the id of the queue that limits it, None for none. `name` is of its DHCP
+    lease, None without one."""
 
     address: str
     state: str
     confirmed_s: float | None
     queue: str | None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class HostService:
     def hosts(self, _by: Principal, words: str = "") -> tuple[list[Host], int]:
         """Hosts by interface and address, and how many addresses the kernel has that are not listed.
 
-        `words` is a part of interface, MAC or address, or a whole address or prefix. Raises `Unavailable`.
+        `words` is a part of interface, MAC, address or name, or a whole address or prefix. Raises
+        `Unavailable`.
         """
         answer = self._agent.call("hosts")
         listed = answer["hosts"]
@@ -65,7 +68,9 @@ def hosts_of(listed: Iterable[dict[str, Any]]) -> list[Host]:
     """One host for all addresses that one MAC of an interface has."""
     by_station: dict[tuple[str, str], list[HostAddress]] = {}
     for item in listed:
-        address = HostAddress(item["address"], item["state"], item["confirmed_s"], item["queue"])
+        address = HostAddress(
+            item["address"], item["state"], item["confirmed_s"], item["queue"], item["name"]
+        )
         by_station.setdefault((item["interface"], item["mac"] or item["address"]), []).append(address)
     found = []
     for (interface, station), addresses in by_station.items():
@@ -86,7 +91,8 @@ def is_match(host: Host, words: str) -> bool:
         pass
     else:
         return any(ip_address(found.address) in network for found in host.addresses)
-    texts = (host.interface.lower(), host.mac or "", *(found.address for found in host.addresses))
+    addresses = (text for found in host.addresses for text in (found.address, (found.name or "").lower()))
+    texts = (host.interface.lower(), host.mac or "", *addresses)
     return any(words in text for text in texts)
 
 

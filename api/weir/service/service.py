@@ -18,6 +18,7 @@ from weir.service.daily import DailyCheck
 from weir.service.decisions import DecisionService
 from weir.service.hosts import HostService
 from weir.service.known import write_running
+from weir.service.leases import LeaseService
 from weir.service.raising import RaiseService
 from weir.service.revisions import RevisionService
 from weir.service.running_document import Running
@@ -64,6 +65,7 @@ class Service:
         self.tuning = TuningService(agent)
         self.hosts = HostService(agent)
         self.decisions = DecisionService(self.config)
+        self.leases = LeaseService(agent)
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")
         self.appliance = ApplianceService(agent, self.audit)
         self.stored = StoredService((store, accounts), self.daily, running, committer, agent, self.audit)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("weir.stats")
 Json = dict[str, Any]
 TOPICS = ("queues", "interfaces", "system", "config", "states")
+LEASES = "leases"
+"""A topic for those who ask for it: only then is the agent asked."""
 TICK_S = 1.0
 LATE_S = 5.0
 LOOK_S = 0.5
@@ -91,6 +93,9 @@ class StatsService:
         self._generation = -1
         self._slots: dict[str, int] = {}
         self._config_changed = False
+        self._leases_told: int | None = None
+        """The number of the last change of a lease that streams know of; None: nobody asks."""
+        self._lease_changes: list[Json] = []
         self._started_at: Any = None
         self._last_reading = 0.0
         self._tick = 0
@@ -158,6 +163,7 @@ class StatsService:
                 elapsed_s = TICK_S
             self._figures.sample(self._counters, now, max(elapsed_s, 0.05))
         self._tick += 1
+        self._follow_leases()
         self._publish()
 
     def _ask_agent(self, now: float, clock: float) -> None:
@@ -177,6 +183,20 @@ class StatsService:
             self._followed = status.get("revision")
         except Problem as problem:
             self.router.lose(problem.message, now)
+
+    def _follow_leases(self) -> None:
+        """What came and went since the last tick; from the first one on that somebody asks."""
+        self._lease_changes = []
+        if not any(LEASES in chosen.topics for chosen in self._fanout.filters()):
+            self._leases_told = None
+            return
+        try:
+            answer = self._agent.call("lease_changes", {"after": self._leases_told})
+        except Problem:
+            return  # the stream says already that the agent is away
+        if self._leases_told is not None:
+            self._lease_changes = answer["changes"]
+        self._leases_told = answer["number"]
 
     def _follow_slots(self, answer: Json, counters: Counters) -> None:
         """The agent tells what changed since the generation that we know, or everything (`full`)."""
@@ -274,7 +294,7 @@ class StatsService:
         Raises Unavailable when there are too many streams, and NotFound for a kind without state.
         """
         wanted = Wanted(
-            tuple(name for name in TOPICS if name in (topics or TOPICS)),
+            tuple(name for name in (*TOPICS, LEASES) if name in (topics or TOPICS)),
             tuple(ids) if ids is not None else None,
             top,
             tuple(sorted(set(states or ()))) if "states" in (topics or TOPICS) else (),
@@ -309,6 +329,8 @@ class StatsService:
             events.append(("stale", {"at": time.time(), "since": at, "reason": why}))
         if "queues" in wanted.topics and since is None:
             events.append(("queues", self._wanted_queues(wanted)))
+        if LEASES in wanted.topics and self._lease_changes:
+            events.append((LEASES, {"items": self._lease_changes}))
         if self.router.lost_at is None and self.router.measured:
             if "interfaces" in wanted.topics:
                 events.append(("interfaces", self.router.interfaces()))

@@ -2030,6 +2030,196 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/dhcp-servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DHCP servers */
+        get: operations["list_dhcp_servers"];
+        put?: never;
+        /** Create a DHCP server */
+        post: operations["create_dhcp_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcp-servers/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DHCP servers */
+        post: operations["bulk_dhcp_servers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcp-servers/{server_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DHCP server */
+        get: operations["get_dhcp_server"];
+        /** Create or replace a DHCP server */
+        put: operations["put_dhcp_server"];
+        post?: never;
+        /** Delete a DHCP server */
+        delete: operations["delete_dhcp_server"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DHCP server (merge patch) */
+        patch: operations["patch_dhcp_server"];
+        trace?: never;
+    };
+    "/api/v1/dhcp-servers/{server_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DHCP server: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dhcp_server"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcp-servers/{server_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a DHCP server */
+        get: operations["get_dhcp_server_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcp-reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DHCP reservations */
+        get: operations["list_dhcp_reservations"];
+        put?: never;
+        /** Create a DHCP reservation */
+        post: operations["create_dhcp_reservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcp-reservations/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DHCP reservations */
+        post: operations["bulk_dhcp_reservations"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcp-reservations/{reservation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DHCP reservation */
+        get: operations["get_dhcp_reservation"];
+        /** Create or replace a DHCP reservation */
+        put: operations["put_dhcp_reservation"];
+        post?: never;
+        /** Delete a DHCP reservation */
+        delete: operations["delete_dhcp_reservation"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DHCP reservation (merge patch) */
+        patch: operations["patch_dhcp_reservation"];
+        trace?: never;
+    };
+    "/api/v1/dhcp-reservations/{reservation_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DHCP reservation: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dhcp_reservation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcp-reservations/{reservation_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a DHCP reservation */
+        get: operations["get_dhcp_reservation_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ntp": {
         parameters: {
             query?: never;
@@ -2669,6 +2859,27 @@ export interface paths {
          * @description By the running configuration: no packet is sent, and the kernel is not asked.
          */
         get: operations["decide_firewall"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/leases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the leases, by address
+         * @description Those that have not ended. 503 while the agent does not answer. The stream of live figures tells of leases
+         *     that come and go (`topics=leases`).
+         */
+        get: operations["list_leases"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3598,7 +3809,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -3745,7 +3956,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -8066,6 +8277,376 @@ export interface components {
             /** @description Keeps the entry, but leaves it out of the set. */
             disabled?: boolean | null;
         };
+        DhcpServerStateFields: {
+            /** @description Whether it listens on its interface now. */
+            serving: boolean | null;
+            /** @description Addresses that clients have now. */
+            lease_count: number | null;
+            /** @description Addresses that clients can get. */
+            address_count: number | null;
+        };
+        DhcpServerState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["DhcpServerStateFields"];
+        };
+        DhcpOption: {
+            option: string;
+            value: string;
+            type: string;
+            always: boolean;
+        };
+        DhcpServer: {
+            id: string;
+            interface: string;
+            ranges: string[];
+            lease_s: number;
+            gateway: string | null;
+            dns_servers: string[];
+            domain: string | null;
+            ntp_servers: string[];
+            options: components["schemas"]["DhcpOption"][];
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DhcpServerPage: {
+            states: components["schemas"]["DhcpServerState"][] | null;
+            items: components["schemas"]["DhcpServer"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        DhcpOptionInput: {
+            /** @description The option's number, or one of time-offset, log-servers, swap-server, root-path, interface-mtu, static-routes, nis-domain, nis-servers, vendor-specific, netbios-name-servers, netbios-node-type, smtp-servers, tftp-server-name, boot-file-name, posix-time-zone, time-zone-name, captive-portal, domain-search, sip-servers, classless-static-routes, capwap-controllers, tftp-server-addresses, proxy-autoconfiguration. */
+            option: string;
+            /** @description In the form that `type` says. */
+            value: string;
+            /**
+             * @description `addresses` have blanks between them; numbers have 8, 16 or 32 bits; `hex` is bytes as they are sent.
+             * @default text
+             * @enum {string}
+             */
+            type: "text" | "addresses" | "number-8" | "number-16" | "number-32" | "hex";
+            /**
+             * @description Also to clients that do not ask for it.
+             * @default false
+             */
+            always: boolean;
+        };
+        DhcpServerCreateInput: {
+            /** @description Where the clients are. It has a static IPv4 address, and is not a WAN. */
+            interface: string;
+            /** @description The addresses that clients get. Empty: all of the interface's network that are not the router's own. 65,536 at most; one that is full gives no more. */
+            ranges?: string[] | null;
+            /**
+             * @description For so long a client has its address. It asks again after half of that time.
+             * @default 3600
+             */
+            lease_s: number;
+            /**
+             * @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none.
+             * @default null
+             */
+            gateway: string | null;
+            /** @description Whom clients ask for names. */
+            dns_servers?: string[] | null;
+            /**
+             * @description What clients append to names without a dot.
+             * @default null
+             */
+            domain: string | null;
+            /** @description Whom clients ask for the time. */
+            ntp_servers?: string[] | null;
+            /** @description What else clients are told. */
+            options?: components["schemas"]["DhcpOptionInput"][] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Kept, and gives no addresses.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        DhcpServerUpsertInput: {
+            /** @description Where the clients are. It has a static IPv4 address, and is not a WAN. */
+            interface: string;
+            /** @description The addresses that clients get. Empty: all of the interface's network that are not the router's own. 65,536 at most; one that is full gives no more. */
+            ranges?: string[] | null;
+            /**
+             * @description For so long a client has its address. It asks again after half of that time.
+             * @default 3600
+             */
+            lease_s: number;
+            /**
+             * @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none.
+             * @default null
+             */
+            gateway: string | null;
+            /** @description Whom clients ask for names. */
+            dns_servers?: string[] | null;
+            /**
+             * @description What clients append to names without a dot.
+             * @default null
+             */
+            domain: string | null;
+            /** @description Whom clients ask for the time. */
+            ntp_servers?: string[] | null;
+            /** @description What else clients are told. */
+            options?: components["schemas"]["DhcpOptionInput"][] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Kept, and gives no addresses.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        DhcpServerBulkInput: {
+            upsert?: components["schemas"]["DhcpServerUpsertInput"][];
+            delete?: string[];
+        };
+        DhcpServerInput: {
+            /** @description Where the clients are. It has a static IPv4 address, and is not a WAN. */
+            interface: string;
+            /** @description The addresses that clients get. Empty: all of the interface's network that are not the router's own. 65,536 at most; one that is full gives no more. */
+            ranges?: string[] | null;
+            /**
+             * @description For so long a client has its address. It asks again after half of that time.
+             * @default 3600
+             */
+            lease_s: number;
+            /**
+             * @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none.
+             * @default null
+             */
+            gateway: string | null;
+            /** @description Whom clients ask for names. */
+            dns_servers?: string[] | null;
+            /**
+             * @description What clients append to names without a dot.
+             * @default null
+             */
+            domain: string | null;
+            /** @description Whom clients ask for the time. */
+            ntp_servers?: string[] | null;
+            /** @description What else clients are told. */
+            options?: components["schemas"]["DhcpOptionInput"][] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Kept, and gives no addresses.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        DhcpServerPatch: {
+            /** @description Where the clients are. It has a static IPv4 address, and is not a WAN. */
+            interface?: string | null;
+            /** @description The addresses that clients get. Empty: all of the interface's network that are not the router's own. 65,536 at most; one that is full gives no more. */
+            ranges?: string[] | null;
+            /** @description For so long a client has its address. It asks again after half of that time. */
+            lease_s?: number | null;
+            /** @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none. */
+            gateway?: string | null;
+            /** @description Whom clients ask for names. */
+            dns_servers?: string[] | null;
+            /** @description What clients append to names without a dot. */
+            domain?: string | null;
+            /** @description Whom clients ask for the time. */
+            ntp_servers?: string[] | null;
+            /** @description What else clients are told. */
+            options?: components["schemas"]["DhcpOptionInput"][] | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description Kept, and gives no addresses. */
+            disabled?: boolean | null;
+        };
+        DhcpReservationStateFields: {
+            /** @description Until when the host has its address; nothing while it has none. */
+            leased_until: string | null;
+        };
+        DhcpReservationState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["DhcpReservationStateFields"];
+        };
+        DhcpReservation: {
+            id: string;
+            server: string;
+            address: string;
+            mac: string | null;
+            client_id: string | null;
+            circuit_id: string | null;
+            hostname: string | null;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DhcpReservationPage: {
+            states: components["schemas"]["DhcpReservationState"][] | null;
+            items: components["schemas"]["DhcpReservation"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        DhcpReservationCreateInput: {
+            /** @description The server that gives it. */
+            server: string;
+            /** @description Any address of the server's network, in its ranges or not. */
+            address: string;
+            /**
+             * @description The host with this hardware address, whatever client id it sends.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description The host that sends this client id: bytes as `01:02:5e:10:00:01` or `0x01025e`, or a text.
+             * @default null
+             */
+            client_id: string | null;
+            /**
+             * @description The host behind this port of a switch or relay that tells it (option 82): bytes or a text.
+             * @default null
+             */
+            circuit_id: string | null;
+            /**
+             * @description The name that the host is told.
+             * @default null
+             */
+            hostname: string | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Kept, and reserves nothing.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (r1, r2, ...) when omitted. */
+            id?: string | null;
+        };
+        DhcpReservationUpsertInput: {
+            /** @description The server that gives it. */
+            server: string;
+            /** @description Any address of the server's network, in its ranges or not. */
+            address: string;
+            /**
+             * @description The host with this hardware address, whatever client id it sends.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description The host that sends this client id: bytes as `01:02:5e:10:00:01` or `0x01025e`, or a text.
+             * @default null
+             */
+            client_id: string | null;
+            /**
+             * @description The host behind this port of a switch or relay that tells it (option 82): bytes or a text.
+             * @default null
+             */
+            circuit_id: string | null;
+            /**
+             * @description The name that the host is told.
+             * @default null
+             */
+            hostname: string | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Kept, and reserves nothing.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (r1, r2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        DhcpReservationBulkInput: {
+            upsert?: components["schemas"]["DhcpReservationUpsertInput"][];
+            delete?: string[];
+        };
+        DhcpReservationInput: {
+            /** @description The server that gives it. */
+            server: string;
+            /** @description Any address of the server's network, in its ranges or not. */
+            address: string;
+            /**
+             * @description The host with this hardware address, whatever client id it sends.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description The host that sends this client id: bytes as `01:02:5e:10:00:01` or `0x01025e`, or a text.
+             * @default null
+             */
+            client_id: string | null;
+            /**
+             * @description The host behind this port of a switch or relay that tells it (option 82): bytes or a text.
+             * @default null
+             */
+            circuit_id: string | null;
+            /**
+             * @description The name that the host is told.
+             * @default null
+             */
+            hostname: string | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description Kept, and reserves nothing.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        DhcpReservationPatch: {
+            /** @description The server that gives it. */
+            server?: string | null;
+            /** @description Any address of the server's network, in its ranges or not. */
+            address?: string | null;
+            /** @description The host with this hardware address, whatever client id it sends. */
+            mac?: string | null;
+            /** @description The host that sends this client id: bytes as `01:02:5e:10:00:01` or `0x01025e`, or a text. */
+            client_id?: string | null;
+            /** @description The host behind this port of a switch or relay that tells it (option 82): bytes or a text. */
+            circuit_id?: string | null;
+            /** @description The name that the host is told. */
+            hostname?: string | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description Kept, and reserves nothing. */
+            disabled?: boolean | null;
+        };
         NtpServer: {
             address: string;
             type: string;
@@ -8249,13 +8830,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -8266,7 +8847,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -8350,7 +8931,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -8562,6 +9143,18 @@ export interface components {
             load_1m: number;
             uptime_s: number;
         };
+        LeaseChange: {
+            /** @enum {string} */
+            what: "came" | "went";
+            address: string;
+            mac: string | null;
+            hostname: string | null;
+            server: string;
+            interface: string;
+        };
+        LeaseChanges: {
+            items: components["schemas"]["LeaseChange"][];
+        };
         StaleMarker: {
             at: number;
             since: number;
@@ -8586,6 +9179,7 @@ export interface components {
             interfaces: components["schemas"]["InterfaceStatsAnswer"];
             system: components["schemas"]["SystemStats"];
             config: components["schemas"]["PendingAnswer"];
+            leases: components["schemas"]["LeaseChanges"];
             stale: components["schemas"]["StaleMarker"];
             states: components["schemas"]["StatesEvent"];
         };
@@ -8595,6 +9189,8 @@ export interface components {
         };
         HostAddress: {
             address: string;
+            /** @description What the host is called, by its DHCP lease here; null without one. */
+            name: string | null;
             /**
              * @description Of ARP or neighbour discovery: `stale` has not been in use lately, `asking` is being looked for, `failed` does not answer.
              * @enum {string}
@@ -8648,6 +9244,26 @@ export interface components {
             translations: components["schemas"]["Decider"][];
             /** @description What only the kernel knows, and what is assumed of it. */
             unsure: string[];
+        };
+        GivenLease: {
+            address: string;
+            mac: string | null;
+            /** @description What the client says it is called; only letters, digits, `.`, `-` and `_` of it. */
+            hostname: string | null;
+            /** @description As bytes in hexadecimal. */
+            client_id: string | null;
+            /** @description When it ends unless it is renewed. */
+            expires_at: string;
+            /** @description The DHCP server that gave it. */
+            server: string;
+            interface: string;
+            /** @description The reservation of this address; null: there is none. */
+            reservation: string | null;
+        };
+        LeasePage: {
+            items: components["schemas"]["GivenLease"][];
+            next_cursor: string | null;
+            total: number;
         };
         ImportSummary: {
             imported: number;
@@ -9262,6 +9878,38 @@ export interface components {
              */
             base: string | null;
         };
+        DhcpServerChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcp-server";
+            id: string;
+            new: components["schemas"]["DhcpServerInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        DhcpReservationChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcp-reservation";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["DhcpReservationInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         NtpChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -9561,6 +10209,32 @@ export interface components {
             comment: string;
             disabled: boolean;
         };
+        /** @description The fields of a dhcp server as they are configured. */
+        DhcpServerObject: {
+            id: string;
+            interface: string;
+            ranges: string[];
+            lease_s: number;
+            gateway: string | null;
+            dns_servers: string[];
+            domain: string | null;
+            ntp_servers: string[];
+            options: components["schemas"]["DhcpOption"][];
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a dhcp reservation as they are configured. */
+        DhcpReservationObject: {
+            id: string;
+            server: string;
+            address: string;
+            mac: string | null;
+            client_id: string | null;
+            circuit_id: string | null;
+            hostname: string | null;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a ntp as they are configured. */
         NtpObject: {
             id: string;
@@ -9854,6 +10528,34 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["SetEntryObject"] | null;
             new: components["schemas"]["SetEntryObject"] | null;
+        };
+        DhcpServerChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcp-server";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DhcpServerObject"] | null;
+            new: components["schemas"]["DhcpServerObject"] | null;
+        };
+        DhcpReservationChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcp-reservation";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DhcpReservationObject"] | null;
+            new: components["schemas"]["DhcpReservationObject"] | null;
         };
         NtpChange: {
             /**
@@ -10257,6 +10959,44 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["SetEntryObject"] | null;
             new: components["schemas"]["SetEntryObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DhcpServerStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcp-server";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DhcpServerObject"] | null;
+            new: components["schemas"]["DhcpServerObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DhcpReservationStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcp-reservation";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DhcpReservationObject"] | null;
+            new: components["schemas"]["DhcpReservationObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -18109,6 +18849,610 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_dhcp_servers: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpServerPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dhcp_server: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DhcpServerCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpServer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dhcp_servers: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DhcpServerBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dhcp_server: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpServer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dhcp_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DhcpServerInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpServer"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpServer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dhcp_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dhcp_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DhcpServerPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpServer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dhcp_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dhcp_server_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpServerState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_dhcp_reservations: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpReservationPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dhcp_reservation: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DhcpReservationCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpReservation"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dhcp_reservations: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DhcpReservationBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dhcp_reservation: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpReservation"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dhcp_reservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DhcpReservationInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpReservation"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpReservation"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dhcp_reservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dhcp_reservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DhcpReservationPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpReservation"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dhcp_reservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dhcp_reservation_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DhcpReservationState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_ntp: {
         parameters: {
             query?: {
@@ -18665,7 +20009,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "ntp" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
                 id: string;
             };
             header?: never;
@@ -19081,7 +20425,7 @@ export interface operations {
     stream_stats: {
         parameters: {
             query?: {
-                /** @description Some of queues, interfaces, system, config, states; default all. */
+                /** @description Some of queues, interfaces, system, config, states (default all of these), leases. */
                 topics?: string;
                 /** @description Queues to report on. */
                 ids?: string;
@@ -19115,7 +20459,7 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the last page. */
                 cursor?: string;
-                /** @description Part of interface, MAC or address; or a whole address or prefix. */
+                /** @description Part of interface, MAC, address or name; or a whole address or prefix. */
                 q?: string;
             };
             header?: never;
@@ -19168,6 +20512,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Decision"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_leases: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of address, MAC or host name. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LeasePage"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

@@ -14,6 +14,7 @@ export type Interface = AnyCase<Schemas["Interface"]>;
 export type Lease = Schemas["Lease"];
 export type InterfaceInput = Partial<AnyCase<Schemas["InterfaceInput"]>>;
 export type Host = Schemas["Host"];
+export type GivenLease = Schemas["GivenLease"];
 export type HostAddress = Schemas["HostAddress"];
 export type StaticRoute = Schemas["StaticRoute"];
 export type StaticRouteInput = Schemas["StaticRouteInput"];

@@ -2,6 +2,7 @@
 import {
   IconActivity,
   IconAdjustments,
+  IconClockHour4,
   IconDeviceFloppy,
   IconDevices,
   IconFileImport,
@@ -32,6 +33,7 @@ export interface NavItem {
     | "/import"
     | "/interfaces"
     | "/hosts"
+    | "/leases"
     | "/routes"
     | "/firewall"
     | "/history"
@@ -66,7 +68,7 @@ const OWN: Readonly<Record<Area, readonly NavItem[]>> = {
   Routing: [{ to: "/routes", page: "", label: "Routes", icon: IconRoute, keys: "g r" }],
   Firewall: [{ to: "/firewall", page: "", label: "Firewall", icon: IconFlame, keys: "g f" }],
   VPN: [],
-  Services: [],
+  Services: [{ to: "/leases", page: "", label: "Leases", icon: IconClockHour4, keys: "g l" }],
   System: [
     { to: "/history", page: "", label: "History", icon: IconHistory, keys: "g h" },
     { to: "/users", page: "", label: "Users and tokens", icon: IconUsers, keys: "g u" },

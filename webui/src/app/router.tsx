@@ -69,6 +69,12 @@ const hosts = createRoute({
   validateSearch: search.hosts,
   component: lazyRouteComponent(() => import("@/pages/hosts/HostsPage")),
 });
+const leases = createRoute({
+  getParentRoute: () => frame,
+  path: "/leases",
+  validateSearch: search.leases,
+  component: lazyRouteComponent(() => import("@/pages/leases/LeasesPage")),
+});
 const routes = createRoute({
   getParentRoute: () => frame,
   path: "/routes",
@@ -148,6 +154,7 @@ const routeTree = root.addChildren([
     importRoute,
     interfaces,
     hosts,
+    leases,
     routes,
     firewall,
     history,

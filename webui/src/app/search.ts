@@ -62,6 +62,11 @@ export const queues = (raw: Raw): QueuesSearch => ({
   target: text(raw["target"]),
 });
 
+/** `make`: the address of the lease that becomes a reservation. */
+export const leases = (raw: Raw): { q?: string; make?: string } => ({
+  q: text(raw["q"]),
+  make: text(raw["make"]),
+});
 export const hosts = (raw: Raw): { q?: string } => ({ q: text(raw["q"]) });
 
 /** A part of the graphs' time, as `1700000000-1700000060`. */

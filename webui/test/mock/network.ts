@@ -325,6 +325,13 @@ function searchAnswer(query: URLSearchParams) {
   return HttpResponse.json({ groups });
 }
 
+function leasesAnswer(state: MockState, query: URLSearchParams) {
+  if (state.leases === null) return problem(503, "agent-down", "The agent does not answer.");
+  const words = query.get("q") ?? "";
+  const items = state.leases.filter((lease) => JSON.stringify(lease).includes(words));
+  return HttpResponse.json({ items, next_cursor: null, total: items.length });
+}
+
 export function networkHandlers(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/interfaces`, () =>
@@ -337,6 +344,7 @@ export function networkHandlers(state: MockState): HttpHandler[] {
     ),
     http.get(`${API}/hosts`, ({ request }) => hostsAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/search`, ({ request }) => searchAnswer(new URL(request.url).searchParams)),
+    http.get(`${API}/leases`, ({ request }) => leasesAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/queue-types`, () => page([type])),
     http.get(`${API}/static-routes`, () => page([route])),
     http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),

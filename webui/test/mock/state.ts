@@ -6,6 +6,7 @@ import type {
   Explanation,
   Finding,
   Host,
+  GivenLease,
   ObjectEffect,
   OtherCandidate,
   Pending,
@@ -51,6 +52,7 @@ export interface MockState {
   timeZone: string;
   /** Null: the agent does not answer. */
   hosts: Host[] | null;
+  leases: GivenLease[] | null;
   /** What was asked of the machine itself, in order. */
   machine: string[];
 }
@@ -209,6 +211,7 @@ export function newState(count = 24): MockState {
     restored: null,
     timeZone: "UTC",
     hosts: [],
+    leases: [],
     raises: [],
     machine: [],
     revisions: [

@@ -39,6 +39,7 @@ def _host_json(document: Document, host: Host) -> dict[str, Any]:
         "addresses": [
             {
                 "address": found.address,
+                "name": found.name,
                 "state": found.state,
                 "confirmed_s": found.confirmed_s,
                 "queue": _queue_json(document, found.queue),

@@ -15,7 +15,7 @@ STATES = ("reachable", "stale", "asking", "failed", "permanent")
 class HostsQuery(Page):
     q = Text(
         max_length=MAX_TEXT_CHARS,
-        metadata={"description": "Part of interface, MAC or address; or a whole address or prefix."},
+        metadata={"description": "Part of interface, MAC, address or name; or a whole address or prefix."},
     )
 
 
@@ -28,6 +28,10 @@ class HostQueue(Answer):
 
 class HostAddress(Answer):
     address = fields.String()
+    name = fields.String(
+        allow_none=True,
+        metadata={"description": "What the host is called, by its DHCP lease here; null without one."},
+    )
     state = one_of(
         *STATES,
         metadata={

@@ -12,7 +12,7 @@ from weir.store.listing import MAX_TEXT_CHARS
 
 MAX_LIMIT = 1000
 _FINDS = "Part of id, name or comment; an address or prefix finds what has a field that covers it."
-TOPICS = ("queues", "interfaces", "system", "config", "states")
+TOPICS = ("queues", "interfaces", "system", "config", "states", "leases")
 QUEUE_SORTS = (
     "position",
     "name",
@@ -131,7 +131,9 @@ class StreamQuery(Query):
     topics = CommaList(
         8,
         TOPICS,
-        metadata={"description": "Some of queues, interfaces, system, config, states; default all."},
+        metadata={
+            "description": "Some of queues, interfaces, system, config, states (default all of these), leases."
+        },
     )
     ids = CommaList(MAX_LIMIT, metadata={"description": "Queues to report on."})
     top = QueryInteger(1, MAX_LIMIT, metadata={"description": "Or the top N by download."})

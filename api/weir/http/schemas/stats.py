@@ -6,6 +6,7 @@ from __future__ import annotations
 from marshmallow import fields
 
 from weir.http.schemas.base import Answer, one_of
+from weir.http.schemas.leases import LeaseChanges
 
 
 class Rate(Answer):
@@ -259,6 +260,7 @@ class StreamEvent(Answer):
     interfaces = fields.Nested(InterfaceStatsAnswer)
     system = fields.Nested(SystemStats)
     config = fields.Nested("PendingAnswer")
+    leases = fields.Nested(LeaseChanges)
     stale = fields.Nested("StaleMarker")
     states = fields.Nested("StatesEvent")
 

@@ -17,14 +17,19 @@ interface KindDrawerProps {
   row: Row | null;
   /** What a new one is, of all that it can be, and what its form is called. */
   begins?: string;
+  /** What a new one has already. */
+  given?: Readonly<Draft>;
   title?: string;
   onClose: () => void;
 }
 
 /** The form of one object of a kind. */
-export function KindDrawer({ kind, declared, row, begins, title, onClose }: KindDrawerProps) {
+export function KindDrawer({ kind, declared, row, begins, given, title, onClose }: KindDrawerProps) {
   const object = row?.object ?? null;
-  const initial = useMemo(() => draftOfObject(declared, object, begins), [declared, object, begins]);
+  const initial = useMemo(
+    () => draftOfObject(declared, object ?? (given ? { ...declared.defaults, ...given } : null), begins),
+    [declared, object, given, begins],
+  );
   const read = useCallback((draft: Draft) => readDraft(declared, draft), [declared]);
   const Extra = object?.etag ? EXTRAS[kind] : undefined;
   const short = declared.short.charAt(0).toUpperCase() + declared.short.slice(1);

@@ -75,8 +75,8 @@ function Search() {
     <TextInput
       type="search"
       className={classes.search}
-      aria-label="Search hosts by address, prefix, MAC or interface"
-      placeholder="Address, prefix, MAC or interface"
+      aria-label="Search hosts by address, prefix, MAC, name or interface"
+      placeholder="Address, prefix, MAC, name or interface"
       leftSection={<IconSearch size={15} />}
       value={text}
       onChange={(event) => {

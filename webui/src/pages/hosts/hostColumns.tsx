@@ -48,6 +48,13 @@ export const HOST_COLUMNS: readonly Column<Host>[] = [
     ),
   },
   {
+    id: "name",
+    title: "Name",
+    render: (host) => (
+      <PerAddress host={host} show={(found) => found.name ?? <span className="dim">–</span>} />
+    ),
+  },
+  {
     id: "mac",
     title: "MAC",
     render: (host) => <span className="mono nowrap">{host.mac ?? <span className="dim">–</span>}</span>,

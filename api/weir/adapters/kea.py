@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kea-dhcp4: how it is started, and its control socket (Kea's manual, "API Reference").
+
+Debian's package makes the user that it runs as. It needs raw sockets, for clients that have no
+address yet, and a port below 1024; nothing else is left to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from weir.model.problem import ApplyFailed, Unavailable
+
+USER = "_kea"
+_CAPABILITIES = "-all,+net_raw,+net_bind_service"
+_MAX_ANSWER_BYTES = 64 << 20
+_APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
+_ALL_PROTOCOLS = "0003"
+"""ETH_P_ALL, as Kea's raw sockets have it."""
+
+
+class Kea:
+    """One server: its folders, its command, its socket."""
+
+    def __init__(self, folder: Path, data: Path) -> None:
+        """`folder` is empty after a start of the machine; leases are in `data`, which lasts."""
+        self.control = folder / "control"
+        self.socket = self.control / "kea.sock"
+        self.leases = data / "kea-leases4.csv"
+        self._program = shutil.which("kea-dhcp4", path="/usr/sbin:/usr/bin") or "/usr/sbin/kea-dhcp4"
+
+    def make_folders(self) -> None:
+        """For the user that Kea runs as. Raises `Unavailable` where Kea is not installed, or they cannot be
+        made."""
+        uid = self._uid()
+        try:
+            for path in (self.control, self.leases.parent):
+                path.mkdir(mode=0o755, parents=True, exist_ok=True)
+                path.chmod(0o750)
+                os.chown(path, uid, pwd.getpwuid(uid).pw_gid)
+        except OSError as error:
+            raise Unavailable(
+                f"{error.filename} cannot be made: {error.strerror}", code="dhcp-files"
+            ) from error
+
+    def forget_process(self) -> None:
+        """Of one that was killed: Kea would take whatever has its number now for itself."""
+        for path in self.control.glob("*.pid"):
+            path.unlink(missing_ok=True)
+
+    def _uid(self) -> int:
+        try:
+            return pwd.getpwnam(USER).pw_uid
+        except KeyError as error:
+            text = f"the DHCP server Kea is not installed: there is no user {USER}"
+            raise Unavailable(text, code="program-missing") from error
+
+    def command(self, config: Path, *options: str) -> Sequence[str]:
+        """Without root's rights. The folders are said by the environment: newer versions take no others."""
+        places = {
+            "KEA_PIDFILE_DIR": self.control,
+            "KEA_CONTROL_SOCKET_DIR": self.control,
+            "KEA_DHCP_DATA_DIR": self.leases.parent,
+            "KEA_LOCKFILE_DIR": "none",
+        }
+        # Debian's profile allows Kea its own folders only; where AppArmor is off, setpriv refuses the word.
+        confined = ("--apparmor-profile", "unconfined") if _has_apparmor() else ()
+        return (
+            *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"),
+            *(f"--inh-caps={_CAPABILITIES}", f"--ambient-caps={_CAPABILITIES}"),
+            *(f"--bounding-set={_CAPABILITIES}", *confined, "--"),
+            *("env", *(f"{name}={value}" for name, value in places.items())),
+            *(self._program, *options, str(config)),
+        )
+
+    def ask(self, command: str, arguments: Mapping[str, Any] | str | None, timeout_s: float) -> Any:
+        """The arguments of its answer. `arguments` may be JSON already.
+
+        Raises `ApplyFailed` (`daemon-refused`) with its words, `Unavailable` (`daemon-hangs`) when there is
+        no answer in time.
+        """
+        said = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        request = f'{{"command": "{command}", "arguments": {said}}}'
+        try:
+            answer = json.loads(self._exchange(request.encode(), time.monotonic() + timeout_s))
+        except TimeoutError as error:
+            text = f"dhcp did not answer {command} within {timeout_s:.1f} s"
+            raise Unavailable(text, code="daemon-hangs") from error
+        except OSError as error:
+            text = f"dhcp cannot be asked: {error.strerror or error}"
+            raise Unavailable(text, code="daemon-died") from error
+        except ValueError as error:
+            raise Unavailable(f"dhcp answered {command} with no JSON", code="daemon-hangs") from error
+        if answer.get("result") != 0:
+            words = " ".join(str(answer.get("text", "it said nothing")).split())
+            raise ApplyFailed(f"dhcp refuses its files: {words}", code="daemon-refused")
+        return answer.get("arguments")
+
+    def _exchange(self, request: bytes, deadline_s: float) -> bytes:
+        found = bytearray()
+        with socket.socket(socket.AF_UNIX) as handle:
+            handle.settimeout(_left(deadline_s))
+            handle.connect(str(self.socket))
+            handle.sendall(request)
+            handle.shutdown(socket.SHUT_WR)
+            while len(found) < _MAX_ANSWER_BYTES:
+                handle.settimeout(_left(deadline_s))
+                part = handle.recv(1 << 20)
+                if not part:
+                    break
+                found += part
+        return bytes(found)
+
+    def listens_on(self) -> frozenset[int]:
+        """The indexes of the interfaces on which Kea's user has raw sockets."""
+        uid = str(self._uid())
+        return frozenset(
+            int(row[4]) for row in _packet_sockets() if row[7] == uid and row[3] == _ALL_PROTOCOLS
+        )
+
+
+def _left(deadline_s: float) -> float:
+    left_s = deadline_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
+
+
+def _has_apparmor() -> bool:
+    try:
+        return _APPARMOR.read_text(encoding="ascii").startswith("Y")
+    except OSError:
+        return False
+
+
+def _packet_sockets() -> Iterable[list[str]]:
+    """The rows of /proc/net/packet (net/packet/af_packet.c). Raises `Unavailable`."""
+    try:
+        lines = Path("/proc/net/packet").read_text(encoding="ascii").splitlines()[1:]
+    except OSError as error:
+        raise Unavailable(f"/proc/net/packet cannot be read: {error.strerror}") from error
+    return (line.split() for line in lines)

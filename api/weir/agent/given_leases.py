@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leases that the router's own DHCP servers gave, as the API asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weir.adapters.kea_leases import Lease
+from weir.agent.configuration import Configuration
+from weir.backends.dhcp_leases import LeaseTable
+from weir.backends.kea_config import servers_of, subnet_id
+from weir.model.problem import Invalid, Problem
+from weir.parts import DHCP
+from weir.parts.dhcp import ReservationSpec, ServerSpec, Wanted
+from weir.store.clock import wall_ms
+from weir.wire.server import Handler, Peer
+
+MAX_PAGE = 1000
+MAX_WORDS_CHARS = 200
+
+
+class GivenLeases:
+    """A lease of a network that no server serves any more is nobody's, and is not told."""
+
+    def __init__(self, configuration: Configuration, table: LeaseTable) -> None:
+        self._configuration = configuration
+        self._table = table
+
+    def table(self) -> Mapping[str, Handler]:
+        return {"leases": self._leases, "lease_changes": self._changes}
+
+    def names(self) -> dict[str, str]:
+        """What hosts with a lease are called, by address: as is configured, or else as they say."""
+        try:
+            held = self._table.held()
+        except Problem:
+            return {}
+        wanted = self._wanted()
+        found = {address: lease.hostname for address, lease in held.items() if lease.hostname}
+        reserved = (spec for spec in wanted.values() if isinstance(spec, ReservationSpec))
+        return {**found, **{spec.address: spec.hostname for spec in reserved if spec.hostname}}
+
+    def _leases(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """A page of the leases whose address, MAC or host name has `words` in it, by address; and how many
+        there are. Raises `Unavailable`."""
+        words, start, limit = str(params.get("words") or ""), params.get("start", 0), params.get("limit", 100)
+        if type(start) is not int or type(limit) is not int or start < 0 or not 1 <= limit <= MAX_PAGE:
+            raise Invalid("start and limit must be numbers of a page", code="bad-request")
+        wanted = self._wanted()
+        servers = _by_subnet(wanted)
+        found = [item for item in self._table.found(words[:MAX_WORDS_CHARS]) if item.subnet_id in servers]
+        reserved = {spec.address: spec.id for spec in wanted.values() if isinstance(spec, ReservationSpec)}
+        page = found[start : start + limit]
+        listed = [_lease(item, servers[item.subnet_id], reserved.get(item.address)) for item in page]
+        return {"at_ms": wall_ms(), "total": len(found), "leases": listed}
+
+    def _changes(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """The leases that came and went behind `after`, a number that an earlier answer gave."""
+        after = params.get("after")
+        number, changes = self._table.since(after if type(after) is int else 2**62)
+        servers = _by_subnet(self._wanted())
+        told = [
+            {
+                "what": item.what,
+                "address": item.lease.address,
+                "mac": item.lease.mac or None,
+                "hostname": item.lease.hostname or None,
+                "server": servers[item.lease.subnet_id].id,
+                "interface": servers[item.lease.subnet_id].ifname,
+            }
+            for item in changes
+            if item.lease.subnet_id in servers
+        ]
+        return {"number": number, "changes": told}
+
+    def _wanted(self) -> Wanted:
+        with self._configuration.lock:
+            return self._configuration.compiled.of(DHCP) if self._configuration.loaded else {}
+
+
+def _by_subnet(wanted: Wanted) -> dict[int, ServerSpec]:
+    return {subnet_id(spec.network): spec for spec in servers_of(wanted)}
+
+
+def _lease(item: Lease, server: ServerSpec, reservation: str | None) -> dict[str, Any]:
+    return {
+        "address": item.address,
+        "mac": item.mac or None,
+        "hostname": item.hostname or None,
+        "client_id": item.client_id or None,
+        "expires_ms": item.expires_s * 1000,
+        "server": server.id,
+        "interface": server.ifname,
+        "reservation": reservation,
+    }

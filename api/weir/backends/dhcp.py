@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kea-dhcp4: who gets which address (docs/adr/0171).
+
+A running Kea is given its configuration by its socket. It looks at all of it before it takes any of it, keeps
+its leases, and answers with the digest of what it has. The checker is asked before a start only: it takes as
+long as the change itself.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from weir.adapters.daemon import Daemon, Program
+from weir.adapters.kea import Kea
+from weir.adapters.kea_leases import Lease
+from weir.backends.backend import Comparison, Look, Topic
+from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference, DaemonState
+from weir.backends.dhcp_leases import LeaseTable
+from weir.backends.kea_config import config_text, servers_of, subnet_id, tag_of
+from weir.kinds.dhcp_server import DhcpServer
+from weir.model.objects import ConfigObject
+from weir.model.problem import Problem
+from weir.parts.dhcp import ReservationSpec, ServerSpec, Wanted
+from weir.parts.effect import Effect
+from weir.parts.explained import Line
+
+CONF = "kea.conf"
+
+
+class DhcpBackend(DaemonBackend[Wanted]):
+    topics: ClassVar[frozenset[Topic]] = frozenset(("daemons", "links"))
+    learns = ("dhcp-server",)
+
+    def __init__(self, folder: Path, data: Path) -> None:
+        """Leases are kept in `data`, which lasts."""
+        self._kea = Kea(folder, data)
+        self.leases = LeaseTable(self._kea.leases)
+        self._wanted: Wanted = {}
+        """What was asked for last: state is told about it."""
+        self._links: Mapping[str, int] = {}
+        self._rendered: tuple[Wanted, Mapping[str, int], str] | None = None
+
+        def command(config: Path) -> Sequence[str]:
+            return self._kea.command(config / CONF, "-c")
+
+        def check(config: Path) -> Sequence[str]:
+            return self._kea.command(config / CONF, "-t")
+
+        super().__init__(Daemon(Program("dhcp", command, check), folder))
+
+    # -- what it has -----------------------------------------------------------------------------------------
+
+    def read(self) -> DaemonState:
+        self._links = {name: index for index, name in socket.if_nameindex()}
+        return super().read()
+
+    def files(self, wanted: Wanted) -> Mapping[str, str]:
+        """None while no interface of a server is there."""
+        self._wanted = wanted
+        links = {
+            spec.ifname: self._links[spec.ifname] for spec in servers_of(wanted) if spec.ifname in self._links
+        }
+        if not links:
+            return {}
+        if self._rendered is None or self._rendered[0] is not wanted or self._rendered[1] != links:
+            text = config_text(wanted, links, self._kea.socket, self._kea.leases)
+            self._rendered = (wanted, links, text)
+        return {CONF: self._rendered[2]}
+
+    def expected(self, wanted: Wanted) -> object:
+        text = self.files(wanted).get(CONF)
+        return None if text is None else tag_of(text)
+
+    def loaded(self, timeout_s: float) -> object:
+        return self._kea.ask("server-tag-get", None, timeout_s)["server-tag"]
+
+    # -- what it is given ------------------------------------------------------------------------------------
+
+    def apply(self, difference: DaemonDifference) -> None:
+        if difference.wanted:
+            self._kea.make_folders()
+            if difference.held.process is None:
+                self._kea.forget_process()
+        super().apply(difference)
+
+    def check(self, difference: DaemonDifference, deadline_s: float) -> None:
+        """Kea that runs refuses by itself what it does not like."""
+        if difference.held.process is None or difference.held.loaded is None:
+            super().check(difference, deadline_s)
+
+    def reload(self) -> None:
+        self._kea.ask("config-set", self.daemon.read()[CONF], SETTLED_S)
+
+    # -- what it costs ---------------------------------------------------------------------------------------
+
+    def effects(self, look: Look[DaemonState, Wanted, DaemonDifference]) -> Iterator[Effect]:
+        """Leases stay. A host whose address is not given any more gets another when it renews its lease."""
+        yield from super().effects(look)
+        for spec in look.delta.removed:
+            if isinstance(spec, ServerSpec):
+                text = f"nobody on {spec.ifname} gets an address any more; leases hold until they end"
+                yield Effect("dhcp-server", spec.id, "resets", text)
+        for old, new in look.delta.set:
+            if isinstance(old, ServerSpec) and old.network != new.network:
+                text = f"clients on {new.ifname} get other addresses when they renew theirs"
+                yield Effect("dhcp-server", new.id, "resets", text)
+            elif isinstance(old, ReservationSpec) and old.address != new.address:
+                text = f"the host gets {new.address} when it renews {old.address}"
+                yield Effect("dhcp-reservation", new.id, "resets", text)
+
+    # -- what it says ----------------------------------------------------------------------------------------
+
+    def explain(
+        self,
+        found: Comparison[DaemonState, Wanted, DaemonDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        yield from super().explain(found, item, told)
+        if isinstance(item, DhcpServer) and found.difference.wanted and told:
+            listens = self._is_heard(item.interface)
+            words = (
+                f"it listens on {item.interface}" if listens else f"it does not listen on {item.interface}"
+            )
+            yield Line("interface", f"it listens on {item.interface}", words, listens)
+
+    def learn(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
+        """Of servers; nothing while the leases cannot be read."""
+        try:
+            leases = self.leases.held()
+        except Problem:
+            return {}
+        counts = Counter(lease.subnet_id for lease in leases.values())
+        return {
+            spec.id: {
+                "serving": self._is_heard(spec.ifname),
+                "lease_count": counts[subnet_id(spec.network)],
+                "address_count": spec.address_count,
+            }
+            for spec in servers_of(self._wanted)
+            if ids is None or spec.id in ids
+        }
+
+    def learn_reservations(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
+        """As `learn`, of reservations."""
+        try:
+            leases = self.leases.held()
+        except Problem:
+            return {}
+        wanted = self._wanted
+        names = wanted if ids is None else (f"reservation {name}" for name in ids)
+        specs = [spec for spec in map(wanted.get, names) if isinstance(spec, ReservationSpec)]
+        return {spec.id: {"leased_until": _until(leases.get(spec.address), spec)} for spec in specs}
+
+    def _is_heard(self, ifname: str) -> bool | None:
+        """Whether Kea has a raw socket on an interface; None when it cannot be found out."""
+        if self.daemon.identity() is None:
+            return False
+        try:
+            return socket.if_nametoindex(ifname) in self._kea.listens_on()
+        except OSError:
+            return False
+        except Problem:
+            return None
+
+
+def _until(lease: Lease | None, spec: ReservationSpec) -> str | None:
+    """When the host's lease ends; None for nobody's, and for one that another host still has."""
+    if lease is None or (spec.by == "hw-address" and lease.mac.replace(":", "") != spec.value):
+        return None
+    return datetime.fromtimestamp(lease.expires_s, UTC).isoformat().replace("+00:00", "Z")

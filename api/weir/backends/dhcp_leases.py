@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leases that the router's DHCP servers gave: held ready for lists, searches and events."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Mapping
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from weir.adapters.kea_leases import Lease, LeaseFile
+from weir.model.problem import Unavailable
+
+KEPT_CHANGES = 1000
+
+
+class LeaseChange(NamedTuple):
+    """`number` counts all changes since the agent's start."""
+
+    number: int
+    what: Literal["came", "went"]
+    lease: Lease
+
+
+class LeaseTable:
+    """Thread-safe. Every question first reads what Kea wrote since the last one, and costs what changed."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+        self._file = LeaseFile(path)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._held: dict[int, tuple[str, Lease]] = {}
+        """By address as a number: what is searched in, and the lease."""
+        self._numbers: list[int] = []
+        """The addresses in order."""
+        self._ends: list[tuple[int, str]] = []
+        """A heap of when leases end, also those that were renewed since."""
+        self._changes: deque[LeaseChange] = deque(maxlen=KEPT_CHANGES)
+        self._count = 0
+        self._is_first = True
+
+    def held(self) -> Mapping[str, Lease]:
+        """Those that have not ended, by address. Raises `Unavailable`."""
+        with self._lock:
+            self._follow()
+            return {lease.address: lease for _, lease in self._held.values()}
+
+    def found(self, words: str) -> list[Lease]:
+        """Those whose address, MAC or host name has these words in it, by address. Raises `Unavailable`."""
+        wanted = words.strip().lower()
+        with self._lock:
+            self._follow()
+            entries = map(self._held.__getitem__, self._numbers)
+            return [lease for text, lease in entries if wanted in text]
+
+    def since(self, number: int) -> tuple[int, list[LeaseChange]]:
+        """The number of the last change, and those behind `number`: of very many the last."""
+        with self._lock:
+            self._follow()
+            return self._count, [change for change in self._changes if change.number > number]
+
+    def _follow(self) -> None:
+        try:
+            touched = self._file.follow()
+        except OSError as error:
+            raise Unavailable(f"the leases cannot be read: {error.strerror}", code="no-leases") from error
+        now_s = self._clock()
+        while self._ends and self._ends[0][0] <= now_s:
+            touched.add(heapq.heappop(self._ends)[1])
+        for number, address in sorted((int(IPv4Address(address)), address) for address in touched):
+            lease = self._file.held.get(address)
+            self._put(number, lease if lease is not None and lease.expires_s > now_s else None)
+        self._is_first = False
+
+    def _put(self, number: int, lease: Lease | None) -> None:
+        _, before = self._held.get(number, ("", None))
+        if before is not None and lease is None:
+            del self._held[number]
+            del self._numbers[bisect_left(self._numbers, number)]
+        if lease is not None:
+            if before is None:
+                insort(self._numbers, number)
+            text = f"{lease.address} {lease.mac} {lease.hostname}".lower()
+            self._held[number] = (text, lease)
+            heapq.heappush(self._ends, (lease.expires_s, lease.address))
+        if before is None or lease is None or before.mac != lease.mac:
+            self._note("went", before)
+            self._note("came", lease)
+
+    def _note(self, what: Literal["came", "went"], lease: Lease | None) -> None:
+        """One that is renewed is no change; an address that another host has now went and came. What was
+        there at the start is no news."""
+        if lease is not None and not self._is_first:
+            self._count += 1
+            self._changes.append(LeaseChange(self._count, what, lease))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases as JSON."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from weir.http.schemas.base import Answer, Text, one_of
+from weir.http.schemas.paging import Page
+from weir.store.listing import MAX_TEXT_CHARS
+
+
+class LeasesQuery(Page):
+    q = Text(max_length=MAX_TEXT_CHARS, metadata={"description": "Part of address, MAC or host name."})
+
+
+class GivenLease(Answer):
+    """An address that a DHCP server of this router gave, and that has not ended."""
+
+    address = fields.String()
+    mac = fields.String(allow_none=True)
+    hostname = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "What the client says it is called; only letters, digits, `.`, `-` and `_` of it."
+        },
+    )
+    client_id = fields.String(allow_none=True, metadata={"description": "As bytes in hexadecimal."})
+    expires_at = fields.String(metadata={"description": "When it ends unless it is renewed."})
+    server = fields.String(metadata={"description": "The DHCP server that gave it."})
+    interface = fields.String()
+    reservation = fields.String(
+        allow_none=True, metadata={"description": "The reservation of this address; null: there is none."}
+    )
+
+
+class LeasePage(Answer):
+    items = fields.List(fields.Nested(GivenLease))
+    next_cursor = fields.String(allow_none=True)
+    total = fields.Integer()
+
+
+class LeaseChange(Answer):
+    what = one_of("came", "went")
+    address = fields.String()
+    mac = fields.String(allow_none=True)
+    hostname = fields.String(allow_none=True)
+    server = fields.String()
+    interface = fields.String()
+
+
+class LeaseChanges(Answer):
+    """Leases that came and went since the last event; of very many some may be missing."""
+
+    items = fields.List(fields.Nested(LeaseChange))

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which interfaces lead outside, where services are not offered."""
+
+from __future__ import annotations
+
+from weir.model.objects import Interface
+
+
+def is_outside(interface: Interface) -> bool:
+    """Whether strangers are behind it: a service never answers there."""
+    return interface.role == "wan"

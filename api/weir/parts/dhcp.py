@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the DHCP server is asked for: one entry for each server, and one for each reservation.
+
+A change of one of 10,000 reservations looks at that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Any
+
+from weir.kinds.dhcp_reservation import DhcpReservation
+from weir.kinds.dhcp_server import DhcpServer, is_in_force, network_of, spans_of
+from weir.model.address_range import Span, span_text
+from weir.model.dhcp_options import code_of, value_bytes
+from weir.model.document import Change, Document
+from weir.model.objects import ConfigObject
+from weir.parts.delta import Delta
+from weir.parts.part import EntriesPart
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """`data` as it is sent, in hexadecimal digits."""
+
+    code: int
+    data: str
+    always: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """`router` is the router's own address; `spans` are what clients get."""
+
+    id: str
+    ifname: str
+    network: str
+    router: str
+    spans: tuple[Span, ...]
+    lease_s: int
+    gateway: str
+    dns_servers: tuple[str, ...]
+    domain: str | None
+    ntp_servers: tuple[str, ...]
+    options: tuple[OptionSpec, ...]
+
+    @property
+    def name(self) -> str:
+        return f"server {self.id}"
+
+    @property
+    def address_count(self) -> int:
+        return sum(last - first + 1 for first, last in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationSpec:
+    """`by` is what tells the host (`hw-address`, `client-id`, `circuit-id`), `value` its bytes as hexadecimal
+    digits."""
+
+    id: str
+    server: str
+    by: str
+    value: str
+    address: str
+    hostname: str | None
+
+    @property
+    def name(self) -> str:
+        return f"reservation {self.id}"
+
+
+Spec = ServerSpec | ReservationSpec
+Wanted = Mapping[str, Spec]
+
+
+class DhcpPart(EntriesPart[Spec]):
+    name, what = "dhcp", "DHCP"
+    made_of = frozenset(("dhcp-server", "dhcp-reservation", "interface"))
+    after = ("network", "bridges")  # the addresses are there
+
+    def key(self, entry: Spec) -> str:
+        return entry.name
+
+    def wanted(self, document: Document) -> Wanted:
+        servers = _servers(document)
+        return {**servers, **_reservations(document, servers)}
+
+    def moved(
+        self, before: Wanted, document: Document, changes: Sequence[Change]
+    ) -> tuple[Wanted, Delta[Spec]]:
+        """A server that comes or goes has all reservations looked at; else those that change."""
+        if self.made_of.isdisjoint(change.kind for change in changes):
+            return before, Delta()
+        servers = _servers(document)
+        held = {name for name, spec in before.items() if isinstance(spec, ServerSpec)}
+        if held != servers.keys():
+            after = {**servers, **_reservations(document, servers)}
+            return after, self.delta(before, after)
+        delta: Delta[Spec] = Delta()
+        for name, new in servers.items():
+            _note(delta, before.get(name), new)
+        for name in dict.fromkeys(change.id for change in changes if change.kind == "dhcp-reservation"):
+            item = document.get("dhcp-reservation", name)
+            spec = _reservation(item, servers) if isinstance(item, DhcpReservation) else None
+            _note(delta, before.get(f"reservation {name}"), spec)
+        return self.applied(before, delta), delta
+
+    def told(self, wanted: Wanted, item: ConfigObject) -> Iterator[str]:
+        word = "server" if isinstance(item, DhcpServer) else "reservation"
+        found = wanted.get(f"{word} {item.id}")
+        if found is not None and item.kind.startswith("dhcp-"):
+            yield self.text(None, found)
+
+    def text(self, old: Spec | None, new: Spec) -> str:
+        if isinstance(new, ReservationSpec):
+            return f"{new.address} for the host with {new.by} {new.value}, by DHCP server {new.server}"
+        ranges = ", ".join(map(span_text, new.spans))
+        return f"server {new.id} on {new.ifname}: {ranges} of {new.network}, gateway {new.gateway}"
+
+
+def _note(delta: Delta[Spec], old: Spec | None, new: Spec | None) -> None:
+    if new is None and old is not None:
+        delta.removed.append(old)
+    elif new is not None and new != old:
+        delta.set.append((old, new))
+
+
+def _servers(document: Document) -> dict[str, Spec]:
+    items = sorted(document.every(DhcpServer), key=lambda item: item.id)
+    if not items:
+        return {}
+    own = tuple(
+        int(IPv4Address(text.partition("/")[0]))
+        for interface in document.interfaces()
+        for text in interface.addresses
+        if ":" not in text
+    )
+    found = (_server(item, document, own) for item in items)
+    return {spec.name: spec for spec in found if spec is not None}
+
+
+def _server(item: DhcpServer, document: Document, own: tuple[int, ...]) -> ServerSpec | None:
+    interface = document.interface(item.interface)
+    served = network_of(item, interface)
+    if served is None or not is_in_force(item, interface):
+        return None
+    router = str(IPv4Address(served.router))
+    return ServerSpec(
+        item.id,
+        item.interface,
+        str(served.network),
+        router,
+        tuple(spans_of(item, served, own)),
+        item.lease_s,
+        item.gateway or router,
+        item.dns_servers,
+        item.domain,
+        item.ntp_servers,
+        tuple(
+            OptionSpec(code_of(one.option), value_bytes(one.type, one.value).hex(), one.always)
+            for one in item.options
+        ),
+    )
+
+
+def _reservations(document: Document, servers: Mapping[str, Any]) -> dict[str, Spec]:
+    items = sorted(document.every(DhcpReservation), key=lambda item: item.id) if servers else ()
+    found = (_reservation(item, servers) for item in items)
+    return {spec.name: spec for spec in found if spec is not None}
+
+
+def _reservation(item: DhcpReservation, servers: Mapping[str, Any]) -> ReservationSpec | None:
+    identifier = item.identifier
+    if item.disabled or identifier is None or f"server {item.server}" not in servers:
+        return None
+    return ReservationSpec(item.id, item.server, *identifier, item.address, item.hostname)
+
+
+DHCP = DhcpPart()

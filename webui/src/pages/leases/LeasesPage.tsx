@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { IconSearch } from "@tabler/icons-react";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, need } from "@/api/client";
+import { asProblem } from "@/api/problem";
+import type { GivenLease } from "@/api/types";
+import { KindDrawer } from "@/kinds/form/KindDrawer";
+import { DECLARED } from "@/kinds/kinds";
+import { SimpleTable } from "@/table/SimpleTable";
+import { Empty, Note, Page, Section, Skeleton } from "@/ui/blocks";
+import { plural } from "@/ui/format";
+import classes from "../hosts/Hosts.module.css";
+import { LEASE_COLUMNS } from "./leaseColumns";
+
+const PAGE = 200;
+const AGAIN_MS = 5_000;
+const RESERVATION = DECLARED.get("dhcp-reservation")!;
+
+/** Who has which address of the router's DHCP servers; and the form that makes one of them static. */
+export default function LeasesPage() {
+  const { q, make } = useSearch({ from: "/frame/leases" });
+  const navigate = useNavigate({ from: "/leases" });
+  const query = useInfiniteQuery({
+    queryKey: ["leases", q],
+    queryFn: ({ pageParam, signal }) =>
+      need(api.GET("/api/v1/leases", { params: { query: { q, limit: PAGE, cursor: pageParam } }, signal })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: AGAIN_MS,
+  });
+  const leases = query.data?.pages.flatMap((page) => page.items) ?? [];
+  const [first] = query.data?.pages ?? [];
+  const made = leases.find((lease) => lease.address === make);
+  return (
+    <Page title="Leases" actions={<Search />}>
+      {query.isError ? (
+        <Note severity="error" live>
+          {asProblem(query.error).message}
+          {first ? " What is shown is from before." : ""}
+        </Note>
+      ) : null}
+      {query.isPending ? (
+        <Skeleton lines={8} />
+      ) : leases.length > 0 ? (
+        <Section title={plural(first?.total ?? leases.length, "lease")} flush>
+          <SimpleTable
+            caption="Leases"
+            columns={LEASE_COLUMNS}
+            rows={leases}
+            rowKey={(lease) => lease.address}
+          />
+        </Section>
+      ) : query.isError ? null : (
+        <Nobody searched={q} />
+      )}
+      {query.hasNextPage ? (
+        <div className="row">
+          <Button loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+            More leases
+          </Button>
+        </div>
+      ) : null}
+      {made ? (
+        <KindDrawer
+          key={made.address}
+          kind="dhcp-reservation"
+          declared={RESERVATION}
+          row={null}
+          given={reservationOf(made)}
+          onClose={() => void navigate({ search: (before) => ({ ...before, make: undefined }) })}
+        />
+      ) : null}
+    </Page>
+  );
+}
+
+/** What a reservation says that keeps a lease as it is. */
+const reservationOf = (lease: GivenLease): Record<string, unknown> => ({
+  server: lease.server,
+  address: lease.address,
+  ...(lease.mac === null ? { client_id: `0x${(lease.client_id ?? "").replaceAll(":", "")}` } : { mac: lease.mac }),
+});
+
+function Search() {
+  const { q } = useSearch({ from: "/frame/leases" });
+  const navigate = useNavigate({ from: "/leases" });
+  const [text, setText] = useState(q ?? "");
+  const send = useDebouncedCallback(
+    (words: string) => void navigate({ search: { q: words.trim() || undefined }, replace: true }),
+    200,
+  );
+  return (
+    <TextInput
+      type="search"
+      className={classes.search}
+      aria-label="Search leases by address, MAC or host name"
+      placeholder="Address, MAC or host name"
+      leftSection={<IconSearch size={15} />}
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        send(event.currentTarget.value);
+      }}
+    />
+  );
+}
+
+function Nobody({ searched }: { searched: string | undefined }) {
+  if (searched) return <Empty title={`No lease matches "${searched}"`} />;
+  return (
+    <Empty title="No leases">
+      <p className="dim">
+        A lease is an address that a <Link to="/$page" params={{ page: "dhcp-servers" }}>DHCP server</Link> of
+        this router gave to a host, for a while. Hosts with addresses of their own are among{" "}
+        <Link to="/hosts">Hosts</Link>.
+      </p>
+    </Empty>
+  );
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Link } from "@tanstack/react-router";
+import { useMay } from "@/api/may";
+import type { GivenLease } from "@/api/types";
+import type { Column } from "@/table/SimpleTable";
+import { spanText } from "@/ui/format";
+import classes from "../hosts/Hosts.module.css";
+
+const none = <span className="dim">–</span>;
+
+/** How long it holds yet. */
+const leftOf = (lease: GivenLease): string => {
+  const left_s = (Date.parse(lease.expires_at) - Date.now()) / 1000;
+  return left_s > 0 ? spanText(left_s) : "ended";
+};
+
+export const LEASE_COLUMNS: readonly Column<GivenLease>[] = [
+  {
+    id: "address",
+    title: "Address",
+    render: (lease) => <span className="mono nowrap">{lease.address}</span>,
+  },
+  { id: "hostname", title: "Host name", wide: true, render: (lease) => lease.hostname ?? none },
+  {
+    id: "mac",
+    title: "MAC",
+    render: (lease) => <span className="mono nowrap">{lease.mac ?? none}</span>,
+  },
+  {
+    id: "server",
+    title: "Server",
+    render: (lease) => (
+      <Link to="/$page" params={{ page: "dhcp-servers" }} search={{ edit: lease.server }}>
+        {lease.server}
+      </Link>
+    ),
+  },
+  { id: "left", title: "Holds for", numeric: true, render: leftOf },
+  { id: "reservation", title: "Static", render: (lease) => <Reservation lease={lease} /> },
+  { id: "queue", title: "Queue", render: (lease) => <MakeQueue lease={lease} /> },
+];
+
+/** The reservation of the address; where there is none, the way to one. */
+function Reservation({ lease }: { lease: GivenLease }) {
+  const may = useMay("write");
+  if (lease.reservation !== null)
+    return (
+      <Link to="/$page" params={{ page: "dhcp-reservations" }} search={{ edit: lease.reservation }}>
+        {lease.reservation}
+      </Link>
+    );
+  if (!may) return none;
+  return (
+    <Link
+      from="/leases"
+      to="/leases"
+      search={(before) => ({ ...before, make: lease.address })}
+      className={classes.action}
+    >
+      Make static
+    </Link>
+  );
+}
+
+function MakeQueue({ lease }: { lease: GivenLease }) {
+  const may = useMay("write");
+  if (!may) return none;
+  return (
+    <Link to="/queues" search={{ edit: "new", target: lease.address }} className={classes.action}>
+      Make a queue
+    </Link>
+  );
+}
