@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What the form of one kind has beside its fields. */
+/** What the form or the list of one kind has beside its fields. */
 import { lazy, type ComponentType } from "react";
 import type { Row } from "./objects";
 
@@ -10,4 +10,12 @@ export interface ExtraProps {
 /** By kind; each is loaded with the first form that has it. */
 export const EXTRAS: Readonly<Record<string, ComponentType<ExtraProps>>> = {
   "wireguard-peer": lazy(() => import("./wireguard/ClientPanel")),
+};
+
+const Decision = lazy(() => import("./firewall/Decision"));
+
+/** By kind, what stands above its list. */
+export const ABOVE: Readonly<Record<string, ComponentType>> = {
+  "firewall-rule": Decision,
+  "nat-rule": Decision,
 };

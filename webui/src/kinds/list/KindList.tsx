@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
-import { useMemo, useState, type ReactNode } from "react";
+import { Suspense, useMemo, useState, type ReactNode } from "react";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import type { KindSearch } from "@/app/search";
@@ -9,6 +9,7 @@ import { useKeys } from "@/app/keyboard";
 import { Empty, Note, Skeleton } from "@/ui/blocks";
 import { countText, plural } from "@/ui/format";
 import { useTitle } from "@/ui/title";
+import { ABOVE } from "../extras";
 import { KindDrawer } from "../form/KindDrawer";
 import type { Declared } from "../kinds";
 import { pageTitle } from "../title";
@@ -63,6 +64,7 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
   useKeys(openNew ? [{ keys: "n", label: `New ${declared.short}`, run: openNew }] : []);
   useTitle(pageTitle(declared));
   const edited = rows.find((row) => row.object.id === search.edit);
+  const Above = ABOVE[kind];
   const total = (query.data?.total ?? 0) + rows.filter((row) => row.staged === "add").length;
   return (
     <div className={classes.layout}>
@@ -79,6 +81,11 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
           status={query.data ? <Status shown={shown} rows={rows} total={total} isAsked={isAsked} /> : null}
           onNew={openNew}
         />
+        {Above ? (
+          <Suspense fallback={null}>
+            <Above />
+          </Suspense>
+        ) : null}
         {query.isError ? (
           <Note severity="error" live>
             {asProblem(query.error).message}

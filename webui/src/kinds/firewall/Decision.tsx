@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Which rule decides about a packet: asked above the lists of firewall and NAT rules. */
+import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useState, type SyntheticEvent } from "react";
+import { api, need } from "@/api/client";
+import { asProblem } from "@/api/problem";
+import type { components } from "@/api/schema";
+import { Note } from "@/ui/blocks";
+import { ObjectLink } from "../links";
+import classes from "./Decision.module.css";
+
+type Answer = components["schemas"]["Decision"];
+type Decider = components["schemas"]["Decider"];
+
+const PROTOCOLS = ["tcp", "udp", "icmp", "sctp", "gre", "esp"] as const;
+const WITH_PORTS: readonly string[] = ["tcp", "udp", "sctp"];
+
+export default function Decision() {
+  const [source, setSource] = useState("");
+  const [destination, setDestination] = useState("");
+  const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>("tcp");
+  const [port, setPort] = useState("");
+  const asked = useMutation({
+    mutationFn: () =>
+      need(
+        api.GET("/api/v1/firewall/decision", {
+          params: {
+            query: {
+              source: source.trim(),
+              destination: destination.trim(),
+              protocol,
+              port: WITH_PORTS.includes(protocol) ? Number(port) : 0,
+            },
+          },
+        }),
+      ),
+  });
+  const ask = (event: SyntheticEvent) => {
+    event.preventDefault();
+    asked.mutate();
+  };
+  return (
+    <details className={classes.panel}>
+      <summary>Which rule decides?</summary>
+      <form className={classes.form} onSubmit={ask} onChange={asked.reset}>
+        <TextInput label="From" value={source} required onChange={(e) => setSource(e.target.value)} />
+        <TextInput label="To" value={destination} required onChange={(e) => setDestination(e.target.value)} />
+        <NativeSelect
+          label="Protocol"
+          data={[...PROTOCOLS]}
+          value={protocol}
+          onChange={(e) => setProtocol(e.target.value as (typeof PROTOCOLS)[number])}
+        />
+        {WITH_PORTS.includes(protocol) ? (
+          <TextInput
+            className={classes.port}
+            label="Port"
+            inputMode="numeric"
+            pattern="[0-9]{1,5}"
+            required
+            value={port}
+            onChange={(e) => setPort(e.target.value)}
+          />
+        ) : null}
+        <Button type="submit" loading={asked.isPending}>
+          Ask
+        </Button>
+      </form>
+      {asked.isError ? (
+        <Note severity="error" live>
+          {asProblem(asked.error).message}
+        </Note>
+      ) : null}
+      {asked.data ? <Told answer={asked.data} /> : null}
+    </details>
+  );
+}
+
+const VERDICTS: Readonly<Record<string, string>> = {
+  accept: "It passes",
+  drop: "It is dropped",
+  reject: "It is rejected",
+};
+
+function Told({ answer }: { answer: Answer }) {
+  const from = answer.in_interface ?? "the router";
+  const to = answer.out_interface ?? "the router";
+  return (
+    <div className={classes.answer} role="status">
+      <p>
+        <strong>{VERDICTS[answer.verdict]}</strong>, from {from} to {to}: <By decider={answer.decided_by} />
+      </p>
+      {answer.translations.map((each, at) => (
+        <p key={at}>
+          NAT: <By decider={each} />
+        </p>
+      ))}
+      {answer.unsure.map((text) => (
+        <p key={text} className="dim">
+          Not known: {text}.
+        </p>
+      ))}
+      <p className="dim">
+        This is by the configuration that runs, not by what is pending. Limits of queues are not in it.
+      </p>
+    </div>
+  );
+}
+
+function By({ decider }: { decider: Decider }) {
+  if (decider.kind === null || decider.id === null) return <>{decider.text}</>;
+  return (
+    <ObjectLink kind={decider.kind} id={decider.id}>
+      {decider.text}
+    </ObjectLink>
+  );
+}
