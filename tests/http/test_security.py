@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from tests.http.world import Client, World
-from weir.http.app import areas, register
+from weir.http.app import register, resources
 from weir.http.endpoint import ADMIN, PUBLIC, READ, SIGNED_IN, WRITE
 from weir.http.security import guard, permits
 from weir.model.problem import Forbidden
@@ -105,7 +105,7 @@ def test_every_view_of_every_area_is_declared() -> None:
     operations = register(app)
     views = {rule.endpoint for rule in app.url_map.iter_rules()} - {"static"}
     assert views == operations.keys()
-    assert len({area.name for area in areas()}) == len(areas())
+    assert len({resource.name for resource in resources()}) == len(resources())
 
 
 def sign_in(world: World, password: str | None = None) -> tuple[Any, Any]:

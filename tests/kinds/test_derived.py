@@ -14,7 +14,7 @@ from flask_smorest import Api
 from weir.cli.kinds import group_of
 from weir.fields import OBJECT_IDS, Choice, Flag, Host, Many, Table, Text, Whole
 from weir.http.reference import table
-from weir.http.resources.kinds import area_of
+from weir.http.resources.kinds import resource_of
 from weir.http.schemas.kinds import schemas_of
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
@@ -53,7 +53,7 @@ def document(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, object]]:
     app = Flask("bells")
     app.config.update(API_TITLE="Bells", API_VERSION="v1", OPENAPI_VERSION="3.1.0")
     api = Api(app)
-    api.register_blueprint(area_of("bell", schemas_of("bell")))
+    api.register_blueprint(resource_of("bell", schemas_of("bell")))
     return dict(api.spec.to_dict())
 
 

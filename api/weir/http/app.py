@@ -12,7 +12,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from weir.http import problems, security, ui
 from weir.http.context import Context
-from weir.http.endpoint import Area, Operation
+from weir.http.endpoint import Operation, Resource
 from weir.http.rendering import moment, pending_answer, state_json
 from weir.http.resources import (
     auth,
@@ -50,27 +50,27 @@ from weir.service.state_feed import StateFeed
 from weir.service.states import State
 from weir.service.stats import Head, StatsService
 
-_FIRST: tuple[Area, ...] = (
-    auth.area,
-    users.area,
+_FIRST: tuple[Resource, ...] = (
+    auth.resource,
+    users.resource,
 )
-_LAST: tuple[Area, ...] = (
-    raises.area,
-    search.area,
-    candidate.area,
+_LAST: tuple[Resource, ...] = (
+    raises.resource,
+    search.resource,
+    candidate.resource,
     candidate.config,
-    revisions.area,
-    stats.area,
-    hosts.area,
-    decisions.area,
-    leases.area,
-    imports.area,
+    revisions.resource,
+    stats.resource,
+    hosts.resource,
+    decisions.resource,
+    leases.resource,
+    imports.resource,
     imports.exports,
-    backup.area,
-    system.area,
-    updates.area,
-    setup.area,
-    documentation.area,
+    backup.resource,
+    system.resource,
+    updates.resource,
+    setup.resource,
+    documentation.resource,
 )
 SAMPLER = Principal(0, "statistics", "read", "local", "sampler", "local", 0)
 DESCRIPTION = """The router's configuration and figures.
@@ -82,16 +82,16 @@ Lists are paged: follow `next_cursor`. With `?candidate=1` a write is staged ins
 """
 
 
-def areas() -> tuple[Area, ...]:
-    """All areas, those of the declared kinds in the middle."""
+def resources() -> tuple[Resource, ...]:
+    """All resources, those of the declared kinds in the middle."""
     own = {
-        "queue": queues.area,
+        "queue": queues.resource,
         "queue-type": network.queue_types,
         "interface": network.interfaces,
-        "wireguard-peer": tunnels.area,
-        "tuning": tuning.area,
+        "wireguard-peer": tunnels.resource,
+        "tuning": tuning.resource,
     }
-    return (*_FIRST, *kinds.areas(own), *_LAST)
+    return (*_FIRST, *kinds.resources(own), *_LAST)
 
 
 class DocumentedApi(Api):  # type: ignore[misc]  # flask-smorest has no types
@@ -134,8 +134,8 @@ def describe() -> dict[str, Any]:
     schemes = api.spec.components
     schemes.security_scheme("token", {"type": "http", "scheme": "bearer"})
     schemes.security_scheme("session", {"type": "apiKey", "in": "cookie", "name": security.SESSION_COOKIE})
-    for area in areas():
-        api.register_blueprint(area)
+    for resource in resources():
+        api.register_blueprint(resource)
     tie_to_kinds(schemes.schemas)
     return dict(api.spec.to_dict())
 
@@ -143,9 +143,9 @@ def describe() -> dict[str, Any]:
 def register(app: Flask) -> dict[str, Operation]:
     """Every resource; the operations by endpoint."""
     operations: dict[str, Operation] = {}
-    for area in areas():
-        app.register_blueprint(area)
-        operations.update(area.operations)
+    for resource in resources():
+        app.register_blueprint(resource)
+        operations.update(resource.operations)
     return operations
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weir.http.endpoint import JSON_BODY_BYTES, WRITE, Area, SchemaType, View
+from weir.http.endpoint import JSON_BODY_BYTES, WRITE, Resource, SchemaType, View
 from weir.http.schemas import changes, paging
 
 STAGED = {202: ("Staged in your candidate", changes.StagedAnswer)}
 _STATUS = {"POST": 201, "DELETE": 204}
 
 
-class ConfigArea(Area):
-    """An area whose writes take `?candidate=1`; replacing, changing and deleting take If-Match."""
+class ConfigResource(Resource):
+    """An resource whose writes take `?candidate=1`; replacing, changing and deleting take If-Match."""
 
     def writing(
         self,

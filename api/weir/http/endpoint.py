@@ -60,7 +60,7 @@ def answer(
     return response
 
 
-class Area(Blueprint):  # type: ignore[misc]  # flask-smorest has no types
+class Resource(Blueprint):  # type: ignore[misc]  # flask-smorest has no types
     """A group of operations under one tag of the documentation."""
 
     ARGUMENTS_PARSER = BodyParser()

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response, request
 
 from weir.http.context import me, service
-from weir.http.endpoint import PUBLIC, SIGNED_IN, Area, answer
+from weir.http.endpoint import PUBLIC, SIGNED_IN, Resource, answer
 from weir.http.rendering import moment
 from weir.http.resources.users import user_json
 from weir.http.schemas import accounts
@@ -22,12 +22,12 @@ from weir.http.security import (
     set_session_cookie,
 )
 
-area = Area(
+resource = Resource(
     "auth", "Sign in with a session cookie (browser) or send an API token as `Authorization: Bearer`."
 )
 
 
-@area.operation(
+@resource.operation(
     "POST", "/auth/sign-in", scope=PUBLIC, body=accounts.SignInInput, answers=accounts.SignInAnswer
 )
 def sign_in(body: dict[str, Any]) -> Response:
@@ -51,7 +51,7 @@ def sign_in(body: dict[str, Any]) -> Response:
     return response
 
 
-@area.operation("POST", "/auth/sign-out", scope=SIGNED_IN, status=204)
+@resource.operation("POST", "/auth/sign-out", scope=SIGNED_IN, status=204)
 def sign_out() -> Response:
     """End this session"""
     service().auth.sign_out(me())
@@ -60,7 +60,7 @@ def sign_out() -> Response:
     return response
 
 
-@area.operation("GET", "/auth/me", scope=SIGNED_IN, answers=accounts.Me)
+@resource.operation("GET", "/auth/me", scope=SIGNED_IN, answers=accounts.Me)
 def show_me() -> Response:
     """Who is signed in"""
     principal = me()
@@ -76,7 +76,7 @@ def show_me() -> Response:
     )
 
 
-@area.operation("POST", "/auth/password", scope=SIGNED_IN, body=accounts.PasswordInput, status=204)
+@resource.operation("POST", "/auth/password", scope=SIGNED_IN, body=accounts.PasswordInput, status=204)
 def change_password(body: dict[str, Any]) -> Response:
     """Change your password
 
@@ -86,7 +86,7 @@ def change_password(body: dict[str, Any]) -> Response:
     return answer(None, 204)
 
 
-@area.operation("GET", "/auth/sessions", scope=SIGNED_IN, answers=accounts.SessionList)
+@resource.operation("GET", "/auth/sessions", scope=SIGNED_IN, answers=accounts.SessionList)
 def list_sessions() -> Response:
     """Your sessions"""
     principal = me()
@@ -109,7 +109,7 @@ def list_sessions() -> Response:
     )
 
 
-@area.operation("DELETE", "/auth/sessions/<string(maxlength=64):session_id>", scope=SIGNED_IN, status=204)
+@resource.operation("DELETE", "/auth/sessions/<string(maxlength=64):session_id>", scope=SIGNED_IN, status=204)
 def end_session(session_id: str) -> Response:
     """End one of your sessions"""
     service().auth.end_session(me(), session_id)

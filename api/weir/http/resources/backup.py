@@ -9,11 +9,11 @@ from urllib.parse import unquote
 from flask import Response, request
 
 from weir.http.context import context, me, service
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Resource, answer
 from weir.http.rendering import committed_json, findings_json
 from weir.http.schemas import backup, changes
 
-area = Area("backup", "The whole configuration as one file, and back. Accounts are never in it.")
+resource = Resource("backup", "The whole configuration as one file, and back. Accounts are never in it.")
 MEDIA_TYPE = "application/octet-stream"
 UPLOAD = {MEDIA_TYPE: {"type": "string", "format": "binary"}}
 
@@ -21,7 +21,7 @@ UPLOAD = {MEDIA_TYPE: {"type": "string", "format": "binary"}}
 PASSPHRASE = "Weir-Backup-Passphrase"
 
 
-@area.operation("GET", "/backup", scope=READ, query=backup.BackupQuery, media=UPLOAD)
+@resource.operation("GET", "/backup", scope=READ, query=backup.BackupQuery, media=UPLOAD)
 def download_backup(query: dict[str, Any]) -> Response:
     """The running configuration as a file
 
@@ -37,7 +37,7 @@ def download_backup(query: dict[str, Any]) -> Response:
     return response
 
 
-@area.operation("PUT", "/backup/passphrase", scope=WRITE, body=backup.PassphraseInput, status=204)
+@resource.operation("PUT", "/backup/passphrase", scope=WRITE, body=backup.PassphraseInput, status=204)
 def choose_backup_passphrase(body: dict[str, Any]) -> Response:
     """Choose the passphrase of secrets in backups
 
@@ -53,7 +53,7 @@ def _passphrase() -> str | None:
     return None if given is None else unquote(given)
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/backup/check",
     scope=WRITE,
@@ -82,7 +82,7 @@ def check_backup() -> Response:
     )
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/backup/restore",
     scope=WRITE,

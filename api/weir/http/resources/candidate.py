@@ -9,7 +9,7 @@ from flask import Response
 
 from weir.http import bulk, editing
 from weir.http.context import me, service
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Resource, answer
 from weir.http.rendering import (
     candidate_json,
     committed_json,
@@ -27,8 +27,10 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound
 from weir.service import ABSENT, ANYTHING, CandidateView, Edit
 
-area = Area("candidate", "Stage changes, see what they do, commit them together; one candidate per user.")
-config = Area("config", "The running configuration: a commit that waits for its confirmation.")
+resource = Resource(
+    "candidate", "Stage changes, see what they do, commit them together; one candidate per user."
+)
+config = Resource("config", "The running configuration: a commit that waits for its confirmation.")
 WORKED_OUT = "It is still being worked out; ask again."
 NOT_ASKED = "It was not asked for."
 CHANGE = "/candidate/changes/<string(maxlength=20):kind>/<string(maxlength=63):object_id>"
@@ -41,14 +43,14 @@ def mine() -> CandidateView:
     return view
 
 
-@area.operation("GET", "/candidate", scope=READ, answers=changes.CandidateAnswer)
+@resource.operation("GET", "/candidate", scope=READ, answers=changes.CandidateAnswer)
 def get_candidate() -> Response:
     """Show your candidate, or null"""
     view = service().candidates.get(me())
     return answer({"candidate": candidate_json(view) if view else None})
 
 
-@area.operation("POST", "/candidate", scope=WRITE, answers=changes.CandidateAnswer, status=201)
+@resource.operation("POST", "/candidate", scope=WRITE, answers=changes.CandidateAnswer, status=201)
 def create_candidate() -> Response:
     """Begin a candidate on the running revision
 
@@ -57,14 +59,14 @@ def create_candidate() -> Response:
     return answer({"candidate": candidate_json(service().candidates.open(me()))}, 201)
 
 
-@area.operation("DELETE", "/candidate", scope=WRITE, status=204)
+@resource.operation("DELETE", "/candidate", scope=WRITE, status=204)
 def discard_candidate() -> Response:
     """Discard your candidate"""
     service().candidates.discard(me())
     return answer(None, 204)
 
 
-@area.operation(
+@resource.operation(
     "PUT",
     "/candidate/changes",
     scope=WRITE,
@@ -123,14 +125,14 @@ def _expected(base: str | None) -> str:
     return ABSENT if base in ("none", editing.BUILT_IN) else base
 
 
-@area.operation("DELETE", CHANGE, scope=WRITE, answers=changes.CandidateAnswer)
+@resource.operation("DELETE", CHANGE, scope=WRITE, answers=changes.CandidateAnswer)
 def unstage_change(kind: str, object_id: str) -> Response:
     """Take one object's change out of your candidate"""
     view = service().candidates.unstage(me(), codec.parse_kind(kind), object_id)
     return answer({"candidate": candidate_json(view)})
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/candidate/unstage",
     scope=WRITE,
@@ -150,7 +152,9 @@ def unstage_changes(body: dict[str, Any]) -> Response:
     return answer({"candidate": candidate_json(service().candidates.unstage_all(me(), edits))})
 
 
-@area.operation("GET", "/candidate/diff", scope=READ, query=changes.DiffQuery, answers=changes.CandidateDiff)
+@resource.operation(
+    "GET", "/candidate/diff", scope=READ, query=changes.DiffQuery, answers=changes.CandidateDiff
+)
 def diff_candidate(query: dict[str, Any]) -> Response:
     """Compare your candidate with the running configuration
 
@@ -178,7 +182,7 @@ def diff_candidate(query: dict[str, Any]) -> Response:
     )
 
 
-@area.operation(
+@resource.operation(
     "GET", "/candidate/others", scope=READ, query=changes.OthersQuery, answers=changes.OthersAnswer
 )
 def list_others(query: dict[str, Any]) -> Response:
@@ -191,7 +195,7 @@ def list_others(query: dict[str, Any]) -> Response:
     return answer({"items": [other_json(item) for item in found]})
 
 
-@area.operation("POST", "/candidate/validate", scope=READ, answers=changes.Validation)
+@resource.operation("POST", "/candidate/validate", scope=READ, answers=changes.Validation)
 def validate_candidate() -> Response:
     """Validate your candidate
 
@@ -204,7 +208,7 @@ def validate_candidate() -> Response:
     return answer({"valid": valid, "findings": findings_json(effect.findings), "kernel": kernel})
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/candidate/resolve",
     scope=WRITE,
@@ -216,7 +220,7 @@ def resolve_candidate(body: dict[str, Any]) -> Response:
     return answer({"candidate": candidate_json(service().candidates.resolve(me(), body["keep"]))})
 
 
-@area.operation(
+@resource.operation(
     "POST", "/candidate/commit", scope=WRITE, body=changes.CommitInput, answers=changes.CommitAnswer
 )
 def commit_candidate(body: dict[str, Any]) -> Response:

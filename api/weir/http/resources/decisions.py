@@ -9,14 +9,14 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import me, service
-from weir.http.endpoint import READ, Area, answer
+from weir.http.endpoint import READ, Resource, answer
 from weir.http.schemas import decision
 from weir.service.decisions import Question
 
-area = Area("decisions", "Which rule of the firewall decides about a packet.")
+resource = Resource("decisions", "Which rule of the firewall decides about a packet.")
 
 
-@area.operation(
+@resource.operation(
     "GET", "/firewall/decision", scope=READ, query=decision.DecisionQuery, answers=decision.Decision
 )
 def decide_firewall(query: dict[str, Any]) -> Response:

@@ -10,9 +10,9 @@ from typing import Any
 from flask import Response, current_app
 
 from weir.http import docspage
-from weir.http.endpoint import PUBLIC, Area
+from weir.http.endpoint import PUBLIC, Resource
 
-area = Area("documentation", "This description.")
+resource = Resource("documentation", "This description.")
 
 
 def specification() -> dict[str, Any]:
@@ -26,19 +26,19 @@ def _page() -> str:
     return docspage.render(specification())
 
 
-@area.operation("GET", "/openapi.json", scope=PUBLIC, media={"application/json": {"type": "object"}})
+@resource.operation("GET", "/openapi.json", scope=PUBLIC, media={"application/json": {"type": "object"}})
 def get_openapi() -> Response:
     """This API as an OpenAPI 3 document"""
     return Response(json.dumps(specification(), ensure_ascii=False), mimetype="application/json")
 
 
-@area.operation("GET", "/docs", scope=PUBLIC, media={"text/html": {"type": "string"}})
+@resource.operation("GET", "/docs", scope=PUBLIC, media={"text/html": {"type": "string"}})
 def get_docs() -> Response:
     """This API as a page"""
     return Response(_page(), mimetype="text/html")
 
 
-@area.operation("GET", "/docs/style.css", scope=PUBLIC, media={"text/css": {"type": "string"}})
+@resource.operation("GET", "/docs/style.css", scope=PUBLIC, media={"text/css": {"type": "string"}})
 def get_docs_style() -> Response:
     """The style of that page"""
     return Response(docspage.STYLE, mimetype="text/css")

@@ -9,16 +9,18 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import me, service
-from weir.http.endpoint import READ, Area, answer
+from weir.http.endpoint import READ, Resource, answer
 from weir.http.rendering import page_of
 from weir.http.schemas import hosts
 from weir.model.document import Document
 from weir.service.hosts import Host
 
-area = Area("hosts", "Stations that ARP and neighbour discovery know, and the queue that each address is in.")
+resource = Resource(
+    "hosts", "Stations that ARP and neighbour discovery know, and the queue that each address is in."
+)
 
 
-@area.operation("GET", "/hosts", scope=READ, query=hosts.HostsQuery, answers=hosts.HostPage)
+@resource.operation("GET", "/hosts", scope=READ, query=hosts.HostsQuery, answers=hosts.HostPage)
 def list_hosts(query: dict[str, Any]) -> Response:
     """List the hosts beside the router, by interface and address
 

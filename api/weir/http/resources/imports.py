@@ -10,19 +10,21 @@ from flask import Response
 
 from weir.http import editing, uploads
 from weir.http.context import context, me
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Area, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Resource, answer
 from weir.http.rendering import candidate_json, committed_json, findings_json, kernel_json, moment
 from weir.http.schemas import changes, imports
 from weir.service.imports import Report
 
-area = Area("import", "Import RouterOS exports, LibreQoS files and CSV; nothing is dropped in silence.")
-exports = Area("export", "Export queues as CSV or as a RouterOS script.")
+resource = Resource(
+    "import", "Import RouterOS exports, LibreQoS files and CSV; nothing is dropped in silence."
+)
+exports = Resource("export", "Export queues as CSV or as a RouterOS script.")
 REPORT = "/import/reports/<string(maxlength=64):report_id>"
 FIRST_LINES = 100
 TEXT = {"type": "string", "format": "binary"}
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/import/<any(routeros, libreqos, csv):format_name>",
     scope=WRITE,
@@ -73,13 +75,13 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-@area.operation("GET", REPORT, scope=READ, answers=imports.ImportReport)
+@resource.operation("GET", REPORT, scope=READ, answers=imports.ImportReport)
 def get_report(report_id: str) -> Response:
     """Show a report"""
     return answer(report_json(context().imports.get(me(), report_id)))
 
 
-@area.operation(
+@resource.operation(
     "GET", REPORT + "/lines", scope=READ, query=imports.ImportLinesQuery, answers=imports.ImportLinesAnswer
 )
 def list_report_lines(query: dict[str, Any], report_id: str) -> Response:
@@ -89,14 +91,14 @@ def list_report_lines(query: dict[str, Any], report_id: str) -> Response:
     return answer({"items": items, "next_cursor": next_cursor, "total": total})
 
 
-@area.operation("DELETE", REPORT, scope=WRITE, status=204)
+@resource.operation("DELETE", REPORT, scope=WRITE, status=204)
 def discard_report(report_id: str) -> Response:
     """Discard a report"""
     context().imports.discard(me(), report_id)
     return answer(None, 204)
 
 
-@area.operation(
+@resource.operation(
     "POST",
     REPORT + "/commit",
     scope=WRITE,

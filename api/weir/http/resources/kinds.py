@@ -10,7 +10,7 @@ from typing import Any
 from flask import Response
 
 from weir.http import bulk, editing
-from weir.http.configuring import ConfigArea
+from weir.http.configuring import ConfigResource
 from weir.http.context import me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, SchemaType, answer
 from weir.http.rendering import explanation_json, findings_json, object_json, state_json
@@ -32,7 +32,7 @@ def with_warnings(stored: Stored) -> dict[str, Any]:
     }
 
 
-def area_of(
+def resource_of(
     kind: str,
     schemas: Schemas,
     *,
@@ -41,7 +41,7 @@ def area_of(
     views: Mapping[str, Callable[..., Response]] | None = None,
     asks: SchemaType | None = None,
     explains: SchemaType = explanation.Explanation,
-) -> ConfigArea:
+) -> ConfigResource:
     """All operations on a kind, by method; that of a list is `LIST`, others are `CREATE`, `BULK`, `EXPLAIN`.
 
     `says` is the documentation of those that have more to say, `views` those that do something else. Without
@@ -56,17 +56,17 @@ def area_of(
     else:
         operations.on_the_list()
         operations.on_each()
-    return operations.area
+    return operations.resource
 
 
-def areas(own: Mapping[str, ConfigArea]) -> tuple[ConfigArea, ...]:
+def resources(own: Mapping[str, ConfigResource]) -> tuple[ConfigResource, ...]:
     """Those of all declared kinds, which is the `own` one of a kind whose answers say more."""
-    return tuple(own.get(kind) or _area(declaration) for kind, declaration in DECLARED.items())
+    return tuple(own.get(kind) or _resource(declaration) for kind, declaration in DECLARED.items())
 
 
 @cache
-def _area(declaration: Declaration) -> ConfigArea:
-    return area_of(declaration.kind, schemas_of(declaration.kind))
+def _resource(declaration: Declaration) -> ConfigResource:
+    return resource_of(declaration.kind, schemas_of(declaration.kind))
 
 
 def page_json(kind: str, query: Query, render: editing.Render) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _states(kind: str, items: Sequence[Stored], query: Query) -> list[dict[str, 
 
 
 class _Operations:
-    """Adds the operations of one kind to its area."""
+    """Adds the operations of one kind to its resource."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Operations:
         self.explains = explains
         self.one = self.kind.replace("-", "_")
         self.path = f"/{declaration.path}"
-        self.area = ConfigArea(declaration.path, declaration.about)
+        self.resource = ConfigResource(declaration.path, declaration.about)
 
     def on_the_list(self) -> None:
         plural, shapes = self.declaration.plural, self.schemas
@@ -127,18 +127,18 @@ class _Operations:
             return answer(page_json(self.kind, query, self.render))
 
         names = plural.lower().replace(" ", "_")
-        listing = self.area.operation("GET", self.path, scope=READ, query=self.asks, answers=shapes.page)
+        listing = self.resource.operation("GET", self.path, scope=READ, query=self.asks, answers=shapes.page)
         view = self.views.get("LIST", list_)
         listing(_told(view, f"list_{names}", self.says.get("LIST", f"List {plural}")))
         if shapes.create is not None:
-            creating = self.area.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
+            creating = self.resource.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
             said = self.says.get("CREATE", f"Create {_a(self.declaration.singular)}")
             creating(_told(self._create, f"create_{self.one}", said))
 
         def bulk_(body: dict[str, Any], query: Query) -> Response:
             return bulk.perform(self.kind, body, staged=query["candidate"])
 
-        many = self.area.writing(
+        many = self.resource.writing(
             "POST",
             f"{self.path}/bulk",
             shape=shapes.bulk,
@@ -173,7 +173,7 @@ class _Operations:
         def move(body: dict[str, Any], query: Query, **ids: str) -> Response:
             return editing.move(self.kind, self._id(ids), body, self.render, staged=query["candidate"])
 
-        moving = self.area.writing(
+        moving = self.resource.writing(
             "POST", path, body=changes.PlaceInput, answers=self.schemas.answer, status=200
         )
         moving(_told(move, f"move_{self.one}", f"Move a {self.declaration.singular} in the order"))
@@ -195,7 +195,7 @@ class _Operations:
         said = (
             f"Explain {_a(self.declaration.singular)}: asked, compiled, in the system, and whether they agree"
         )
-        asking = self.area.operation("GET", path, scope=READ, answers=self.explains)
+        asking = self.resource.operation("GET", path, scope=READ, answers=self.explains)
         view = self.views.get("EXPLAIN", explain)
         asking(_told(view, f"explain_{self.one}", self.says.get("EXPLAIN", said)))
 
@@ -206,7 +206,7 @@ class _Operations:
             return answer(state_json(found))
 
         said = f"What the router learnt about a {self.declaration.singular}"
-        asking = self.area.operation("GET", path, scope=READ, answers=self.schemas.state)
+        asking = self.resource.operation("GET", path, scope=READ, answers=self.schemas.state)
         asking(_told(state, f"get_{self.one}_state", said))
 
     def _id(self, path: Mapping[str, str]) -> str:
@@ -220,13 +220,13 @@ class _Operations:
         )
         shape = {"PUT": self.schemas.input, "PATCH": self.schemas.patch}.get(method)
         if method == "GET":
-            self.area.operation(method, path, scope=READ, query=paging.Staged, answers=self.schemas.answer)(
-                view
-            )
+            self.resource.operation(
+                method, path, scope=READ, query=paging.Staged, answers=self.schemas.answer
+            )(view)
         elif method == "DELETE":
-            self.area.writing(method, path)(view)
+            self.resource.writing(method, path)(view)
         else:
-            self.area.writing(method, path, shape=shape, answers=self.schemas.answer)(view)
+            self.resource.writing(method, path, shape=shape, answers=self.schemas.answer)(view)
 
     def _view(self, method: str) -> Callable[..., Response]:
         def get(query: Query, **path: str) -> Response:

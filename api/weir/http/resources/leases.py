@@ -8,15 +8,15 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import me, service
-from weir.http.endpoint import READ, Area, answer
+from weir.http.endpoint import READ, Resource, answer
 from weir.http.rendering import moment, read_number
 from weir.http.schemas import leases
 from weir.service.leases import GivenLease
 
-area = Area("leases", "Addresses that this router's DHCP servers gave, and who has them.")
+resource = Resource("leases", "Addresses that this router's DHCP servers gave, and who has them.")
 
 
-@area.operation("GET", "/leases", scope=READ, query=leases.LeasesQuery, answers=leases.LeasePage)
+@resource.operation("GET", "/leases", scope=READ, query=leases.LeasesQuery, answers=leases.LeasePage)
 def list_leases(query: dict[str, Any]) -> Response:
     """List the leases, by address
 

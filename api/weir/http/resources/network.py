@@ -13,7 +13,7 @@ from weir.http.endpoint import answer
 from weir.http.interfaces import interface_json, interface_page
 from weir.http.listing import found_among
 from weir.http.rendering import page_of
-from weir.http.resources.kinds import area_of, with_warnings
+from weir.http.resources.kinds import resource_of, with_warnings
 from weir.http.schemas import network
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.enforcement import enforcement_of_type
@@ -63,7 +63,7 @@ def render_interface(stored: Stored) -> dict[str, Any]:
     return interface_json(context(), stored.id, staged=False)[1]
 
 
-queue_types = area_of(
+queue_types = resource_of(
     "queue-type",
     network.QUEUE_TYPE,
     render=queue_type_json,
@@ -74,7 +74,7 @@ queue_types = area_of(
     },
     views={"LIST": list_queue_types},
 )
-interfaces = area_of(
+interfaces = resource_of(
     "interface",
     network.INTERFACE,
     render=render_interface,

@@ -20,7 +20,7 @@ from weir.http.rendering import (
     revision_json,
     staged_json,
 )
-from weir.http.resources.kinds import area_of
+from weir.http.resources.kinds import resource_of
 from weir.http.schemas import changes, paging, queue
 from weir.model import tree
 from weir.model.document import Document
@@ -102,7 +102,7 @@ def explain_queue(queue_id: str) -> Response:
     return answer({"queue_id": queue_id, **found})
 
 
-area = area_of(
+resource = resource_of(
     "queue",
     queue.QUEUE,
     render=queue_json,
@@ -130,7 +130,7 @@ area = area_of(
 )
 
 
-@area.writing("POST", QUEUE + "/move", body=queue.MoveInput, answers=queue.QUEUE.answer, status=200)
+@resource.writing("POST", QUEUE + "/move", body=queue.MoveInput, answers=queue.QUEUE.answer, status=200)
 def move_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Response:
     """Move a queue before another one of the same parent, or to the end
 
@@ -144,7 +144,9 @@ def move_queue(body: dict[str, Any], query: dict[str, Any], queue_id: str) -> Re
     return answer(queue_json(stored), etag=stored.etag, Weir_Revision=str(committed.revision))
 
 
-@area.operation("GET", QUEUE + "/history", scope=READ, query=paging.Page, answers=changes.ObjectVersionPage)
+@resource.operation(
+    "GET", QUEUE + "/history", scope=READ, query=paging.Page, answers=changes.ObjectVersionPage
+)
 def queue_changes(query: dict[str, Any], queue_id: str) -> Response:
     """The changes of a queue, the newest first
 

@@ -8,14 +8,14 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import me, service
-from weir.http.endpoint import READ, WRITE, Area, answer
+from weir.http.endpoint import READ, WRITE, Resource, answer
 from weir.http.rendering import moment
 from weir.http.schemas import raises
 from weir.model.pair import Pair
 from weir.service.raising import RaiseView
 from weir.store.clock import wall_ms
 
-area = Area("raises", "Limits of queues that are raised for a while and go back by themselves.")
+resource = Resource("raises", "Limits of queues that are raised for a while and go back by themselves.")
 RAISE = "/queues/<string(maxlength=63):queue_id>/raise"
 
 
@@ -33,13 +33,13 @@ def raise_json(view: RaiseView) -> dict[str, Any]:
     }
 
 
-@area.operation("GET", "/raises", scope=READ, answers=raises.RaiseList)
+@resource.operation("GET", "/raises", scope=READ, answers=raises.RaiseList)
 def list_raises() -> Response:
     """The limits that are raised now"""
     return answer({"items": [raise_json(view) for view in service().raises.every(me())]})
 
 
-@area.operation("POST", RAISE, scope=WRITE, body=raises.RaiseInput, answers=raises.Raise)
+@resource.operation("POST", RAISE, scope=WRITE, body=raises.RaiseInput, answers=raises.Raise)
 def raise_limit(body: dict[str, Any], queue_id: str) -> Response:
     """Raise a queue's limit for a while
 
@@ -51,7 +51,7 @@ def raise_limit(body: dict[str, Any], queue_id: str) -> Response:
     return answer(raise_json(service().raises.begin(me(), queue_id, limits, body["for_s"])))
 
 
-@area.operation("DELETE", RAISE, scope=WRITE, answers=raises.RaiseEnd)
+@resource.operation("DELETE", RAISE, scope=WRITE, answers=raises.RaiseEnd)
 def end_raise(queue_id: str) -> Response:
     """Take a raised limit back now"""
     return answer({"went_back": service().raises.end(me(), queue_id)})

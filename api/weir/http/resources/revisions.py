@@ -8,17 +8,17 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import me, service
-from weir.http.endpoint import READ, WRITE, Area, answer
+from weir.http.endpoint import READ, WRITE, Resource, answer
 from weir.http.rendering import committed_json, diff_page, object_diff_json, read_number, revision_json
 from weir.http.schemas import changes, paging
 
-area = Area("revisions", "Every configuration that was in force, by number.")
+resource = Resource("revisions", "Every configuration that was in force, by number.")
 NUMBER = "<int(max=9007199254740991):{}>"
 REVISION = "/revisions/" + NUMBER.format("number")
 MAX_SHOWN_CHANGES = 100
 
 
-@area.operation("GET", "/revisions", scope=READ, query=paging.Page, answers=changes.RevisionPage)
+@resource.operation("GET", "/revisions", scope=READ, query=paging.Page, answers=changes.RevisionPage)
 def list_revisions(query: dict[str, Any]) -> Response:
     """List revisions, the newest first"""
     limit = query["limit"]
@@ -33,7 +33,7 @@ def list_revisions(query: dict[str, Any]) -> Response:
     )
 
 
-@area.operation("GET", REVISION, scope=READ, answers=changes.RevisionDetail)
+@resource.operation("GET", REVISION, scope=READ, answers=changes.RevisionDetail)
 def get_revision(number: int) -> Response:
     """Show a revision and its first 100 changes
 
@@ -50,7 +50,7 @@ def get_revision(number: int) -> Response:
     )
 
 
-@area.operation(
+@resource.operation(
     "GET",
     "/revisions/" + NUMBER.format("from_number") + "/diff/" + NUMBER.format("to_number"),
     scope=READ,
@@ -70,7 +70,7 @@ def diff_revisions(query: dict[str, Any], from_number: int, to_number: int) -> R
     )
 
 
-@area.operation(
+@resource.operation(
     "POST",
     REVISION + "/restore",
     scope=WRITE,

@@ -9,7 +9,7 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import me, service
-from weir.http.endpoint import READ, Area, answer
+from weir.http.endpoint import READ, Resource, answer
 from weir.http.schemas import paging, search
 from weir.kinds import DECLARED
 from weir.kinds.words import value_text
@@ -18,11 +18,11 @@ from weir.model.objects import Queue
 from weir.model.problem import Invalid
 from weir.service import Listing, Stored
 
-area = Area("search", "One search over the objects of all kinds.")
+resource = Resource("search", "One search over the objects of all kinds.")
 MAX_DETAIL_CHARS = 120
 
 
-@area.operation("GET", "/search", scope=READ, query=paging.SearchQuery, answers=search.SearchAnswer)
+@resource.operation("GET", "/search", scope=READ, query=paging.SearchQuery, answers=search.SearchAnswer)
 def search_everything(query: dict[str, Any]) -> Response:
     """Find objects of every kind
 

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import context, me, service
-from weir.http.endpoint import ADMIN, PUBLIC, READ, Area, answer
+from weir.http.endpoint import ADMIN, PUBLIC, READ, Resource, answer
 from weir.http.schemas import setup, updates
 from weir.http.security import origin
 from weir.model.address import parse_host
@@ -17,11 +17,11 @@ from weir.model.objects import Interface
 from weir.model.problem import Invalid, Unsupported
 from weir.service.setup import Wishes
 
-area = Area("setup", "The first setup of a new router, time zone, factory reset, power.")
+resource = Resource("setup", "The first setup of a new router, time zone, factory reset, power.")
 NOTHING: dict[str, Any] = {"needed": False, "reason": None, "lan": None, "ports": []}
 
 
-@area.operation("GET", "/setup", scope=PUBLIC, answers=setup.Setup)
+@resource.operation("GET", "/setup", scope=PUBLIC, answers=setup.Setup)
 def get_setup() -> Response:
     """Whether the router waits for its first account, and what it has to offer
 
@@ -30,7 +30,9 @@ def get_setup() -> Response:
     return answer(service().setup.state(origin()) if context().settings.first_setup else NOTHING)
 
 
-@area.operation("POST", "/setup", scope=PUBLIC, body=setup.SetupInput, answers=setup.SetupDone, status=201)
+@resource.operation(
+    "POST", "/setup", scope=PUBLIC, body=setup.SetupInput, answers=setup.SetupDone, status=201
+)
 def finish_setup(body: dict[str, Any]) -> Response:
     """Make the first account and configure LAN, WAN and time zone
 
@@ -49,13 +51,13 @@ def finish_setup(body: dict[str, Any]) -> Response:
     return answer({"username": "admin", "revision": service().setup.finish(wishes, origin())}, 201)
 
 
-@area.operation("GET", "/system/time-zone", scope=READ, answers=setup.TimeZone)
+@resource.operation("GET", "/system/time-zone", scope=READ, answers=setup.TimeZone)
 def get_time_zone() -> Response:
     """The time zone that schedules follow"""
     return answer({"name": service().appliance.time_zone(me())})
 
 
-@area.operation("PUT", "/system/time-zone", scope=ADMIN, body=setup.TimeZoneInput, answers=setup.TimeZone)
+@resource.operation("PUT", "/system/time-zone", scope=ADMIN, body=setup.TimeZoneInput, answers=setup.TimeZone)
 def choose_time_zone(body: dict[str, Any]) -> Response:
     """Choose the time zone
 
@@ -64,7 +66,7 @@ def choose_time_zone(body: dict[str, Any]) -> Response:
     return answer({"name": service().appliance.choose_time_zone(me(), body["name"])})
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/system/factory-reset",
     scope=ADMIN,
@@ -81,7 +83,7 @@ def reset_to_factory(body: dict[str, Any]) -> Response:
     return answer({"restarting": True}, 202)
 
 
-@area.operation("POST", "/system/power-off", scope=ADMIN, answers=setup.PoweringOff, status=202)
+@resource.operation("POST", "/system/power-off", scope=ADMIN, answers=setup.PoweringOff, status=202)
 def power_off() -> Response:
     """Switch the router off"""
     service().appliance.power_off(me())

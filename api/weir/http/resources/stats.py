@@ -8,15 +8,15 @@ from typing import Any
 from flask import Response, request
 
 from weir.http.context import context, me, service
-from weir.http.endpoint import READ, Area, answer
+from weir.http.endpoint import READ, Resource, answer
 from weir.http.schemas import paging, stats
 from weir.http.serving import STREAM
 from weir.model.objects import Queue
 
-area = Area("stats", "Rates over the last second and minute, history, and a stream at 1 Hz.")
+resource = Resource("stats", "Rates over the last second and minute, history, and a stream at 1 Hz.")
 
 
-@area.operation(
+@resource.operation(
     "GET", "/stats/queues", scope=READ, query=paging.StatsQueuesQuery, answers=stats.QueueStatsAnswer
 )
 def queue_stats(query: dict[str, Any]) -> Response:
@@ -30,7 +30,7 @@ def queue_stats(query: dict[str, Any]) -> Response:
     return answer(found.top(query["top"], query["by"]))
 
 
-@area.operation(
+@resource.operation(
     "GET",
     "/stats/queues/<string(maxlength=63):queue_id>/history",
     scope=READ,
@@ -46,7 +46,7 @@ def queue_history(query: dict[str, Any], queue_id: str) -> Response:
     return answer({**body, "limit_bps": {"upload": limit.upload, "download": limit.download}})
 
 
-@area.operation(
+@resource.operation(
     "GET",
     "/stats/queues/<string(maxlength=63):queue_id>/details",
     scope=READ,
@@ -61,13 +61,13 @@ def queue_details(queue_id: str) -> Response:
     return answer({"id": queue_id, **service().config.details(me(), queue_id)})
 
 
-@area.operation("GET", "/stats/interfaces", scope=READ, answers=stats.InterfaceStatsAnswer)
+@resource.operation("GET", "/stats/interfaces", scope=READ, answers=stats.InterfaceStatsAnswer)
 def interface_stats() -> Response:
     """Live figures of the interfaces"""
     return answer(context().stats.router.interfaces())
 
 
-@area.operation(
+@resource.operation(
     "GET",
     "/stats/interfaces/<string(maxlength=15):name>/history",
     scope=READ,
@@ -82,13 +82,13 @@ def interface_history(query: dict[str, Any], name: str) -> Response:
     return answer(context().stats.router.interface_history(name, query["window"]))
 
 
-@area.operation("GET", "/stats/system", scope=READ, answers=stats.SystemStats)
+@resource.operation("GET", "/stats/system", scope=READ, answers=stats.SystemStats)
 def system_stats() -> Response:
     """CPU, memory and load of the router"""
     return answer(context().stats.router.system())
 
 
-@area.operation(
+@resource.operation(
     "GET",
     "/stats/stream",
     scope=READ,

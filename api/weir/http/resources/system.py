@@ -8,23 +8,23 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import context, me, service
-from weir.http.endpoint import ADMIN, PUBLIC, READ, Area, answer
+from weir.http.endpoint import ADMIN, PUBLIC, READ, Resource, answer
 from weir.http.health import system_json
 from weir.http.rendering import committed_json, diff_page, moment, read_number
 from weir.http.schemas import accounts, changes, paging, system
 from weir.http.security import origin
 from weir.service.setup import is_near
 
-area = Area("system", "The router itself: version, kernel, capabilities, health, audit trail.")
+resource = Resource("system", "The router itself: version, kernel, capabilities, health, audit trail.")
 
 
-@area.operation("GET", "/system", scope=READ, answers=system.System)
+@resource.operation("GET", "/system", scope=READ, answers=system.System)
 def get_system() -> Response:
     """Version, kernel, capabilities and health"""
     return answer(system_json(context(), me()))
 
 
-@area.operation("GET", "/system/live", scope=PUBLIC, answers=system.Live)
+@resource.operation("GET", "/system/live", scope=PUBLIC, answers=system.Live)
 def get_liveness() -> Response:
     """Whether the API answers
 
@@ -33,7 +33,7 @@ def get_liveness() -> Response:
     return answer({"ok": True})
 
 
-@area.operation("GET", "/system/name", scope=PUBLIC, answers=system.Name)
+@resource.operation("GET", "/system/name", scope=PUBLIC, answers=system.Name)
 def get_name() -> Response:
     """The router's name, for the sign-in page
 
@@ -44,13 +44,13 @@ def get_name() -> Response:
     return answer({"hostname": str(name) if name and is_near(origin()) else None})
 
 
-@area.operation("GET", "/system/store", scope=READ, answers=system.Store)
+@resource.operation("GET", "/system/store", scope=READ, answers=system.Store)
 def get_store() -> Response:
     """Whether the router follows its database, and what is damaged in it"""
     return answer(service().stored.state(me()))
 
 
-@area.operation("POST", "/system/store/accept", scope=ADMIN, body=system.StoreHead, answers=system.Store)
+@resource.operation("POST", "/system/store/accept", scope=ADMIN, body=system.StoreHead, answers=system.Store)
 def accept_store(body: dict[str, Any]) -> Response:
     """Run what the database has, though the router ran something else last
 
@@ -60,20 +60,20 @@ def accept_store(body: dict[str, Any]) -> Response:
     return answer(service().stored.state(me()))
 
 
-@area.operation("GET", "/system/store/restore", scope=READ, query=paging.Page, answers=changes.Restore)
+@resource.operation("GET", "/system/store/restore", scope=READ, query=paging.Page, answers=changes.Restore)
 def preview_restore(query: dict[str, Any]) -> Response:
     """What a restore would write: objects that the router runs and the database no longer has whole"""
     start = read_number(query["cursor"]) or 0
     return answer(diff_page(service().stored.lost(me(), start, query["limit"])))
 
 
-@area.operation("POST", "/system/store/restore", scope=ADMIN, answers=changes.CommitAnswer)
+@resource.operation("POST", "/system/store/restore", scope=ADMIN, answers=changes.CommitAnswer)
 def restore_store() -> Response:
     """Write what the router runs in the place of what is damaged"""
     return answer(committed_json(service().stored.restore(me())))
 
 
-@area.operation("GET", "/system/audit", scope=ADMIN, query=paging.AuditQuery, answers=accounts.AuditPage)
+@resource.operation("GET", "/system/audit", scope=ADMIN, query=paging.AuditQuery, answers=accounts.AuditPage)
 def list_audit(query: dict[str, Any]) -> Response:
     """Who did what from where, the newest first"""
     limit = query["limit"]

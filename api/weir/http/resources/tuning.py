@@ -10,7 +10,7 @@ from marshmallow import fields
 
 from weir.http.context import me, service
 from weir.http.rendering import findings_json
-from weir.http.resources.kinds import area_of, with_warnings
+from weir.http.resources.kinds import resource_of, with_warnings
 from weir.http.schemas import tuning
 from weir.http.schemas.kinds import schemas_of
 from weir.kinds.tuning import Tuning
@@ -40,7 +40,7 @@ def _unknown(stored: Stored, known: Set[str]) -> list[Finding]:
     ]
 
 
-area = area_of(
+resource = resource_of(
     "tuning",
     schemas_of(
         "tuning",

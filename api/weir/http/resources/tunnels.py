@@ -10,7 +10,7 @@ from weir.formats.qr import svg_of
 from weir.http import editing
 from weir.http.context import me, service
 from weir.http.endpoint import WRITE, answer
-from weir.http.resources.kinds import area_of
+from weir.http.resources.kinds import resource_of
 from weir.http.schemas import base
 from weir.http.schemas.kinds import schemas_of
 
@@ -24,10 +24,10 @@ class TunnelClient(base.Answer):
     qr_svg = fields.String(metadata={"description": "The same as a QR code, a picture to be scanned."})
 
 
-area = area_of(KIND, schemas_of(KIND))
+resource = resource_of(KIND, schemas_of(KIND))
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/wireguard-peers/<string(maxlength=63):peer_id>/client",
     scope=WRITE,

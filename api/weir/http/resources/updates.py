@@ -8,22 +8,22 @@ from typing import Any
 from flask import Response, request
 
 from weir.http.context import me, service
-from weir.http.endpoint import ADMIN, READ, Area, answer
+from weir.http.endpoint import ADMIN, READ, Resource, answer
 from weir.http.rendering import moment
 from weir.http.schemas import updates
 from weir.model.bundle import MAX_BUNDLE_BYTES
 
-area = Area("updates", "Updates of the system: two slots, signed bundles, and the way back.")
+resource = Resource("updates", "Updates of the system: two slots, signed bundles, and the way back.")
 BINARY = {"type": "string", "format": "binary"}
 
 
-@area.operation("GET", "/system/update", scope=READ, answers=updates.Updates)
+@resource.operation("GET", "/system/update", scope=READ, answers=updates.Updates)
 def get_updates() -> Response:
     """Slots, and how far the installation is"""
     return answer(updates_json(service().updates.status(me())))
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/system/update",
     scope=ADMIN,
@@ -43,13 +43,15 @@ def install_update() -> Response:
     return answer(updates_json(told), 202)
 
 
-@area.operation("POST", "/system/update/slot", scope=ADMIN, body=updates.SlotChoice, answers=updates.Updates)
+@resource.operation(
+    "POST", "/system/update/slot", scope=ADMIN, body=updates.SlotChoice, answers=updates.Updates
+)
 def choose_slot(body: dict[str, Any]) -> Response:
     """Choose the slot that the next start takes"""
     return answer(updates_json(service().updates.choose(me(), body["slot"])))
 
 
-@area.operation("POST", "/system/restart", scope=ADMIN, answers=updates.Restarting, status=202)
+@resource.operation("POST", "/system/restart", scope=ADMIN, answers=updates.Restarting, status=202)
 def restart_router() -> Response:
     """Restart the router"""
     service().updates.restart(me())

@@ -8,13 +8,13 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import me, service
-from weir.http.endpoint import ADMIN, SIGNED_IN, Area, answer
+from weir.http.endpoint import ADMIN, SIGNED_IN, Resource, answer
 from weir.http.rendering import moment, page_of
 from weir.http.schemas import accounts
 from weir.http.schemas.paging import Page
 from weir.service import Token, User
 
-area = Area("users", "Accounts and API tokens. Scopes: admin includes write, write includes read.")
+resource = Resource("users", "Accounts and API tokens. Scopes: admin includes write, write includes read.")
 USER = "/users/<string(maxlength=64):username>"
 
 
@@ -41,13 +41,13 @@ def token_json(token: Token) -> dict[str, Any]:
     }
 
 
-@area.operation("GET", "/users", scope=ADMIN, query=Page, answers=accounts.UserPage)
+@resource.operation("GET", "/users", scope=ADMIN, query=Page, answers=accounts.UserPage)
 def list_users(query: dict[str, Any]) -> Response:
     """List the accounts"""
     return answer(page_of(service().users.list(me()), user_json, query))
 
 
-@area.operation(
+@resource.operation(
     "POST", "/users", scope=ADMIN, body=accounts.UserCreateInput, answers=accounts.UserCreated, status=201
 )
 def create_user(body: dict[str, Any]) -> Response:
@@ -59,13 +59,13 @@ def create_user(body: dict[str, Any]) -> Response:
     return answer({"user": user_json(user), "one_time_password": one_time}, 201)
 
 
-@area.operation("GET", USER, scope=ADMIN, answers=accounts.User)
+@resource.operation("GET", USER, scope=ADMIN, answers=accounts.User)
 def get_user(username: str) -> Response:
     """Show an account"""
     return answer(user_json(service().users.get(me(), username)))
 
 
-@area.operation("PATCH", USER, scope=ADMIN, body=accounts.UserPatch, answers=accounts.User)
+@resource.operation("PATCH", USER, scope=ADMIN, body=accounts.UserPatch, answers=accounts.User)
 def update_user(body: dict[str, Any], username: str) -> Response:
     """Change an account's scope, or disable it
 
@@ -75,14 +75,14 @@ def update_user(body: dict[str, Any], username: str) -> Response:
     return answer(user_json(user))
 
 
-@area.operation("DELETE", USER, scope=ADMIN, status=204)
+@resource.operation("DELETE", USER, scope=ADMIN, status=204)
 def delete_user(username: str) -> Response:
     """Delete an account with its sessions and tokens"""
     service().users.delete(me(), username)
     return answer(None, 204)
 
 
-@area.operation("POST", USER + "/password-reset", scope=ADMIN, answers=accounts.UserCreated)
+@resource.operation("POST", USER + "/password-reset", scope=ADMIN, answers=accounts.UserCreated)
 def reset_password(username: str) -> Response:
     """Give an account a one-time password
 
@@ -92,7 +92,7 @@ def reset_password(username: str) -> Response:
     return answer({"user": user_json(service().users.get(me(), username)), "one_time_password": one_time})
 
 
-@area.operation("GET", "/tokens", scope=SIGNED_IN, query=Page, answers=accounts.TokenPage)
+@resource.operation("GET", "/tokens", scope=SIGNED_IN, query=Page, answers=accounts.TokenPage)
 def list_tokens(query: dict[str, Any]) -> Response:
     """List API tokens
 
@@ -101,7 +101,7 @@ def list_tokens(query: dict[str, Any]) -> Response:
     return answer(page_of(service().tokens.list(me()), token_json, query))
 
 
-@area.operation(
+@resource.operation(
     "POST",
     "/tokens",
     scope=SIGNED_IN,
@@ -118,7 +118,7 @@ def create_token(body: dict[str, Any]) -> Response:
     return answer({**token_json(token), "secret": secret}, 201)
 
 
-@area.operation("DELETE", "/tokens/<string(maxlength=64):token_id>", scope=SIGNED_IN, status=204)
+@resource.operation("DELETE", "/tokens/<string(maxlength=64):token_id>", scope=SIGNED_IN, status=204)
 def revoke_token(token_id: str) -> Response:
     """Revoke an API token"""
     service().tokens.revoke(me(), token_id)
