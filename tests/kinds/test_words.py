@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from weir.cli import output
+from weir.http import forms
 from weir.kinds import DECLARED
 from weir.kinds.words import label_of, value_text
 
@@ -61,3 +62,8 @@ def test_what_a_declaration_names_is_among_its_fields(kind: str) -> None:
     conditions = {member.field.when.field for member in declared.members if member.field.when}
     assert {declared.named_by, *conditions} <= names
     assert set(declared.columns) <= names | declared.state.keys()
+
+
+@pytest.mark.parametrize("kind", DECLARED)
+def test_every_field_of_a_form_has_its_help(kind: str) -> None:
+    assert [field["name"] for field in forms.described()[kind]["fields"] if not field.get("help")] == []

@@ -255,7 +255,7 @@ def _option(member: Member, within: str) -> click.Option:
 
 
 def _choice(one_of: OneOf) -> click.Option:
-    said = "What it is made as; follows from the other options where it is left out."
+    said = f"{one_of.help} It follows from the other options where it is left out."
     name = one_of.discriminator
     return click.Option([f"--{name}", name], type=click.Choice(one_of.names), help=said)
 

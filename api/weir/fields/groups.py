@@ -129,6 +129,8 @@ class OneOf:
     it is not stored, and JSON that does not say it is read as well.
     """
 
+    help = "What it is made as."
+
     def __init__(self, discriminator: str, *cases: Case) -> None:
         if not cases or cases[0].member or not all(case.member for case in cases[1:]):
             raise TypeError("the first case has no member of its own, every other one has")

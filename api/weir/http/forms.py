@@ -134,6 +134,7 @@ def _choice(kind: str, one_of: OneOf) -> Json:
     return {
         "name": one_of.discriminator,
         "label": label_of(kind, one_of.discriminator),
+        "help": one_of.help,
         "importance": "shown",
         "required": False,
         "nullable": False,

@@ -68,7 +68,7 @@ def _cases(one_of: OneOf) -> Row:
         f"`{case.name}`{f' (has `{case.member}`)' if case.member else ''}: {case.help}"
         for case in one_of.cases
     )
-    return f"`{one_of.discriminator}`", f"{names}; as the other fields say", f"What it is made as. {meaning}"
+    return f"`{one_of.discriminator}`", f"{names}; as the other fields say", f"{one_of.help} {meaning}"
 
 
 def rewritten(text: str) -> str:

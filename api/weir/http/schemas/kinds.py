@@ -86,7 +86,9 @@ def _inputs(declaration: Declaration) -> dict[str, Any]:
     own = {member.name: _input(member) for member in declaration.members}
     if declaration.one_of is None:
         return own
-    said = {"description": "What it is made as. It follows from the other fields where it is left out."}
+    said = {
+        "description": f"{declaration.one_of.help} It follows from the other fields where it is left out."
+    }
     case = base.one_of(*declaration.one_of.names, allow_none=True, metadata=said)
     return {declaration.one_of.discriminator: case, **own}
 
