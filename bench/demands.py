@@ -102,6 +102,7 @@ OURS = {
     "lookup-bytes-per-queue": half(1024),
     "live-sort-100k": half(40),
     "scroll-10k-fps": least(58, 59.5),
+    "scroll-kind-10k-fps": least(58, 59.5),
     "live-100-ms": most(5, 3),
     "soak-api": half(2),
     "soak-agent": half(2),

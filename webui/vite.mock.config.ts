@@ -7,9 +7,9 @@ import { handlers } from "./test/mock/handlers";
 import { newState } from "./test/mock/state";
 import base from "./vite.config";
 
-/** `npm run dev:mock`: the UI on a router that lives in memory. QUEUES=10000 chooses its size. `vite preview` has it too. */
+/** `npm run dev:mock`: the UI on a router that lives in memory. QUEUES=10000 and ROUTES=10000 choose its size. `vite preview` has it too. */
 function mockApi(): Plugin {
-  const list = handlers(newState(Number(process.env.QUEUES ?? 24)));
+  const list = handlers(newState(Number(process.env.QUEUES ?? 24), Number(process.env.ROUTES ?? 1)));
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean> => {
     const abort = new AbortController();
     outgoing.on("close", () => abort.abort());

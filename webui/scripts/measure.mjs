@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the built interface on a router that lives in memory with 10,000 queues, every one of them moving each
-// second, and prints one JSON object: {"scroll_fps": [...], "live_ms": [...]}, one number for each round.
-//   scroll_fps  frames per second while the list is scrolled through, by the frames that the page was given
+// second, and 10,000 static routes, and prints one JSON object: {"scroll_fps": [...], "live_ms": [...]}, one number
+// for each round.
+//   scroll_fps  frames per second while the list of queues is scrolled through, by the frames that the page was given
 //   scroll_ms   main-thread time of each of those frames, in CPU time, which the load of others does not change
+//   kind_fps, kind_ms  the same of the list of static routes, which follows from the declaration as all others do
 //   live_ms     main-thread time of one update of 100 visible rows, by the browser's own count of task time,
 //               less what the page does in the same time when no measurement arrives
 import { chromium } from "@playwright/test";
@@ -11,6 +13,7 @@ import { preview } from "vite";
 
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const QUEUES = 10_000;
+const ROUTES = 10_000;
 const ROWS = 100;
 const ROW_PX = 26;
 const SCROLL_S = 4;
@@ -57,10 +60,13 @@ async function perSecond(page, session) {
   return ((await taskMs(session)) - before) / LIVE_S;
 }
 
-async function scrollRound(browser, url) {
+const QUEUE_LIST = { path: "/queues", ready: (page) => page.getByTestId("rate-download").first() };
+const KIND_LIST = { path: "/routes", ready: (page) => page.getByRole("button", { name: "10.0.1.0/24" }) };
+
+async function scrollRound(browser, url, { path: where, ready }) {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-  await page.goto(`${url}/queues`);
-  await page.getByTestId("rate-download").first().waitFor();
+  await page.goto(`${url}${where}`);
+  await ready(page).waitFor();
   await page.waitForTimeout(1_000);
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -113,6 +119,7 @@ async function liveRound(browser, url) {
 }
 
 process.env.QUEUES = String(QUEUES);
+process.env.ROUTES = String(ROUTES);
 const server = await preview({
   root,
   configFile: path.join(root, "vite.mock.config.ts"),
@@ -124,12 +131,15 @@ const browser = await chromium.launch({
   executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium",
   args: launch,
 });
-const result = { scroll_fps: [], scroll_ms: [], live_ms: [] };
+const result = { scroll_fps: [], scroll_ms: [], kind_fps: [], kind_ms: [], live_ms: [] };
 try {
   for (let round = 0; round < ROUNDS; round++) {
-    const { fps, ms } = await scrollRound(browser, url);
-    result.scroll_fps.push(fps);
-    result.scroll_ms.push(ms);
+    const queues = await scrollRound(browser, url, QUEUE_LIST);
+    result.scroll_fps.push(queues.fps);
+    result.scroll_ms.push(queues.ms);
+    const routes = await scrollRound(browser, url, KIND_LIST);
+    result.kind_fps.push(routes.fps);
+    result.kind_ms.push(routes.ms);
     result.live_ms.push(await liveRound(browser, url));
   }
 } finally {

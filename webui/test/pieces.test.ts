@@ -293,3 +293,14 @@ describe("small pieces", () => {
     expect(lampOf(undefined, true).severity).toBe("error");
   });
 });
+
+describe("the router in memory", () => {
+  const sources = import.meta.glob<string>("./mock/*.ts", { query: "?raw", import: "default", eager: true });
+
+  it("is loaded with Vite's configuration, where no alias leads anywhere", () => {
+    expect(Object.keys(sources).length).toBeGreaterThan(3);
+    for (const [name, text] of Object.entries(sources))
+      for (const [, kind] of text.matchAll(/^import\s+(type\b)?[^;]*?from "@\//gm))
+        expect([name, kind]).toEqual([name, "type"]);
+  });
+});

@@ -42,14 +42,14 @@ function withStaged(items: readonly QueueType[], staged: ReadonlyMap<string, Cha
 /** Options without effect, and where packets wait as the kind says or do not, and why. Built-in types show the second only once they are used. */
 function Notes({ type }: { type: QueueType }) {
   const told = type.used_by > 0 || !isBuiltIn(type) ? type.enforcement : [];
-  const inVain = [
+  const withoutEffect = [
     ...type.warnings.map((finding) => finding.message),
     ...told.filter((item) => !item.enforced).map((item) => `Not enforced: ${sentence(item.note)}`),
   ];
   const kept = told.filter((item) => item.enforced).map((item) => sentence(item.note));
   return (
     <>
-      {inVain.length > 0 ? <div className="warn">{inVain.join(" ")}</div> : null}
+      {withoutEffect.length > 0 ? <div className="warn">{withoutEffect.join(" ")}</div> : null}
       {kept.length > 0 ? <div className="dim">{kept.join(" ")}</div> : null}
     </>
   );

@@ -332,6 +332,25 @@ function leasesAnswer(state: MockState, query: URLSearchParams) {
   return HttpResponse.json({ items, next_cursor: null, total: items.length });
 }
 
+/** A page of so many routes, the first of which is the way to the provider. */
+function routesAnswer(count: number, query: URLSearchParams) {
+  const [start, limit] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 100)];
+  const end = Math.min(count, start + limit);
+  const items = Array.from({ length: Math.max(0, end - start) }, (_, index): StaticRoute => {
+    const number = start + index;
+    if (number === 0) return route;
+    const destination = `10.${number >> 8}.${number & 255}.0/24`;
+    return {
+      ...route,
+      id: `r${number + 1}`,
+      destination,
+      distance: 1 + (number % 9),
+      comment: `site ${number}`,
+    };
+  });
+  return HttpResponse.json({ items, next_cursor: end < count ? String(end) : null, total: count });
+}
+
 export function networkHandlers(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/interfaces`, () =>
@@ -346,7 +365,9 @@ export function networkHandlers(state: MockState): HttpHandler[] {
     http.get(`${API}/search`, ({ request }) => searchAnswer(new URL(request.url).searchParams)),
     http.get(`${API}/leases`, ({ request }) => leasesAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/queue-types`, () => page([type])),
-    http.get(`${API}/static-routes`, () => page([route])),
+    http.get(`${API}/static-routes`, ({ request }) =>
+      routesAnswer(state.routeCount, new URL(request.url).searchParams),
+    ),
     http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),
     http.get(`${API}/tuning`, () => HttpResponse.json(TUNING)),
     http.post(`${API}/backup/check`, () => HttpResponse.json(backup)),

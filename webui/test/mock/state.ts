@@ -16,10 +16,12 @@ import type {
   Setup,
   SetupWishes,
 } from "@/api/types";
-import { defaultsOf } from "@/kinds/kinds";
+import { defaultsOf } from "../../src/kinds/kinds";
 
 /** A router that lives in memory, typed by the same document as the real one; for tests and `npm run dev:mock`. */
 export interface MockState {
+  /** How many static routes the router has. */
+  routeCount: number;
   signedIn: boolean;
   mustChange: boolean;
   /** What a new router tells; nothing once it was set up. */
@@ -177,8 +179,9 @@ export function mockQueues(count: number): Map<string, Queue> {
   return queues;
 }
 
-export function newState(count = 24): MockState {
+export function newState(count = 24, routeCount = 1): MockState {
   return {
+    routeCount,
     signedIn: true,
     mustChange: false,
     queues: mockQueues(count),
