@@ -28,7 +28,7 @@ test("a limit is raised while the customer is on the phone, and goes back by its
   await page.setViewportSize({ width: 320, height: 800 });
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(320);
   await page.setViewportSize({ width: 1440, height: 900 });
-  await page.getByRole("button", { name: "Take back now" }).click();
+  await page.getByRole("button", { name: "Lower it now" }).click();
   await expect(note).toBeHidden();
   expect(await limits()).toEqual(before);
 

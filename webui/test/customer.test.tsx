@@ -128,7 +128,7 @@ describe("a raise", () => {
       upload: queue.max_limit_bps.upload * 2,
       download: queue.max_limit_bps.download * 2,
     });
-    await user.click(within(note.parentElement!).getByRole("button", { name: "Take back now" }));
+    await user.click(within(note.parentElement!).getByRole("button", { name: "Lower it now" }));
     await waitFor(() => expect(screen.queryByText(/^Raised by admin/)).toBeNull());
     expect(router.state.queues.get(queue.id)!.max_limit_bps).toEqual(queue.max_limit_bps);
   });

@@ -287,7 +287,7 @@ describe("small pieces", () => {
       drift: [],
       agent: { connected: true, state: "ok", version: "1", revision: 3, since: 0 },
     } as unknown as System;
-    expect(lampOf(fine, false).text).toBe("In force");
+    expect(lampOf(fine, false).text).toBe("Healthy");
     expect(lampOf({ ...fine, agent: { ...fine.agent, connected: false } }, false).severity).toBe("error");
     expect(lampOf({ ...fine, revision: 4 }, false).text).toBe("Applying");
     expect(lampOf(undefined, true).severity).toBe("error");

@@ -77,7 +77,7 @@ class Bgp(ConfigObject):
         ),
     ] = 1
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Ends all of its sessions; the configuration is kept.")] = False
+    disabled: Annotated[bool, Flag(help="All of its sessions end; the configuration is kept.")] = False
 
     @property
     def name(self) -> str:

@@ -153,7 +153,7 @@ class BgpNeighbor(ConfigObject):
             importance="folded",
         ),
     ] = False
-    disabled: Annotated[bool, Flag(help="Ends the session; the configuration is kept.")] = False
+    disabled: Annotated[bool, Flag(help="The session ends; the configuration is kept.")] = False
 
     @property
     def name(self) -> str:
@@ -263,7 +263,7 @@ KIND = Declaration(
         "session": Text(
             40,
             label="Session",
-            help="Established: routes are exchanged. Otherwise, how far the connection has got.",
+            help="Established: routes are exchanged. Otherwise, the state of the connection.",
         ),
         "up_s": Whole(0, 2**53 - 1, label="Up for", help="Seconds since the session was established."),
         "prefixes_received": Whole(0, 2**53 - 1, help="Accepted by the import policy."),

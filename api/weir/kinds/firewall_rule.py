@@ -184,7 +184,7 @@ class FirewallRule(ConfigObject):
         int, Whole(1, 1000, help="Write at most this many lines per second.", when=When("log", (True,)))
     ] = 10
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Keeps the rule without any effect.")] = False
+    disabled: Annotated[bool, Flag(help="A disabled rule is kept without any effect.")] = False
 
     def __hash__(self) -> int:
         """Thousands are looked up at each change of one, and there are not two of an id."""

@@ -111,6 +111,6 @@ KIND = Declaration(
         Case("wireguard", "An encrypted tunnel to its peers.", "wireguard"),
         Case("bridge", "A switch of several ports, with the router behind it.", "bridge"),
         Case("bond", "Several ports that are one link.", "bond"),
-        Case("loopback", "Leads nowhere: for addresses that do not depend on a port.", "loopback"),
+        Case("loopback", "An interface without a port, for addresses that do not depend on one.", "loopback"),
     ),
 )

@@ -129,7 +129,7 @@ class NatRule(ConfigObject):
         ),
     ] = True
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Keeps the rule without any effect.")] = False
+    disabled: Annotated[bool, Flag(help="A disabled rule is kept without any effect.")] = False
 
     def __hash__(self) -> int:
         """Thousands are looked up at each change of one, and there are not two of an id."""

@@ -48,7 +48,7 @@ class Ospf(ConfigObject):
         bool, Flag(label="Announce a default route", help="Announced while this router has a default route.")
     ] = False
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Ends all adjacencies; the configuration is kept.")] = False
+    disabled: Annotated[bool, Flag(help="All adjacencies end; the configuration is kept.")] = False
 
 
 def map_is_possible(view: View, ospf: Ospf) -> Iterator[Finding]:

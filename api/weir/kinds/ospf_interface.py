@@ -94,7 +94,7 @@ class OspfInterface(ConfigObject):
         ),
     ] = None
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Ends its adjacencies; the configuration is kept.")] = False
+    disabled: Annotated[bool, Flag(help="Its adjacencies end; the configuration is kept.")] = False
 
     @property
     def name(self) -> str:

@@ -65,7 +65,7 @@ class Set(ConfigObject):
         ),
     ] = 65_536
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Keeps the set; rules that use it match nothing.")] = False
+    disabled: Annotated[bool, Flag(help="A disabled set is kept; rules that use it match nothing.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class SetEntry(ConfigObject):
         ),
     ]
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Keeps the entry, but leaves it out of the set.")] = False
+    disabled: Annotated[bool, Flag(help="A disabled entry is kept, and is not in the set.")] = False
 
     @property
     def name(self) -> str:

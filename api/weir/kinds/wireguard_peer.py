@@ -198,7 +198,7 @@ KIND = Declaration(
         "last_handshake_at": Moment(label="Last handshake", help="When keys were exchanged last."),
         "current_endpoint": Text(64, help="Where its packets came from last, or are sent."),
         "rx_bytes": Whole(0, 2**64 - 1, label="Received", help="Received from it."),
-        "tx_bytes": Whole(0, 2**64 - 1, label="Sent", help="Sent to it."),
+        "tx_bytes": Whole(0, 2**64 - 1, label="Sent", help="Bytes that were sent to the peer."),
     },
     rules=(
         one_for_each(

@@ -124,7 +124,7 @@ class Bridge:
         bool,
         Flag(
             label="VLAN filtering",
-            help="Frames pass in the VLANs of both ports only. Without it tags are nobody's business.",
+            help="Frames pass in the VLANs of both ports only. Without it, tags are not looked at.",
         ),
     ] = False
     pvid: Annotated[

@@ -174,7 +174,7 @@ class Queue(ConfigObject):
             Whole(0, MAX_RATE_BPS),
             option="burst-limit",
             importance="folded",
-            help="Takes the place of the max limit while the average of the last `burst_time_ms` is below "
+            help="This rate takes the place of the max limit while the average of the last `burst_time_ms` is below "
             "the threshold.",
         ),
     ] = ZERO
@@ -303,7 +303,7 @@ class Wireguard:
             44,
             check=parse_key,
             made="x25519",
-            help="The router makes it where you give none, and nobody else ever knows it. Peers need its "
+            help="The router makes it where you give none, and never shows it. Peers need its "
             "public half, which the interface's state has.",
         ),
     ] = None
@@ -415,7 +415,7 @@ class Interface(ConfigObject):
             when=_PASSES,
             help="Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but "
             "for a queue that has the interface as target. `queue`: to that queue, and dropped while "
-            "there is none in force. `drop`: dropped.",
+            "that queue is not active. `drop`: dropped.",
         ),
     ] = "allow"
     reverse_path: Annotated[
@@ -462,8 +462,7 @@ class Interface(ConfigObject):
         Whole(
             0,
             MAX_VRF_TABLE,
-            help="A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's"
-            " name.",
+            help="A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name.",
         ),
     ] = None
     wireguard: Annotated[

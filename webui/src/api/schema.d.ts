@@ -3728,7 +3728,7 @@ export interface components {
              */
             limit_at_bps: components["schemas"]["RatePairInput"] | null;
             /**
-             * @description Takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
+             * @description This rate takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
              * @default {
              *       "upload": 0,
              *       "download": 0
@@ -3869,7 +3869,7 @@ export interface components {
              */
             limit_at_bps: components["schemas"]["RatePairInput"] | null;
             /**
-             * @description Takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
+             * @description This rate takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
              * @default {
              *       "upload": 0,
              *       "download": 0
@@ -4039,7 +4039,7 @@ export interface components {
              */
             limit_at_bps: components["schemas"]["RatePairInput"] | null;
             /**
-             * @description Takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
+             * @description This rate takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold.
              * @default {
              *       "upload": 0,
              *       "download": 0
@@ -4174,7 +4174,7 @@ export interface components {
             max_limit_bps?: components["schemas"]["RatePairPatch"] | null;
             /** @description Guaranteed under contention. At most `max_limit_bps`. */
             limit_at_bps?: components["schemas"]["RatePairPatch"] | null;
-            /** @description Takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold. */
+            /** @description This rate takes the place of the max limit while the average of the last `burst_time_ms` is below the threshold. */
             burst_limit_bps?: components["schemas"]["RatePairPatch"] | null;
             /** @description The average below which a burst is allowed; 0: never. */
             burst_threshold_bps?: components["schemas"]["RatePairPatch"] | null;
@@ -4530,7 +4530,7 @@ export interface components {
         };
         WireguardInput: {
             /**
-             * @description The router makes it where you give none, and nobody else ever knows it. Peers need its public half, which the interface's state has.
+             * @description The router makes it where you give none, and never shows it. Peers need its public half, which the interface's state has.
              * @default null
              */
             private_key: string | {
@@ -4592,7 +4592,7 @@ export interface components {
             /** @description Its members. */
             ports?: components["schemas"]["BridgePortInput"][] | null;
             /**
-             * @description Frames pass in the VLANs of both ports only. Without it tags are nobody's business.
+             * @description Frames pass in the VLANs of both ports only. Without it, tags are not looked at.
              * @default false
              */
             vlan_filtering: boolean;
@@ -4705,7 +4705,7 @@ export interface components {
             protocol?: "802.1Q" | "802.1ad" | null;
         };
         WireguardPatch: {
-            /** @description The router makes it where you give none, and nobody else ever knows it. Peers need its public half, which the interface's state has. */
+            /** @description The router makes it where you give none, and never shows it. Peers need its public half, which the interface's state has. */
             private_key?: string | {
                 set: boolean;
             } | {
@@ -4718,7 +4718,7 @@ export interface components {
         BridgePatch: {
             /** @description Its members. */
             ports?: components["schemas"]["BridgePortInput"][] | null;
-            /** @description Frames pass in the VLANs of both ports only. Without it tags are nobody's business. */
+            /** @description Frames pass in the VLANs of both ports only. Without it, tags are not looked at. */
             vlan_filtering?: boolean | null;
             /** @description The VLAN of the bridge's own addresses. 0: the router is in none without a tag. */
             pvid?: number | null;
@@ -4805,7 +4805,7 @@ export interface components {
              */
             fast_path?: "auto" | "off" | null;
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @enum {string|null}
              */
             unknown?: "allow" | "queue" | "drop" | null;
@@ -4820,7 +4820,7 @@ export interface components {
             vlan?: components["schemas"]["VlanPatch"] | null;
             /** @description The VRF that it is in: routes and addresses of its own. */
             vrf?: string | null;
-            /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
+            /** @description A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name. */
             vrf_table?: number | null;
             /** @description An encrypted tunnel. */
             wireguard?: components["schemas"]["WireguardPatch"] | null;
@@ -4842,7 +4842,7 @@ export interface components {
             current_endpoint: string | null;
             /** @description Received from it. */
             rx_bytes: number | null;
-            /** @description Sent to it. */
+            /** @description Bytes that were sent to the peer. */
             tx_bytes: number | null;
         };
         WireguardPeerState: {
@@ -6055,7 +6055,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends all of its sessions; the configuration is kept.
+             * @description All of its sessions end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6112,7 +6112,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends all of its sessions; the configuration is kept.
+             * @description All of its sessions end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6175,7 +6175,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends all of its sessions; the configuration is kept.
+             * @description All of its sessions end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6203,11 +6203,11 @@ export interface components {
             multipath?: number | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Ends all of its sessions; the configuration is kept. */
+            /** @description All of its sessions end; the configuration is kept. */
             disabled?: boolean | null;
         };
         BgpNeighborStateFields: {
-            /** @description Established: routes are exchanged. Otherwise, how far the connection has got. */
+            /** @description Established: routes are exchanged. Otherwise, the state of the connection. */
             session: string | null;
             /** @description Seconds since the session was established. */
             up_s: number | null;
@@ -6361,7 +6361,7 @@ export interface components {
              */
             route_reflector_client: boolean;
             /**
-             * @description Ends the session; the configuration is kept.
+             * @description The session ends; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6469,7 +6469,7 @@ export interface components {
              */
             route_reflector_client: boolean;
             /**
-             * @description Ends the session; the configuration is kept.
+             * @description The session ends; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6583,7 +6583,7 @@ export interface components {
              */
             route_reflector_client: boolean;
             /**
-             * @description Ends the session; the configuration is kept.
+             * @description The session ends; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6636,7 +6636,7 @@ export interface components {
             send_community?: boolean | null;
             /** @description Pass on to it what other neighbors in the own AS announce. */
             route_reflector_client?: boolean | null;
-            /** @description Ends the session; the configuration is kept. */
+            /** @description The session ends; the configuration is kept. */
             disabled?: boolean | null;
         };
         Ospf: {
@@ -6700,7 +6700,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends all adjacencies; the configuration is kept.
+             * @description All adjacencies end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6748,7 +6748,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends all adjacencies; the configuration is kept.
+             * @description All adjacencies end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6802,7 +6802,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends all adjacencies; the configuration is kept.
+             * @description All adjacencies end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -6824,7 +6824,7 @@ export interface components {
             default_originate?: boolean | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Ends all adjacencies; the configuration is kept. */
+            /** @description All adjacencies end; the configuration is kept. */
             disabled?: boolean | null;
         };
         OspfInterfaceStateFields: {
@@ -6932,7 +6932,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends its adjacencies; the configuration is kept.
+             * @description Its adjacencies end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -7002,7 +7002,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends its adjacencies; the configuration is kept.
+             * @description Its adjacencies end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -7078,7 +7078,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Ends its adjacencies; the configuration is kept.
+             * @description Its adjacencies end; the configuration is kept.
              * @default false
              */
             disabled: boolean;
@@ -7112,7 +7112,7 @@ export interface components {
             dead_s?: number | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Ends its adjacencies; the configuration is kept. */
+            /** @description Its adjacencies end; the configuration is kept. */
             disabled?: boolean | null;
         };
         Firewall: {
@@ -7315,7 +7315,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the rule without any effect.
+             * @description A disabled rule is kept without any effect.
              * @default false
              */
             disabled: boolean;
@@ -7425,7 +7425,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the rule without any effect.
+             * @description A disabled rule is kept without any effect.
              * @default false
              */
             disabled: boolean;
@@ -7541,7 +7541,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the rule without any effect.
+             * @description A disabled rule is kept without any effect.
              * @default false
              */
             disabled: boolean;
@@ -7604,7 +7604,7 @@ export interface components {
             log_per_s?: number | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Keeps the rule without any effect. */
+            /** @description A disabled rule is kept without any effect. */
             disabled?: boolean | null;
         };
         NatRuleStateFields: {
@@ -7720,7 +7720,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the rule without any effect.
+             * @description A disabled rule is kept without any effect.
              * @default false
              */
             disabled: boolean;
@@ -7799,7 +7799,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the rule without any effect.
+             * @description A disabled rule is kept without any effect.
              * @default false
              */
             disabled: boolean;
@@ -7884,7 +7884,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the rule without any effect.
+             * @description A disabled rule is kept without any effect.
              * @default false
              */
             disabled: boolean;
@@ -7931,7 +7931,7 @@ export interface components {
             allow?: boolean | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Keeps the rule without any effect. */
+            /** @description A disabled rule is kept without any effect. */
             disabled?: boolean | null;
         };
         Service: {
@@ -8094,7 +8094,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the set; rules that use it match nothing.
+             * @description A disabled set is kept; rules that use it match nothing.
              * @default false
              */
             disabled: boolean;
@@ -8129,7 +8129,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the set; rules that use it match nothing.
+             * @description A disabled set is kept; rules that use it match nothing.
              * @default false
              */
             disabled: boolean;
@@ -8170,7 +8170,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the set; rules that use it match nothing.
+             * @description A disabled set is kept; rules that use it match nothing.
              * @default false
              */
             disabled: boolean;
@@ -8192,7 +8192,7 @@ export interface components {
             max_entries?: number | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Keeps the set; rules that use it match nothing. */
+            /** @description A disabled set is kept; rules that use it match nothing. */
             disabled?: boolean | null;
         };
         SetEntry: {
@@ -8220,7 +8220,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the entry, but leaves it out of the set.
+             * @description A disabled entry is kept, and is not in the set.
              * @default false
              */
             disabled: boolean;
@@ -8238,7 +8238,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the entry, but leaves it out of the set.
+             * @description A disabled entry is kept, and is not in the set.
              * @default false
              */
             disabled: boolean;
@@ -8262,7 +8262,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Keeps the entry, but leaves it out of the set.
+             * @description A disabled entry is kept, and is not in the set.
              * @default false
              */
             disabled: boolean;
@@ -8274,7 +8274,7 @@ export interface components {
             value?: string | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Keeps the entry, but leaves it out of the set. */
+            /** @description A disabled entry is kept, and is not in the set. */
             disabled?: boolean | null;
         };
         DhcpServerStateFields: {
@@ -11239,7 +11239,7 @@ export interface components {
             configured: boolean;
             state: components["schemas"]["InterfaceInKernel"] | null;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        /** @description An interface without a port, for addresses that do not depend on one. */
         LoopbackInterface: {
             id: string;
             /**
@@ -11321,7 +11321,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -11403,7 +11403,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -11486,7 +11486,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -11508,7 +11508,7 @@ export interface components {
              * @default null
              */
             vrf: string | null;
-            /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
+            /** @description A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name. */
             vrf_table: number;
             wireguard?: null;
             bridge?: null;
@@ -11569,7 +11569,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -11652,7 +11652,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -11735,7 +11735,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -11769,7 +11769,7 @@ export interface components {
              */
             disabled: boolean;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        /** @description An interface without a port, for addresses that do not depend on one. */
         LoopbackInterfaceInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -11818,7 +11818,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -11901,7 +11901,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -11986,7 +11986,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -12072,7 +12072,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -12094,7 +12094,7 @@ export interface components {
              * @default null
              */
             vrf: string | null;
-            /** @description A VRF with this routing table, which is nobody else's; 0: a table that goes by the VRF's name. */
+            /** @description A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name. */
             vrf_table: number;
             wireguard?: null;
             bridge?: null;
@@ -12158,7 +12158,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -12244,7 +12244,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -12330,7 +12330,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -12367,7 +12367,7 @@ export interface components {
             /** @description Refuse unless the object still has it. */
             etag?: string;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        /** @description An interface without a port, for addresses that do not depend on one. */
         LoopbackInterfaceUpsertInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -12416,7 +12416,7 @@ export interface components {
              */
             fast_path: "auto" | "off";
             /**
-             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while there is none in force. `drop`: dropped.
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
              * @default allow
              * @enum {string}
              */
@@ -12621,7 +12621,7 @@ export interface components {
             loopback: null;
             disabled: boolean;
         };
-        /** @description Leads nowhere: for addresses that do not depend on a port. */
+        /** @description An interface without a port, for addresses that do not depend on one. */
         LoopbackInterfaceObject: {
             id: string;
             /**

@@ -280,7 +280,7 @@ export const useConfirm = () =>
       );
       await refreshConfig();
     },
-    onSuccess: () => say("ok", "Kept. The change is permanent now."),
+    onSuccess: () => say("ok", "The change is kept. It is permanent now."),
   });
 
 export const useRevert = () =>

@@ -10,6 +10,7 @@ import { useDraft } from "@/forms/draft";
 import { Note, Skeleton } from "@/ui/blocks";
 import { DiffView } from "@/ui/DiffView";
 import { sentence } from "@/ui/format";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import { candidateText } from "./candidateText";
 import { Conflicts } from "./Conflicts";
 import { RollbackWindow, USUAL_WINDOW_S } from "./RollbackWindow";
@@ -99,7 +100,7 @@ function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boo
         >
           <Textarea
             label="Why"
-            description="Kept in the history beside your name."
+            description="The history keeps it beside your name."
             autosize={false}
             rows={2}
             maxLength={1000}
@@ -123,14 +124,14 @@ function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boo
             </Note>
           ) : null}
           <div className="row">
-            <Button
+            <ReasonedButton
               type="submit"
               variant="filled"
               loading={commit.isPending}
-              disabled={candidate.conflict_count > 0}
+              why={candidate.conflict_count > 0 ? "first say above which version to keep" : null}
             >
               {seconds === 0 ? "Commit" : "Commit with timer"}
-            </Button>
+            </ReasonedButton>
             <Button onClick={onClose}>Close</Button>
           </div>
         </form>

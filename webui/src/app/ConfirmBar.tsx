@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { IconClockExclamation } from "@tabler/icons-react";
@@ -11,6 +10,7 @@ import { countsText } from "@/ui/effect";
 import { useFocusBack } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import { say } from "@/ui/toast";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import classes from "./PendingBar.module.css";
 
 function useCountdown(pending: PendingHere | null): number {
@@ -56,6 +56,8 @@ function Held({ pending }: { pending: PendingHere }) {
   );
 }
 
+const TOO_LATE = "the time is over, and the router is rolling back";
+
 /** The bar goes away with its buttons. */
 function FocusBack() {
   useFocusBack();
@@ -100,17 +102,21 @@ export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
       </span>
       {may ? (
         <>
-          <Button
+          <ReasonedButton
             variant="filled"
             loading={keep.isPending}
-            disabled={expired}
+            why={expired ? TOO_LATE : null}
             onClick={() => keep.mutate(pending.revision)}
           >
             Keep
-          </Button>
-          <Button loading={revert.isPending} disabled={expired} onClick={() => revert.mutate()}>
+          </ReasonedButton>
+          <ReasonedButton
+            loading={revert.isPending}
+            why={expired ? TOO_LATE : null}
+            onClick={() => revert.mutate()}
+          >
             Revert now
-          </Button>
+          </ReasonedButton>
         </>
       ) : null}
     </section>

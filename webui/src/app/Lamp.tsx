@@ -29,7 +29,7 @@ export function lampOf(system: System | undefined, failed: boolean): LampState {
   if (system.agent.revision !== null && system.agent.revision !== system.revision)
     return { severity: "notice", text: "Applying" };
   if (system.health === "warning") return { severity: "warning", text: "Attention" };
-  return { severity: "ok", text: "In force" };
+  return { severity: "ok", text: "Healthy" };
 }
 
 function agreementText(system: System): string {

@@ -9,6 +9,7 @@ import { useMay } from "@/api/may";
 import { useDiscard, useUndo } from "@/api/writes";
 import { useFocusBack } from "@/ui/focus";
 import { plural } from "@/ui/format";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import { AskOnce } from "./AskOnce";
 import { candidateText } from "./candidateText";
 import type { Dialog } from "./CommitDialog";
@@ -81,6 +82,7 @@ function StagedBar({
   onDialog: (dialog: Dialog) => void;
 }) {
   const discard = useDiscard();
+  const why = blocked ? "another commit waits for its confirmation: keep or revert it first" : null;
   useFocusBack();
   const [asking, setAsking] = useState(false);
   useKeys([{ keys: "d", label: "Discard the pending changes", run: () => setAsking(true) }]);
@@ -94,17 +96,17 @@ function StagedBar({
             ? `${candidate.conflict_count} in conflict`
             : blocked
               ? "wait until the confirmation is decided"
-              : "not in force yet"}
+              : "not committed yet"}
         </span>
       </span>
       <Button onClick={() => onDialog("diff")}>Diff</Button>
       <Button onClick={() => setAsking(true)}>Discard</Button>
-      <Button disabled={blocked} onClick={() => onDialog("commit")}>
+      <ReasonedButton why={why} onClick={() => onDialog("commit")}>
         Commit
-      </Button>
-      <Button variant="filled" disabled={blocked} onClick={() => onDialog("timer")}>
+      </ReasonedButton>
+      <ReasonedButton variant="filled" why={why} onClick={() => onDialog("timer")}>
         Commit with timer
-      </Button>
+      </ReasonedButton>
       {asking ? (
         <AskOnce
           title={`Discard ${plural(candidate.change_count, "pending change")}?`}
@@ -113,7 +115,7 @@ function StagedBar({
           onClose={() => setAsking(false)}
           onDo={() => discard.mutate(undefined, { onSettled: () => setAsking(false) })}
         >
-          They were never in force, so history does not hold them.
+          They were never committed, so the history does not have them.
         </AskOnce>
       ) : null}
     </section>

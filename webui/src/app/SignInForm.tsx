@@ -36,6 +36,7 @@ export function SignInForm({ username, onDone }: { username?: string; onDone: ()
         required
         value={name}
         disabled={username !== undefined}
+        description={username === undefined ? undefined : "The session that ended was of this account."}
         onChange={(event) => setName(event.currentTarget.value)}
         data-autofocus={username === undefined || undefined}
         autoFocus={username === undefined}

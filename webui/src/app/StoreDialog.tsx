@@ -11,6 +11,7 @@ import { Facts, Note, Skeleton } from "@/ui/blocks";
 import { DiffView } from "@/ui/DiffView";
 import { plural, sentence } from "@/ui/format";
 import { say } from "@/ui/toast";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 
 interface StoreDialogProps {
   store: Store;
@@ -88,15 +89,14 @@ function Damage({ store, onClose }: StoreDialogProps) {
       ) : null}
       <div className="row">
         {total > 0 ? (
-          <Button
+          <ReasonedButton
             variant="filled"
             loading={restore.isPending}
-            disabled={!isAdmin}
-            title={isAdmin ? undefined : NOT_ADMIN}
+            why={isAdmin ? null : NOT_ADMIN}
             onClick={() => restore.mutate()}
           >
             Restore {plural(total, "object")}
-          </Button>
+          </ReasonedButton>
         ) : null}
         <Button onClick={onClose}>Close</Button>
       </div>
@@ -144,16 +144,15 @@ function NotFollowed({ store, onClose }: StoreDialogProps) {
       ) : null}
       <div className="row">
         {head ? (
-          <Button
+          <ReasonedButton
             color="red"
             variant="filled"
             loading={accept.isPending}
-            disabled={!isAdmin}
-            title={isAdmin ? undefined : NOT_ADMIN}
+            why={isAdmin ? null : NOT_ADMIN}
             onClick={() => accept.mutate(head)}
           >
             Run revision {head.revision} of the database
-          </Button>
+          </ReasonedButton>
         ) : null}
         <Button onClick={onClose}>Close</Button>
       </div>

@@ -205,7 +205,7 @@ function PortFields({ values, set, messages, parents, vrfs }: FieldsProps) {
       />
       <TextInput
         label="Domain of addresses"
-        description="Keeps overlapping addresses apart: where this is 2, the target 10.0.0.0/24@2 holds; where it is 0, 10.0.0.0/24."
+        description="Domains keep overlapping addresses apart: in domain 2 a target is written 10.0.0.0/24@2, in domain 0 10.0.0.0/24."
         inputMode="numeric"
         value={values.domain}
         error={messages["domain"]}

@@ -2,13 +2,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { childrenQuery, queueQuery } from "@/api/queries";
 import type { Pair } from "@/api/types";
+import { percentText } from "@/ui/format";
 import { limitWords } from "@/ui/rates";
 import classes from "./forms.module.css";
 import { optionalRate } from "./queueValues";
 
 const COUNTED = 2_000;
 
-/** "Parent is sold 1.3 times": what the children may take together, against the parent's limit. */
+/** "130 % of the parent is sold": what the children may take together, against the parent's limit. */
 export function SoldHint({
   parent,
   ownId,
@@ -29,7 +30,7 @@ export function SoldHint({
       .filter((child) => child.id !== ownId && !child.disabled)
       .reduce((sum, child) => sum + child.max_limit_bps[direction], own.value);
     const above = own.value > limit ? `; this queue alone is above it` : "";
-    return `${direction}: ${limitWords(limit)} sold ${(sold / limit).toFixed(1)} times${above}`;
+    return `${direction}: ${percentText(sold / limit)} of ${limitWords(limit)} sold${above}`;
   });
   const said = lines.filter((line) => line !== null);
   if (said.length === 0) return null;

@@ -14,6 +14,7 @@ import { Facts, Note, Page, Section } from "@/ui/blocks";
 import { Findings } from "@/ui/DiffView";
 import { countsText } from "@/ui/effect";
 import { bytesText, plural, stampText } from "@/ui/format";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 
 /** The API's document says "string, binary"; the file is sent as it is. */
 const asBody = (file: File) => ({
@@ -94,7 +95,7 @@ function RestoreSection() {
       <div className="stack">
         <p className="dim">
           The file is read and compared first; nothing is changed before you say so. The restore is one
-          revision, so the history takes it back.
+          revision, so the history can undo it.
         </p>
         <input
           ref={input}
@@ -159,7 +160,7 @@ function Review({ file, report, onDone }: { file: File; report: BackupReport; on
       )}
       <TextInput
         label="Why"
-        description="Kept in the history beside your name."
+        description="The history keeps it beside your name."
         value={message}
         maxLength={1000}
         onChange={(event) => setMessage(event.currentTarget.value)}
@@ -172,15 +173,21 @@ function Review({ file, report, onDone }: { file: File; report: BackupReport; on
       ) : null}
       {problem ? <Findings findings={problem.findings} /> : null}
       <div className="row">
-        <Button
+        <ReasonedButton
           type="submit"
           variant="filled"
           color={report.counts.removed > 0 ? "red" : undefined}
           loading={restore.isPending}
-          disabled={!report.can_restore || nothing}
+          why={
+            nothing
+              ? "the router runs what is in the file already"
+              : report.can_restore
+                ? null
+                : "the findings above have to be mended first"
+          }
         >
           Restore: {countsText(report.counts)}
-        </Button>
+        </ReasonedButton>
         <Button onClick={onDone}>Not this one</Button>
       </div>
     </form>

@@ -8,6 +8,7 @@ import { meQuery, queryClient, systemQuery, timeZoneQuery } from "@/api/queries"
 import { AskPower, type PowerAction } from "@/app/AskPower";
 import { Note, Page, Section, Skeleton } from "@/ui/blocks";
 import { say } from "@/ui/toast";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 
 /** What is done to the machine itself; none of it is in a revision. */
 export default function MaintenancePage() {
@@ -57,10 +58,11 @@ function TimeZone({ may }: { may: boolean }) {
         >
           <NativeSelect
             label="Schedules of queues follow it"
-            description="It belongs to the machine: it is in force at once, in no revision and in no backup."
+            description="It belongs to the machine: it is active at once, and is in no revision and in no backup."
             data={zonesWith(now)}
             value={chosen ?? now}
             disabled={!may}
+            title={may ? undefined : "Only an administrator changes the time zone."}
             onChange={(event) => setChosen(event.currentTarget.value)}
           />
           {choose.error ? (
@@ -69,14 +71,20 @@ function TimeZone({ may }: { may: boolean }) {
             </Note>
           ) : null}
           <div className="row">
-            <Button
+            <ReasonedButton
               type="submit"
               variant="filled"
-              disabled={!may || chosen === null || chosen === now}
+              why={
+                !may
+                  ? "only an administrator changes the time zone"
+                  : chosen === null || chosen === now
+                    ? "choose another time zone first"
+                    : null
+              }
               loading={choose.isPending}
             >
               Change the time zone
-            </Button>
+            </ReasonedButton>
           </div>
         </form>
       )}
@@ -152,15 +160,15 @@ function FactoryReset() {
           </Note>
         ) : null}
         <div className="row">
-          <Button
+          <ReasonedButton
             type="submit"
             variant="filled"
             color="red"
-            disabled={typed !== host}
+            why={typed === host ? null : `type the router's name, ${host}, first`}
             loading={reset.isPending}
           >
             {mode === "wipe" ? "Wipe it and restart as new" : "Restart as new"}
-          </Button>
+          </ReasonedButton>
         </div>
       </form>
     </Section>

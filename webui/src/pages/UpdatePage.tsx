@@ -11,6 +11,7 @@ import { AskPower } from "@/app/AskPower";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { bytesText, sentence, stampText } from "@/ui/format";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 
 const keep = (answer: Updates): void => {
   queryClient.setQueryData(updatesQuery.queryKey, answer);
@@ -206,9 +207,13 @@ function Install() {
           <Button onClick={() => input.current?.click()}>
             {file ? `${file.name} (${bytesText(file.size)})` : "Choose a bundle"}
           </Button>
-          <Button variant="filled" disabled={!file} onClick={() => file && install.mutate(file)}>
+          <ReasonedButton
+            variant="filled"
+            why={file ? null : "choose a bundle first"}
+            onClick={() => file && install.mutate(file)}
+          >
             Check and install
-          </Button>
+          </ReasonedButton>
         </div>
       </div>
     </Section>

@@ -5,6 +5,7 @@ import { useRouter } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { forgetView, saveView, useViews, viewNow } from "@/app/views";
 import { say } from "@/ui/toast";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import classes from "./SavedViews.module.css";
 
 /** Saves the list as it is shown under a name, and leads to what was saved of this page. */
@@ -69,9 +70,14 @@ export function SavedViews() {
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
           />
-          <Button mt="xs" size="compact-sm" type="submit" disabled={name.trim() === ""}>
+          <ReasonedButton
+            mt="xs"
+            size="compact-sm"
+            type="submit"
+            why={name.trim() === "" ? "give the view a name first" : null}
+          >
             Save
-          </Button>
+          </ReasonedButton>
         </form>
       </Popover.Dropdown>
     </Popover>

@@ -80,7 +80,7 @@ export function TypeFields({ values, set, messages, isNew }: FieldsProps) {
     <>
       <TextInput
         label="Name"
-        description="What queues call it."
+        description={isNew ? "What queues call it." : "Queues call it so: its name cannot be changed."}
         required
         disabled={!isNew}
         data-autofocus={isNew || undefined}

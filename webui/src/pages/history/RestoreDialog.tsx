@@ -10,6 +10,15 @@ import { Note, Skeleton } from "@/ui/blocks";
 import { DiffView, Findings } from "@/ui/DiffView";
 import { countsText } from "@/ui/effect";
 import { plural } from "@/ui/format";
+import { ReasonedButton } from "@/ui/ReasonedButton";
+
+/** `total`: how many objects differ; undefined: not known. */
+const whyNot = (total: number | undefined): string | null =>
+  total === undefined
+    ? "the difference could not be read"
+    : total === 0
+      ? "nothing differs from what runs now"
+      : null;
 
 /** A restore shows its difference before it is one. */
 export function RestoreDialog({
@@ -53,14 +62,14 @@ export function RestoreDialog({
           ) : null}
           {problem ? <Findings findings={problem.findings} /> : null}
           <div className="row">
-            <Button
+            <ReasonedButton
               type="submit"
               variant="filled"
-              loading={restore.isPending}
-              disabled={!diff.data || diff.data.total === 0}
+              loading={restore.isPending || diff.isPending}
+              why={whyNot(diff.data?.total)}
             >
               Restore
-            </Button>
+            </ReasonedButton>
             <Button onClick={onClose}>Cancel</Button>
           </div>
         </form>

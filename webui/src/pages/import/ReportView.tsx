@@ -16,6 +16,7 @@ import { Findings, KernelText } from "@/ui/DiffView";
 import { countsText } from "@/ui/effect";
 import { countText, plural } from "@/ui/format";
 import { say } from "@/ui/toast";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import classes from "./Import.module.css";
 import { LineTable } from "./LineTable";
 import { FATE_WORD, type Fate } from "./upload";
@@ -50,13 +51,21 @@ export function ReportView({ report }: { report: ImportReport }) {
               : `${countsText(report.counts)} when committed; nothing is written yet`}
           </span>
         </span>
-        <Button
+        <ReasonedButton
           variant="filled"
-          disabled={!report.can_commit || nothing || !may}
+          why={
+            !may
+              ? "your account may look at everything here and change nothing"
+              : nothing
+                ? "everything in it is already so"
+                : report.can_commit
+                  ? null
+                  : "the findings below have to be mended first"
+          }
           onClick={() => setAsking(true)}
         >
           Commit this import
-        </Button>
+        </ReasonedButton>
       </div>
       {ofFiles.length > 0 ? <Findings findings={ofFiles} /> : null}
       {errors.length > 0 ? <Findings findings={errors} /> : null}
@@ -161,7 +170,7 @@ function CommitImport({ report, onClose }: { report: ImportReport; onClose: () =
           <Button type="submit" variant="filled" loading={commit.isPending}>
             {seconds === 0 ? "Commit" : "Commit with timer"}
           </Button>
-          <Button disabled={commit.isPending} onClick={() => commit.mutate(true)}>
+          <Button loading={commit.isPending} onClick={() => commit.mutate(true)}>
             Add to my pending changes
           </Button>
           <Button onClick={onClose}>Cancel</Button>

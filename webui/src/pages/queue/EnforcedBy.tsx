@@ -40,7 +40,7 @@ export function InactiveNote({ queue }: { queue: Queue }) {
   if (typeof because !== "string") return null;
   return (
     <Note severity="warning">
-      Takes no packets now: {sentence(because)}
+      This queue takes no packets now: {sentence(because)}
       {typeof meanwhile === "string" ? <> Meanwhile, {meanwhile}.</> : null}
     </Note>
   );

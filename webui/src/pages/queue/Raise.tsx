@@ -96,8 +96,8 @@ function RaiseDialog({ queue, raised, onClose }: RaiseDialogProps) {
           onChange={(event) => setSeconds(event.currentTarget.value)}
         />
         <p className="dim">
-          It holds at once, as a revision of its own. Afterwards the limit goes back to <Limits of={before} />{" "}
-          by itself, unless somebody sets another one.
+          The limit is raised at once, by a revision of its own. Afterwards the limit goes back to{" "}
+          <Limits of={before} /> by itself, unless somebody sets another one.
         </p>
         {raise.error ? (
           <Note severity="error" live>
@@ -115,13 +115,13 @@ function RaiseDialog({ queue, raised, onClose }: RaiseDialogProps) {
   );
 }
 
-/** Says that the limit is raised, until when, and offers to take it back. */
+/** Says that the limit is raised, until when, and offers to lower it. */
 export function RaisedNote({ queue }: { queue: Queue }) {
   const raised = useRaised(queue.id);
   const may = useMay("write");
   const end = useEndRaise(queue.id);
   if (!raised) return null;
-  const takeBack = () =>
+  const lower = () =>
     end.mutate(undefined, {
       onSuccess: (wentBack) =>
         say(
@@ -142,8 +142,8 @@ export function RaisedNote({ queue }: { queue: Queue }) {
           {raised.held_up ? ` It cannot go back yet: ${sentence(raised.held_up)}` : ""}
         </span>
         {may ? (
-          <Button size="compact-sm" loading={end.isPending} onClick={takeBack}>
-            Take back now
+          <Button size="compact-sm" loading={end.isPending} onClick={lower}>
+            Lower it now
           </Button>
         ) : null}
       </span>

@@ -23,12 +23,12 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     id: "rate",
-    title: "Each may have",
+    title: "Rate of each",
     render: (row) => (row.rate_bps === 0 ? "no limit" : longRate(row.rate_bps)),
   },
-  { id: "active", title: "Sending now", render: (row) => <span data-live>{countText(row.active)}</span> },
-  { id: "evicted", title: "Gave way to others", render: (row) => countText(row.evicted) },
-  { id: "shared", title: "Packets without a place", render: (row) => countText(row.shared_packets) },
+  { id: "active", title: "Busy", render: (row) => <span data-live>{countText(row.active)}</span> },
+  { id: "evicted", title: "Evicted", render: (row) => countText(row.evicted) },
+  { id: "shared", title: "Packets without a sub-queue", render: (row) => countText(row.shared_packets) },
 ];
 
 const BUSIEST: readonly Column<Busy>[] = [
@@ -43,7 +43,7 @@ const BUSIEST: readonly Column<Busy>[] = [
   },
   {
     id: "address",
-    title: "Sends most now",
+    title: "Busiest address",
     render: (row) => row.address ?? <span className="dim">a pair of addresses</span>,
   },
   { id: "rate", title: "Rate", render: (row) => longRate(row.rate_bps) },

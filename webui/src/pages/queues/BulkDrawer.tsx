@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Checkbox, NativeSelect, TextInput } from "@mantine/core";
+import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { asProblem } from "@/api/problem";
@@ -13,6 +13,7 @@ import { RatePair } from "@/forms/RatePair";
 import { Note } from "@/ui/blocks";
 import { plural } from "@/ui/format";
 import { Panel } from "@/ui/Panel";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import { limitText } from "@/ui/rates";
 import { bulkChanges, NO_EDIT, type BulkEdit } from "./bulk";
 
@@ -96,6 +97,7 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
     setAsked(true);
     if (!problem && !empty) send(bulkChanges(queues, edit), "Edited");
   };
+  const none = queues.length === 0 ? "no queue is selected" : null;
   const sample = queues[0];
   const after = sample && edit.factor !== null ? bulkChanges([sample], edit)[0]?.new : null;
   const afterLimits = after?.["max_limit_bps"] as { upload: number; download: number } | undefined;
@@ -106,14 +108,14 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
       onSubmit={save}
       footer={
         <>
-          <Button variant="filled" loading={stage.isPending} disabled={queues.length === 0} onClick={save}>
+          <ReasonedButton variant="filled" loading={stage.isPending} why={none} onClick={save}>
             Stage for all
-          </Button>
-          <Button
+          </ReasonedButton>
+          <ReasonedButton
             color="red"
             variant="subtle"
             ml="auto"
-            disabled={queues.length === 0}
+            why={none}
             onClick={() =>
               send(
                 queues.map((queue) => ({ kind: "queue", id: queue.id, new: null })),
@@ -122,7 +124,7 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
             }
           >
             Delete all of them
-          </Button>
+          </ReasonedButton>
         </>
       }
     >
@@ -145,7 +147,7 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
           description={
             sample && afterLimits
               ? `${sample.name}: ↑ ${limitText(sample.max_limit_bps.upload)} → ${limitText(afterLimits.upload)}, ↓ ${limitText(sample.max_limit_bps.download)} → ${limitText(afterLimits.download)}`
-              : "Multiplies limit, guarantee and burst of each."
+              : "This multiplies limit, guarantee and burst of each queue."
           }
           value={typed.factor}
           onChange={(event) => set({ factor: event.currentTarget.value })}

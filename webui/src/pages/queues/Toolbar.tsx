@@ -7,6 +7,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { queueQuery } from "@/api/queries";
 import type { QueuesSearch } from "@/app/search";
 import { Heading } from "@/ui/blocks";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import { SavedViews } from "@/table/SavedViews";
 import { chosenColumns, colsOf, COLUMN_WORD, COLUMNS } from "./columns";
 import classes from "./Queues.module.css";
@@ -78,14 +79,14 @@ function ColumnMenu({ search, onSearch }: Omit<ToolbarProps, "cards" | "may" | "
             />
           ))}
         </fieldset>
-        <Button
+        <ReasonedButton
           mt="sm"
           size="compact-xs"
-          disabled={search.cols === undefined}
+          why={search.cols === undefined ? "these are the standard columns" : null}
           onClick={() => onSearch({ cols: undefined })}
         >
           Standard columns
-        </Button>
+        </ReasonedButton>
       </Popover.Dropdown>
     </Popover>
   );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, TextInput } from "@mantine/core";
+import { TextInput } from "@mantine/core";
 import { useState } from "react";
 import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
@@ -8,6 +8,8 @@ import { sayStaged, useStage } from "@/api/writes";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Facts, Note } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
+import { sentence } from "@/ui/format";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import { isPartOfImage, MEASURED_WORDS, SCOPE_WORDS } from "./settings";
 import { StateTag } from "./StateTag";
 
@@ -52,6 +54,7 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
     text.trim() === setting.value
       ? send(null, "the product's value")
       : send(text.trim(), text.trim() === "" ? "left to the kernel" : text.trim());
+  const fixed = isPartOfImage(setting) ? "it is part of the image, and the same on every router" : null;
   return (
     <Panel
       title={setting.id}
@@ -60,28 +63,33 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
       footer={
         may ? (
           <>
-            <Button
+            <ReasonedButton
               variant="filled"
               loading={stage.isPending}
-              disabled={isPartOfImage(setting) || text.trim() === (override ?? setting.value)}
+              why={
+                fixed ??
+                (text.trim() === (override ?? setting.value) ? "the value is the same as before" : null)
+              }
               onClick={save}
             >
               Stage the change
-            </Button>
-            <Button
-              disabled={override === undefined || stage.isPending}
+            </ReasonedButton>
+            <ReasonedButton
+              loading={stage.isPending}
+              why={override === undefined ? "it has the product's value already" : null}
               onClick={() => send(null, "the product's value")}
             >
               Back to {setting.value}
-            </Button>
-            <Button
+            </ReasonedButton>
+            <ReasonedButton
               ml="auto"
               variant="subtle"
-              disabled={isPartOfImage(setting) || override === "" || stage.isPending}
+              loading={stage.isPending}
+              why={fixed ?? (override === "" ? "it is left to the kernel already" : null)}
               onClick={() => send("", "left to the kernel")}
             >
               Leave to the kernel
-            </Button>
+            </ReasonedButton>
           </>
         ) : null
       }
@@ -121,7 +129,8 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
         <TextInput
           label="Value"
           description="Empty: what the kernel has is left alone."
-          disabled={isPartOfImage(setting) || !may}
+          disabled={fixed !== null || !may}
+          title={fixed === null ? (may ? undefined : ONLY_READS) : sentence(fixed)}
           styles={{ input: { fontFamily: "var(--mono)" } }}
           value={text}
           maxLength={128}

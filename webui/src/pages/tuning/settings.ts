@@ -7,7 +7,7 @@ export type PlaceState = Setting["places"][number]["state"];
 const ORDER: readonly PlaceState[] = ["refused", "differs", "absent", "left", "applied"];
 
 export const STATE_WORDS: Record<PlaceState, string> = {
-  applied: "in force",
+  applied: "active",
   differs: "differs",
   absent: "not there",
   left: "left as it is",

@@ -74,6 +74,9 @@ export function UsersTab() {
           data={SCOPES.map((scope) => scope.value)}
           value={user.scope}
           disabled={user.username === me?.username}
+          title={
+            user.username === me?.username ? "Another administrator changes what you may do." : undefined
+          }
           onChange={(event) =>
             act.mutate({ username: user.username, do: "scope", scope: event.currentTarget.value as Scope })
           }
