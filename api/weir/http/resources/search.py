@@ -66,8 +66,6 @@ def _detail(stored: Stored, name: str) -> str:
     if isinstance(stored.object, Queue):
         return ", ".join([*stored.object.target, *filter(None, [stored.object.comment])])
     values = codec.to_json(stored.object)
-    columns = [
-        column for column in DECLARED[stored.kind].columns if values.get(column) not in (None, "", [], {})
-    ]
-    said = (value_text(column, values[column]) for column in columns)
-    return ", ".join(text for text in said if text not in (name, "none"))
+    shown = (values.get(column) for column in DECLARED[stored.kind].columns)
+    texts = (value_text("", value) for value in shown if value and isinstance(value, str | list))
+    return ", ".join(text for text in texts if text != name)
