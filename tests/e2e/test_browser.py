@@ -13,7 +13,7 @@ from lab.router import DATABASE
 from tests.router import running_router
 
 WEBUI = plan.ROOT / "webui"
-LIMIT_S = 300
+LIMIT_S = 600
 
 
 def specs() -> list[Path]:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Page } from "@playwright/test";
-import { expect, openRow, pendingBar, plainQueue, settled, signIn, test } from "./router";
+import { expect, KIND_PAGES, openRow, pendingBar, plainQueue, settled, signIn, test } from "./router";
 
 const LISTS = [
   "/interfaces",
@@ -30,6 +30,20 @@ for (const width of [1280, 1440]) {
     expect(cut).toEqual([]);
   });
 }
+
+test("no list of a kind is cut off at 1440 px", async ({ page }) => {
+  await signIn(page);
+  const cut: string[] = [];
+  for (const path of KIND_PAGES.filter((address) => !address.includes("?"))) {
+    await page.goto(path);
+    await settled(page);
+    const over = await page
+      .locator("main [role=grid]")
+      .evaluateAll((lists) => Math.max(0, ...lists.map((list) => list.scrollWidth - list.clientWidth)));
+    if (over > 0) cut.push(`${path}: ${over} px`);
+  }
+  expect(cut).toEqual([]);
+});
 
 /** How far right of its heading the first text of the first column stands, in each list of the page. */
 const offsets = (page: Page): Promise<number[]> =>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { test as base, expect, type BrowserContext, type Locator, type Page } from "@playwright/test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 
 /** What the stories know of the router they run against. */
 export const USER = process.env.WEIR_ADMIN_USER ?? "admin";
@@ -38,10 +39,10 @@ async function keepCookies(page: Page): Promise<void> {
 }
 
 /** Signs in as a person does; the first time the one-time password has to be replaced. */
-export async function signIn(page: Page, path = "/"): Promise<void> {
+export async function signIn(page: Page, address = "/"): Promise<void> {
   const cookies = keptCookies();
   await page.context().addCookies(cookies);
-  await page.goto(path);
+  await page.goto(address);
   const home = page.getByRole("button", { name: /^Account:/ });
   const choose = page.getByRole("heading", { name: "Choose your password" });
   await expect(page.getByRole("button", { name: "Sign in" }).or(home)).toBeVisible();
@@ -110,25 +111,27 @@ export async function openRow(page: Page, name: string): Promise<Locator> {
   return row;
 }
 
+const NAMES = path.resolve(import.meta.dirname, "../src/kinds/names.json");
+const { kinds: KINDS } = JSON.parse(readFileSync(NAMES, "utf8")) as {
+  kinds: Record<string, { page?: string; isSingle?: boolean }>;
+};
+
+/** The page of every declared kind, and an open form of each. */
+export const KIND_PAGES: readonly string[] = Object.values(KINDS).flatMap(({ page, isSingle }) =>
+  page === undefined ? [] : isSingle ? [`/${page}`] : [`/${page}`, `/${page}?edit=new`],
+);
+
 /** Addresses that bring up every page, and a form of each kind. */
-export const EVERY_PAGE = [
+export const EVERY_PAGE: readonly string[] = [
   "/",
-  "/queues",
   "/queues?view=tree",
-  "/queues?edit=new",
-  "/queue-types",
-  "/queue-types?edit=new",
   "/import",
-  "/interfaces",
   "/hosts",
-  "/routes?edit=new",
-  "/firewall",
-  "/ntp",
+  ...KIND_PAGES,
   "/history",
   "/users",
   "/users?tab=tokens",
   "/users?tab=audit",
-  "/tuning",
   "/tuning?edit=neighbours-v4-first",
   "/backup",
   "/update",

@@ -56,43 +56,6 @@ export class Router {
     return found;
   }
 
-  /** A block list, services and rules by them, as a small provider might have them. */
-  async rules() {
-    if ((await this.call("GET", "/firewall-rules")).items.length > 0) return;
-    const upsert = (area, items) => this.call("POST", `/${area}/bulk`, { upsert: items });
-    await upsert("sets", [
-      { id: "blocked", comment: "Networks that nobody is to reach" },
-      { id: "management", comment: "Where administrators are" },
-      { id: "scanners", source: "dynamic", timeout_s: 3600, comment: "Knocked at a closed port" },
-    ]);
-    await upsert("set-entries", [
-      { set: "blocked", value: "198.51.100.0/24", comment: "leased to a spammer" },
-      { set: "blocked", value: "203.0.113.77" },
-      { set: "blocked", value: "2001:db8:bad::/48" },
-      { set: "management", value: "10.64.255.0/24", comment: "office" },
-    ]);
-    await upsert("services", [
-      { id: "ssh", ports: ["22"] },
-      { id: "sip", protocol: "tcp-udp", ports: ["5060-5061"], comment: "Telephony" },
-      { id: "web", ports: ["80", "443"] },
-    ]);
-    const rule = (id, chain, action, said) => ({ id, chain, action, ...said });
-    await upsert("firewall-rules", [
-      rule("ssh", "input", "accept", { service: "ssh", source_set: "management", comment: "Administrators" }),
-      rule("knocks", "input", "add-to-set", {
-        protocol: "tcp",
-        ports: ["23", "445"],
-        add_set: "scanners",
-        comment: "Who knocks at closed ports",
-      }),
-      rule("scanners", "input", "drop", { source_set: "scanners", log: true, log_prefix: "scanner" }),
-      rule("blocked", "forward", "drop", { destination_set: "blocked", comment: "Block list" }),
-      rule("phones", "forward", "accept", { service: "sip", ct_state: ["new"], comment: "Telephony" }),
-      rule("customers", "forward", "accept", { source: ["10.64.0.0/16"], comment: "All customers" }),
-      rule("guests", "forward", "jump", { source: ["10.65.0.0/24"], jump_to: "guests", disabled: true }),
-    ]);
-  }
-
   stage(changes) {
     return this.call("PUT", "/candidate/changes", { changes });
   }

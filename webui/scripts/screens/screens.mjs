@@ -11,10 +11,19 @@ const EXPORT = path.resolve(
   "../../../tests/formats/fixtures/routeros/facts_fixture/export.rsc",
 );
 
-const withRules = async (router, address) => {
-  await router.rules();
-  return address;
-};
+const NAMES = path.resolve(import.meta.dirname, "../../src/kinds/names.json");
+const KINDS = Object.entries(JSON.parse(readFileSync(NAMES, "utf8")).kinds).filter(([, kind]) => kind.page);
+
+/** The list of every declared kind, or the form of the only object of one. */
+const lists = Object.fromEntries(KINDS.map(([kind, { page }]) => [`list-${kind}`, { at: `/${page}` }]));
+
+/** A form of every kind that has more than one object. */
+const forms = Object.fromEntries(
+  KINDS.filter(([, { isSingle }]) => !isSingle).map(([kind, { page }]) => [
+    `form-${kind}`,
+    { at: `/${page}?edit=new` },
+  ]),
+);
 
 const pages = {
   queues: { at: "/queues" },
@@ -30,16 +39,12 @@ const pages = {
   "queue-parent": { at: async (router) => `/queues/${(await router.parentQueue()).id}?window=1h` },
   "queue-form": { at: "/queues?edit=new" },
   "queue-edit": { at: async (router) => `/queues?edit=${(await router.busyQueue()).id}` },
-  "queue-types": { at: "/queue-types" },
   import: { at: "/import" },
-  interfaces: { at: "/interfaces" },
   hosts: { at: "/hosts" },
-  routes: { at: "/routes" },
-  firewall: { at: "/firewall" },
-  ntp: { at: "/ntp" },
-  "firewall-rules": { at: (router) => withRules(router, "/rules") },
+  ...lists,
+  ...forms,
   "firewall-rules-moved": {
-    at: (router) => withRules(router, "/rules"),
+    at: "/rules",
     show: async (page) => {
       const grip = (name) => page.getByRole("row", { name }).locator("[data-grip]");
       await grip("scanners").dragTo(page.getByRole("row", { name: /ssh/ }), {
@@ -52,17 +57,12 @@ const pages = {
       await page.getByText(/blocked: moved down/).waitFor();
     },
   },
-  "firewall-rule-form": { at: (router) => withRules(router, "/rules?edit=blocked") },
-  "firewall-rule-new": { at: (router) => withRules(router, "/rules?edit=new") },
-  sets: { at: (router) => withRules(router, "/sets") },
-  "set-form": { at: (router) => withRules(router, "/sets?edit=scanners") },
-  "set-entries": { at: (router) => withRules(router, "/set-entries") },
-  services: { at: (router) => withRules(router, "/services") },
+  "firewall-rule-form": { at: "/rules?edit=blocked" },
+  "set-form": { at: "/sets?edit=scanners" },
   history: { at: "/history" },
   users: { at: "/users" },
   tokens: { at: "/users?tab=tokens" },
   audit: { at: "/users?tab=audit" },
-  tuning: { at: "/tuning" },
   backup: { at: "/backup" },
   update: { at: "/update" },
   maintenance: { at: "/maintenance" },
@@ -127,7 +127,6 @@ const states = {
   "queues-none-match": { at: "/queues?q=nothing-like-this" },
   "queue-missing": { at: "/queues/no-such-queue" },
   "no-page": { at: "/nowhere" },
-  "queue-type-form": { at: "/queue-types?edit=new" },
   "queue-type-pcq": {
     at: "/queue-types?edit=pcq-download-default",
     show: async (page) => {
@@ -154,7 +153,6 @@ const states = {
     },
   },
   "interface-form": { at: "/interfaces?edit=lan0" },
-  "route-form": { at: "/routes?edit=new" },
   search: {
     at: "/",
     show: async (page) => {
@@ -301,9 +299,13 @@ const some = (...names) => names.map((name) => [name, pages[name]]);
 
 /** The screens of a router in a state, in the order in which they have to be taken. */
 export function screensFor(size) {
-  if (size === "none") return some("queues", "tree", "queue-types", "import", "history", "overview");
+  const all = Object.keys(lists);
+  if (size === "none") return some("queues", "tree", "hosts", ...all, "import", "history", "overview");
   if (size === "agent-away")
-    return [...some("queues", "queue", "diagnostics", "overview"), ["commit-refused", commitRefused]];
+    return [
+      ...some("queues", "queue", "hosts", ...all, "diagnostics", "overview"),
+      ["commit-refused", commitRefused],
+    ];
   if (size === "few")
     return [
       ...Object.entries(first),

@@ -19,14 +19,20 @@ export interface Column {
 }
 
 const WIDTH: Partial<Record<Field["type"], [least: number, share: number]>> = {
-  flag: [64, 1],
-  whole: [70, 1],
+  flag: [60, 1],
+  whole: [64, 1],
   port: [60, 1],
   moment: [80, 1],
-  text: [110, 3],
-  many: [120, 3],
-  table: [120, 3],
+  choice: [68, 2],
+  text: [88, 3],
+  many: [84, 3],
+  table: [110, 3],
+  host: [110, 2],
+  prefix: [110, 2],
+  address: [110, 2],
 };
+/** So narrow that the eleven columns of a firewall rule fit beside the menu at 1440 px. */
+const USUAL: [least: number, share: number] = [80, 2];
 const NUMERIC = new Set<Field["type"]>(["whole", "port"]);
 const MONO = new Set<Field["type"]>(["host", "prefix", "address"]);
 
@@ -59,7 +65,7 @@ export function Cell({ field, row }: { field: Field; row: Row }) {
 }
 
 export function columnOf(field: Field): Column {
-  const [leastPx, share] = WIDTH[field.type] ?? [110, 2];
+  const [leastPx, share] = WIDTH[field.type] ?? USUAL;
   return {
     id: field.name,
     title: field.label,
