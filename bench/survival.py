@@ -7,23 +7,31 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from bench.rows import Row
 from tests.agent import test_hooks, test_htb_hands, test_last_good_damage, test_lookup_hands
-from tests.agent.meter import unlimited_after
+from tests.agent.meter import RATE_BPS, unlimited_after
 from tests.agent.rig import Rig, client_queue, lan, running, wan
 from tests.store import test_damage
 
 ROUNDS = 3
-RATE_BPS = test_hooks.RATE_BPS
 
 Measure = Callable[[Rig], float]
 
 
 def run() -> list[Row]:
-    found = [*hands("", plain, dict(_plain())), *hands("lookup-", lookups, dict(_lookups()))]
-    found += hands("htb-", trees, dict(_trees()))
+    found = hands(
+        "", plain, {name: partial(unlimited_after, hand=do) for name, do in test_hooks.HANDS.items()}
+    )
+    by_lookup = {
+        name: partial(unlimited_after, hand=hand.do, near=hand.near, far=hand.far)
+        for name, hand in test_lookup_hands.HANDS.items()
+    }
+    found += hands("lookup-", lookups, by_lookup)
+    by_tree = {name: partial(unlimited_after, hand=do) for name, do in test_htb_hands.HANDS.items()}
+    found += hands("htb-", trees, by_tree)
     worst = max(found, key=lambda row: row.max)
     words = f"the longest of all hands and rounds: {worst.id.removeprefix('unlimited-')}"
     return [Row.of("unlimited-worst", words, "s", [worst.max]), *found, *damaged()]
@@ -58,21 +66,6 @@ def trees() -> Iterator[Rig]:
     with running() as made:
         made.commit(lan(shaper="htb"), wan(shaper="htb"), client_queue(RATE_BPS))
         yield made
-
-
-def _plain() -> Iterator[tuple[str, Measure]]:
-    for name, hand in test_hooks.HANDS.items():
-        yield name, lambda rig, hand=hand: unlimited_after(rig, hand)
-
-
-def _lookups() -> Iterator[tuple[str, Measure]]:
-    for name, hand in test_lookup_hands.HANDS.items():
-        yield name, lambda rig, hand=hand: unlimited_after(rig, hand.do, near=hand.near, far=hand.far)
-
-
-def _trees() -> Iterator[tuple[str, Measure]]:
-    for name, hand in test_htb_hands.HANDS.items():
-        yield name, lambda rig, hand=hand: unlimited_after(rig, hand)
 
 
 def damaged() -> list[Row]:

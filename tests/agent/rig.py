@@ -367,7 +367,7 @@ def remove(name: str) -> None:
     for pid in map(int, started):
         if name.encode() in _file_of(pid, "cmdline"):
             os.kill(pid, signal.SIGKILL)
-            until(f"process {pid} has let go of its files", lambda pid=pid: _is_over(pid))
+            until(f"process {pid} has let go of its files", partial(_is_over, pid))
     for end in "rics":  # s: where a test has a second customer
         netns.remove(f"{name}-{end}")
     if os.path.ismount(folder / "bpf"):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.store.objects import commit, content, create, new_store, queue
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Pair
+from weir.model.objects import Pair, Queue
 from weir.model.problem import Unavailable
 from weir.store import ConfigStore, Damage, Pending, candidates
 from weir.store.database import MIGRATIONS
@@ -20,7 +20,7 @@ from weir.store.database import MIGRATIONS
 CHANGES = 1000
 
 
-def customer(number: int, rate_bps: int = 20_000_000) -> ConfigObject:
+def customer(number: int, rate_bps: int = 20_000_000) -> Queue:
     target = (f"10.0.{number // 250}.{number % 250}/32",)
     return queue(f"q{number}", target=target, max_limit_bps=Pair(rate_bps // 4, rate_bps))
 
@@ -174,7 +174,8 @@ def test_a_store_of_the_release_before_gets_its_sums(tmp_path: Path) -> None:
     old.close()
     store = new_store(tmp_path)
     assert store.verify() == []
-    assert [item.max_limit_bps.upload for item in store.objects(2)] == [2000]
+    (item,) = store.objects(2)
+    assert isinstance(item, Queue) and item.max_limit_bps.upload == 2000
     with store.snapshot() as connection:
         assert [row.id for row in candidates.rows(connection, "anna")] == ["q1"]
     commit(store, create(queue("q2")))
