@@ -232,10 +232,17 @@ def test_who_comes_and_goes_is_told_in_order(rig: Rig) -> None:
 
 
 def test_a_full_range_gives_no_more_and_a_host_is_called_as_its_lease_says(rig: Rig) -> None:
-    rig.commit(replace(SERVER, ranges=("10.64.0.100-10.64.0.101",)))
-    fresh = [udhcpc(rig, mac=f"02:00:5e:20:00:{number:02x}") for number in range(2)]
-    assert all("ip" not in given or given["ip"] in ("10.64.0.100", "10.64.0.101") for given in fresh)
+    rig.commit(replace(SERVER, ranges=("10.64.0.200-10.64.0.201",)))
+    given = [
+        udhcpc(rig, "-x", f"hostname:box{number}", mac=f"02:00:5e:20:00:{number:02x}") for number in range(3)
+    ]
+    assert {item.get("ip") for item in given[:2]} == {"10.64.0.200", "10.64.0.201"}
+    assert "ip" not in given[2]
     assert learnt(rig)["address_count"] == 2
+    address = given[1]["ip"]
+    rig.run("ip", "neighbour", "replace", address, "lladdr", "02:00:5e:20:00:01", "dev", "lan0")
+    names = {item["address"]: item["name"] for item in rig.agent.call("hosts")["hosts"]}
+    assert names[address] == "box1"
     rig.commit(SERVER)
 
 

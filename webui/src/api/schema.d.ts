@@ -20425,7 +20425,7 @@ export interface operations {
     stream_stats: {
         parameters: {
             query?: {
-                /** @description Some of queues, interfaces, system, config, states (default all of these), leases. */
+                /** @description Some of queues, interfaces, system, config, states (default: these), leases. */
                 topics?: string;
                 /** @description Queues to report on. */
                 ids?: string;

@@ -132,7 +132,7 @@ class StreamQuery(Query):
         8,
         TOPICS,
         metadata={
-            "description": "Some of queues, interfaces, system, config, states (default all of these), leases."
+            "description": "Some of queues, interfaces, system, config, states (default: these), leases."
         },
     )
     ids = CommaList(MAX_LIMIT, metadata={"description": "Queues to report on."})
