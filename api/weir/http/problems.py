@@ -14,6 +14,7 @@ from flask import Flask, Response, request
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, UnsupportedTransferCoding
 from werkzeug.exceptions import HTTPException
 
+from weir.http.rendering import findings_json
 from weir.model import problem as model
 from weir.model.problem import Finding, Problem
 from weir.model.reader import shown
@@ -100,7 +101,7 @@ def _text(
         "detail": detail,
         "code": code,
         "path": path,
-        "findings": [finding.to_json() for finding in findings],
+        "findings": findings_json(findings),
     }
     return json.dumps(body)
 
