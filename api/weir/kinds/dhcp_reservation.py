@@ -64,7 +64,7 @@ class DhcpReservation(ConfigObject):
         HostName(label="Host name", help="The name that the host is told.", example="printer"),
     ] = None
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Kept, and reserves nothing.")] = False
+    disabled: Annotated[bool, Flag(help="It is kept, and reserves nothing.")] = False
 
     @property
     def name(self) -> str:

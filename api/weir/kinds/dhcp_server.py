@@ -151,7 +151,7 @@ class DhcpServer(ConfigObject):
         Rows(DhcpOption, MAX_OPTIONS, by="option", importance="folded", help="What else clients are told."),
     ] = ()
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="Kept, and gives no addresses.")] = False
+    disabled: Annotated[bool, Flag(help="It is kept, and gives no addresses.")] = False
 
 
 def network_of(server: DhcpServer, interface: Interface | None) -> Network | None:

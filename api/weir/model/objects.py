@@ -174,8 +174,8 @@ class Queue(ConfigObject):
             Whole(0, MAX_RATE_BPS),
             option="burst-limit",
             importance="folded",
-            help="This rate takes the place of the max limit while the average of the last `burst_time_ms` is below "
-            "the threshold.",
+            help="This rate takes the place of the max limit while the average of the last `burst_time_ms` "
+            "is below the threshold.",
         ),
     ] = ZERO
     burst_threshold_bps: Annotated[

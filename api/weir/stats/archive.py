@@ -192,8 +192,8 @@ def _samples(blob: bytes) -> Samples:
 def _mean(parts: Sequence[Samples], of_own: bool = False) -> Samples:
     """One sample of each queue over several steps: the means over all of them, and the longest wait.
 
-    A queue that is not in a step had no traffic in it; with `of_own`, it was not there, and the mean is that of
-    the steps that it is in.
+    A queue that is not in a step had no traffic in it; with `of_own`, it was not there, and the mean is
+    that of the steps that it is in.
     """
     every = np.concatenate(parts)
     keys, places = np.unique(every["key"], return_inverse=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The past of the interfaces: two minutes by the second and an hour by the minute in memory, 30 days in an archive.
+"""The past of the interfaces: two minutes and an hour in memory, by second and minute; 30 days in an archive.
 
 A column is one direction of one interface: rx as the interface receives, tx as it sends.
 """

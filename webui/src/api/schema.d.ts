@@ -8370,7 +8370,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Kept, and gives no addresses.
+             * @description It is kept, and gives no addresses.
              * @default false
              */
             disabled: boolean;
@@ -8408,7 +8408,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Kept, and gives no addresses.
+             * @description It is kept, and gives no addresses.
              * @default false
              */
             disabled: boolean;
@@ -8452,7 +8452,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Kept, and gives no addresses.
+             * @description It is kept, and gives no addresses.
              * @default false
              */
             disabled: boolean;
@@ -8476,7 +8476,7 @@ export interface components {
             options?: components["schemas"]["DhcpOptionInput"][] | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Kept, and gives no addresses. */
+            /** @description It is kept, and gives no addresses. */
             disabled?: boolean | null;
         };
         DhcpReservationStateFields: {
@@ -8542,7 +8542,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Kept, and reserves nothing.
+             * @description It is kept, and reserves nothing.
              * @default false
              */
             disabled: boolean;
@@ -8580,7 +8580,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Kept, and reserves nothing.
+             * @description It is kept, and reserves nothing.
              * @default false
              */
             disabled: boolean;
@@ -8624,7 +8624,7 @@ export interface components {
              */
             comment: string;
             /**
-             * @description Kept, and reserves nothing.
+             * @description It is kept, and reserves nothing.
              * @default false
              */
             disabled: boolean;
@@ -8644,7 +8644,7 @@ export interface components {
             hostname?: string | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description Kept, and reserves nothing. */
+            /** @description It is kept, and reserves nothing. */
             disabled?: boolean | null;
         };
         NtpServer: {
