@@ -64,7 +64,9 @@ export function ObjectDrawer<Values extends object>({
       </FormBody>
       {Measured && options.id !== null ? (
         <Suspense fallback={null}>
-          <Measured id={options.id} />
+          <div className={classes.measured}>
+            <Measured id={options.id} />
+          </div>
         </Suspense>
       ) : null}
       {options.id !== null && options.etag !== null ? <InSystem kind={options.kind} id={options.id} /> : null}
