@@ -34,6 +34,11 @@ def etag(api: Client, path: str) -> str:
     return str(api("GET", path).json["etag"])
 
 
+def unstage_several(api: Client) -> Any:
+    stage(api)
+    return api("POST", "/candidate/unstage", {"changes": [{"kind": "queue", "id": "staged"}]})
+
+
 def stage(api: Client, name: str = "staged") -> Any:
     change = {"kind": "queue", "id": name, "new": {"name": name}}
     return api("PUT", "/candidate/changes", {"changes": [change]})
@@ -287,6 +292,7 @@ STEPS: dict[str, Step] = {
     "candidate.create_candidate": ("candidate.open", post("/candidate")),
     "candidate.stage_changes": ("candidate.stage", stage),
     "candidate.unstage_change": ("candidate.unstage", unstage),
+    "candidate.unstage_changes": ("candidate.unstage", unstage_several),
     "candidate.discard_candidate": ("candidate.discard", lambda api: api("DELETE", "/candidate")),
     "candidate.resolve_candidate": ("candidate.resolve", resolve),
     "candidate.commit_candidate": ("config.commit", commit),

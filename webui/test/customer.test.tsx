@@ -177,7 +177,13 @@ describe("the hosts of a queue", () => {
       mac: id,
       confirmed_s: 1,
       addresses: [
-        { address, name: null, state: "reachable" as const, confirmed_s: 1, queue: { id: owner, name: owner } },
+        {
+          address,
+          name: null,
+          state: "reachable" as const,
+          confirmed_s: 1,
+          queue: { id: owner, name: owner },
+        },
       ],
     });
     // The mock finds hosts by text, so it is asked as a prefix of one address.

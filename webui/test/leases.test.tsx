@@ -27,7 +27,9 @@ describe("the leases", () => {
     const row = await rowOf("10.64.0.7");
     expect(row.textContent).toContain("laptop");
     expect(row.textContent).toContain("min");
-    expect(within(row).getByRole("link", { name: "lan" }).getAttribute("href")).toBe("/dhcp-servers?edit=lan");
+    expect(within(row).getByRole("link", { name: "lan" }).getAttribute("href")).toBe(
+      "/dhcp-servers?edit=lan",
+    );
     const link = within(await rowOf("10.64.0.8")).getByRole("link", { name: "r1" });
     expect(link.getAttribute("href")).toBe("/dhcp-reservations?edit=r1");
   });

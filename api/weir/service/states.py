@@ -44,7 +44,8 @@ class StateService:
     @requires("config.read")
     def of(self, _by: Principal, kind: Kind, ids: Sequence[str]) -> list[State]:
         """The states of objects, in their order. Raises `NotFound` for a kind of which nothing is learnt."""
-        names = tuple(DECLARED[kind].state)
+        declared = DECLARED.get(kind)
+        names = () if declared is None else tuple(declared.state)
         if not names:
             raise NotFound(f"nothing is learnt about a {kind}", code="no-state", path=kind)
         try:

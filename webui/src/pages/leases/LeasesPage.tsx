@@ -83,7 +83,9 @@ export default function LeasesPage() {
 const reservationOf = (lease: GivenLease): Record<string, unknown> => ({
   server: lease.server,
   address: lease.address,
-  ...(lease.mac === null ? { client_id: `0x${(lease.client_id ?? "").replaceAll(":", "")}` } : { mac: lease.mac }),
+  ...(lease.mac === null
+    ? { client_id: `0x${(lease.client_id ?? "").replaceAll(":", "")}` }
+    : { mac: lease.mac }),
 });
 
 function Search() {
@@ -115,8 +117,11 @@ function Nobody({ searched }: { searched: string | undefined }) {
   return (
     <Empty title="No leases">
       <p className="dim">
-        A lease is an address that a <Link to="/$page" params={{ page: "dhcp-servers" }}>DHCP server</Link> of
-        this router gave to a host, for a while. Hosts with addresses of their own are among{" "}
+        A lease is an address that a{" "}
+        <Link to="/$page" params={{ page: "dhcp-servers" }}>
+          DHCP server
+        </Link>{" "}
+        of this router gave to a host, for a while. Hosts with addresses of their own are among{" "}
         <Link to="/hosts">Hosts</Link>.
       </p>
     </Empty>
