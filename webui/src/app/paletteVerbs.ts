@@ -40,7 +40,6 @@ const MADE = [
 /** A new object of every kind that has more than one; interfaces by what they are made as. */
 function useNew(): Verb[] {
   const navigate = useNavigate();
-  const declared = [...NAMED].filter(([kind, named]) => !named.isSingle && kind !== "interface");
   const made = MADE.map(([what, edit]): Verb => ({
     title: `New ${what}`,
     detail: "",
@@ -48,17 +47,21 @@ function useNew(): Verb[] {
     request: "PUT /api/v1/interfaces/NAME",
     go: () => void navigate({ to: "/interfaces", search: { edit } }),
   }));
-  return [
-    ...made,
-    ...declared.map(([, { short, singular, page, path }]): Verb => ({
-      // "route" of a static route, but not "bgp" of a BGP instance.
-      title: `New ${singular.endsWith(short) ? short : singular}`,
-      detail: "",
-      line: `weir ${commandOf(short)} add --help`,
-      request: `POST /api/v1/${path}`,
-      go: () => void navigate({ to: `/${page}` as "/$page", params: { page }, search: { edit: "new" } }),
-    })),
-  ];
+  return [...NAMED]
+    .filter(([, named]) => !named.isSingle)
+    .flatMap(([kind, { short, singular, page, path }]): Verb[] => {
+      if (kind === "interface") return made;
+      return [
+        {
+          // "route" of a static route, but not "bgp" of a BGP instance.
+          title: `New ${singular.endsWith(short) ? short : singular}`,
+          detail: "",
+          line: `weir ${commandOf(short)} add --help`,
+          request: `POST /api/v1/${path}`,
+          go: () => void navigate({ to: `/${page}` as "/$page", params: { page }, search: { edit: "new" } }),
+        },
+      ];
+    });
 }
 
 const LIMIT = /^limit\s+(\S.*?)\s+([^\s/]+)\s*\/\s*([^\s/]+)$/i;
