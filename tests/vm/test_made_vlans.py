@@ -21,7 +21,6 @@ from weir.model.problem import ApplyFailed
 from weir.parts.network import NetworkSpec
 
 pytestmark = [
-    pytest.mark.on_ours,
     pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
 ]
 
