@@ -324,9 +324,10 @@ def test_a_queue_on_a_tunnel_limits(router: Router, ends: dict[str, End], custom
             datapath.clear_class(PHONE_SLOT)
             loaded.limit(PHONE_SLOT, RATE_BPS, burst_bytes=BURST * IP_BYTES, limit_ns=limit_ns)
             wanted = PortsWanted({name: PortSpec(name, "lan", shaper, 0, 0) for name in ("lan0", "wg0")}, ())
-            decision = backend.decisions(wanted)["wg0"]
+            held = backend.read()
+            decision = backend.decisions(held, wanted)["wg0"]
             assert decision.mode == mode and "no Ethernet header" in decision.fast_reason
-            found = backend.diff(backend.read(), wanted)
+            found = backend.diff(held, wanted)
             backend.apply(found)
             backend.verify(found)
             assert_limited(loaded, UPLOAD, phone.peer, CUSTOMER, customer, "far0")
