@@ -15,7 +15,7 @@ from weir.kinds import DECLARED
 from weir.kinds.words import value_text
 from weir.model import codec
 from weir.model.objects import Queue
-from weir.model.problem import Invalid
+from weir.model.problem import Invalid, NotFound
 from weir.service import Listing, Stored
 
 resource = Resource("search", "One search over the objects of all kinds.")
@@ -31,7 +31,7 @@ def search_everything(query: dict[str, Any]) -> Response:
     """
     kinds = _kinds(query["kind"])
     if query["cursor"] is not None and query["kind"] is None:
-        raise Invalid("A cursor is of one kind: give that, too.", code="invalid-request", path="kind")
+        raise Invalid("A cursor is of one kind: give that, too.", code="bad-cursor", path="kind")
     groups = (_group(kind, query) for kind in kinds)
     return answer({"groups": [group for group in groups if group["items"]]})
 
@@ -39,7 +39,7 @@ def search_everything(query: dict[str, Any]) -> Response:
 def _kinds(wanted: str | None) -> Sequence[str]:
     every = [kind for kind, declared in DECLARED.items() if not declared.is_single]
     if wanted is not None and wanted not in every:
-        raise Invalid(f"{wanted!r} is none of the kinds {', '.join(every)}.", path="kind")
+        raise NotFound(f"{wanted!r} is none of the kinds {', '.join(every)}.", path="kind")
     return every if wanted is None else [wanted]
 
 
