@@ -2,7 +2,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { saveView, savedViews } from "@/app/views";
+import { saveView, savedViews } from "@/table/views";
 import { chosenColumns, colsOf } from "@/pages/queues/columns";
 import { movedTo } from "@/table/useColumnDrag";
 import { mockRouter, renderAt } from "./render";
@@ -58,6 +58,8 @@ describe("a row's menu", () => {
     const user = userEvent.setup();
     show(TOYS);
     let copied = "";
+    // What ui/copy.ts asks where a page came without encryption.
+    // eslint-disable-next-line @typescript-eslint/no-deprecated
     document.execCommand = vi.fn(() => {
       const event = new Event("copy", { cancelable: true }) as ClipboardEvent;
       Object.assign(event, { clipboardData: { setData: (_type: string, text: string) => (copied = text) } });

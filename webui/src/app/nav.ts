@@ -95,7 +95,7 @@ const TAKEN = new Set([OVERVIEW, ...Object.values(OWN).flat()].map((item) => ite
 
 /** The first letter of a page's name that no other page has; "" where all are taken: the palette finds it. */
 function keysOf(page: string): string {
-  const letter = [...page].find((char) => /[a-z]/.test(char) && !TAKEN.has(char));
+  const letter = page.match(/[a-z]/g)?.find((char) => !TAKEN.has(char));
   if (letter === undefined) return "";
   TAKEN.add(letter);
   return `g ${letter}`;

@@ -6,10 +6,10 @@ import { api, need } from "@/api/client";
 import { CONFIG, hostSearchQuery, interfacesQuery, queueSearchQuery } from "@/api/queries";
 import { NAMED } from "@/kinds/names";
 import { pageTitle } from "@/kinds/title";
+import { useViews } from "@/table/views";
 import { countText, targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
 import { addressesWith, hostsAs, includes, interfacesWith } from "./searchHits";
-import { useViews } from "./views";
 
 export interface Hit {
   key: string;

@@ -2,8 +2,8 @@
 import { ActionIcon, Button, Popover, TextInput } from "@mantine/core";
 import { IconBookmark, IconX } from "@tabler/icons-react";
 import { useRouter } from "@tanstack/react-router";
-import { useState, type FormEvent } from "react";
-import { forgetView, saveView, useViews, viewNow } from "@/app/views";
+import { useState, type SyntheticEvent } from "react";
+import { forgetView, saveView, useViews, viewNow } from "./views";
 import { say } from "@/ui/toast";
 import { ReasonedButton } from "@/ui/ReasonedButton";
 import classes from "./SavedViews.module.css";
@@ -15,7 +15,7 @@ export function SavedViews() {
   const router = useRouter();
   const page = viewNow().split("?")[0] ?? "/";
   const views = useViews().filter((view) => view.at.split("?")[0] === page);
-  const save = (event: FormEvent) => {
+  const save = (event: SyntheticEvent) => {
     event.preventDefault();
     const wanted = name.trim();
     if (wanted === "") return;

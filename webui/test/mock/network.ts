@@ -14,7 +14,7 @@ import type {
   User,
 } from "@/api/types";
 
-import { problem } from "./answers";
+import { hostsAnswer, leasesAnswer, routesAnswer, searchAnswer } from "./lists";
 import type { MockState } from "./state";
 
 const API = "*/api/v1";
@@ -296,61 +296,6 @@ const report: ImportReport = {
 };
 
 /** The lists that no test changes. */
-function hostsAnswer(state: MockState, query: URLSearchParams) {
-  if (state.hosts === null) return problem(503, "agent-down", "The agent does not answer.");
-  const words = query.get("q") ?? "";
-  const items = state.hosts.filter((host) => JSON.stringify(host).includes(words));
-  return HttpResponse.json({ items, next_cursor: null, total: items.length, left_out: 0 });
-}
-
-/** The one route, and more entries of sets than are shown. */
-function searchAnswer(query: URLSearchParams) {
-  const words = query.get("q") ?? "";
-  const group = (kind: string, path: string, items: object[], total: number) => ({
-    kind,
-    path,
-    items,
-    total,
-    next_cursor: total > items.length ? "more" : null,
-  });
-  const detail = [route.gateway, route.comment].join(", ");
-  const groups = [
-    JSON.stringify(route).includes(words)
-      ? [group("static-route", "static-routes", [{ id: route.id, name: route.destination, detail }], 1)]
-      : [],
-    words.startsWith("192.0.2.")
-      ? [group("set-entry", "set-entries", [{ id: "e7", name: "192.0.2.7/32", detail: "blocked" }], 30)]
-      : [],
-  ].flat();
-  return HttpResponse.json({ groups });
-}
-
-function leasesAnswer(state: MockState, query: URLSearchParams) {
-  if (state.leases === null) return problem(503, "agent-down", "The agent does not answer.");
-  const words = query.get("q") ?? "";
-  const items = state.leases.filter((lease) => JSON.stringify(lease).includes(words));
-  return HttpResponse.json({ items, next_cursor: null, total: items.length });
-}
-
-/** A page of so many routes, the first of which is the way to the provider. */
-function routesAnswer(count: number, query: URLSearchParams) {
-  const [start, limit] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 100)];
-  const end = Math.min(count, start + limit);
-  const items = Array.from({ length: Math.max(0, end - start) }, (_, index): StaticRoute => {
-    const number = start + index;
-    if (number === 0) return route;
-    const destination = `10.${number >> 8}.${number & 255}.0/24`;
-    return {
-      ...route,
-      id: `r${number + 1}`,
-      destination,
-      distance: 1 + (number % 9),
-      comment: `site ${number}`,
-    };
-  });
-  return HttpResponse.json({ items, next_cursor: end < count ? String(end) : null, total: count });
-}
-
 export function networkHandlers(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/interfaces`, () =>
@@ -362,11 +307,11 @@ export function networkHandlers(state: MockState): HttpHandler[] {
       ]),
     ),
     http.get(`${API}/hosts`, ({ request }) => hostsAnswer(state, new URL(request.url).searchParams)),
-    http.get(`${API}/search`, ({ request }) => searchAnswer(new URL(request.url).searchParams)),
+    http.get(`${API}/search`, ({ request }) => searchAnswer(route, new URL(request.url).searchParams)),
     http.get(`${API}/leases`, ({ request }) => leasesAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/queue-types`, () => page([type])),
     http.get(`${API}/static-routes`, ({ request }) =>
-      routesAnswer(state.routeCount, new URL(request.url).searchParams),
+      routesAnswer(route, state.routeCount, new URL(request.url).searchParams),
     ),
     http.get(`${API}/firewall`, () => HttpResponse.json(firewall)),
     http.get(`${API}/tuning`, () => HttpResponse.json(TUNING)),

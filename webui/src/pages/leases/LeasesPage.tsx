@@ -18,7 +18,7 @@ import { LEASE_COLUMNS } from "./leaseColumns";
 
 const PAGE = 200;
 const AGAIN_MS = 5_000;
-const RESERVATION = DECLARED.get("dhcp-reservation")!;
+const RESERVATION = DECLARED.get("dhcp-reservation");
 
 /** Who has which address of the router's DHCP servers; and the form that makes one of them static. */
 export default function LeasesPage() {
@@ -65,7 +65,7 @@ export default function LeasesPage() {
           </Button>
         </div>
       ) : null}
-      {made ? (
+      {made && RESERVATION ? (
         <KindDrawer
           key={made.address}
           kind="dhcp-reservation"
