@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
-import { IconSearch } from "@tabler/icons-react";
+import { Button } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
 import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
 import { SimpleTable } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton } from "@/ui/blocks";
 import { plural } from "@/ui/format";
+import { Search } from "@/ui/Search";
 import { HOST_COLUMNS } from "./hostColumns";
-import classes from "./Hosts.module.css";
 
 const PAGE = 200;
 const AGAIN_MS = 5_000;
@@ -19,6 +16,7 @@ const AGAIN_MS = 5_000;
 /** Who is beside the router, and what limits each. */
 export default function HostsPage() {
   const { q } = useSearch({ from: "/frame/hosts" });
+  const navigate = useNavigate({ from: "/hosts" });
   const query = useInfiniteQuery({
     queryKey: ["hosts", q],
     queryFn: ({ pageParam, signal }) =>
@@ -31,7 +29,17 @@ export default function HostsPage() {
   const hosts = query.data?.pages.flatMap((page) => page.items) ?? [];
   const [first] = query.data?.pages ?? [];
   return (
-    <Page title="Hosts" actions={<Search />}>
+    <Page
+      title="Hosts"
+      actions={
+        <Search
+          label="Search hosts by address, prefix, MAC, name or interface"
+          placeholder="Address, prefix, MAC, name or interface"
+          words={q}
+          onSearch={(words) => void navigate({ search: { q: words }, replace: true })}
+        />
+      }
+    >
       {query.isError ? (
         <Note severity="error" live>
           {asProblem(query.error).message}
@@ -60,30 +68,6 @@ export default function HostsPage() {
         </div>
       ) : null}
     </Page>
-  );
-}
-
-function Search() {
-  const { q } = useSearch({ from: "/frame/hosts" });
-  const navigate = useNavigate({ from: "/hosts" });
-  const [text, setText] = useState(q ?? "");
-  const send = useDebouncedCallback(
-    (words: string) => void navigate({ search: { q: words.trim() || undefined }, replace: true }),
-    200,
-  );
-  return (
-    <TextInput
-      type="search"
-      className={classes.search}
-      aria-label="Search hosts by address, prefix, MAC, name or interface"
-      placeholder="Address, prefix, MAC, name or interface"
-      leftSection={<IconSearch size={15} />}
-      value={text}
-      onChange={(event) => {
-        setText(event.currentTarget.value);
-        send(event.currentTarget.value);
-      }}
-    />
   );
 }
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
-import { IconSearch } from "@tabler/icons-react";
+import { Button } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
 import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
 import type { GivenLease } from "@/api/types";
@@ -13,7 +10,7 @@ import { DECLARED } from "@/kinds/kinds";
 import { SimpleTable } from "@/table/SimpleTable";
 import { Empty, Note, Page, Section, Skeleton } from "@/ui/blocks";
 import { plural } from "@/ui/format";
-import classes from "../hosts/Hosts.module.css";
+import { Search } from "@/ui/Search";
 import { LEASE_COLUMNS } from "./leaseColumns";
 
 const PAGE = 200;
@@ -37,7 +34,17 @@ export default function LeasesPage() {
   const [first] = query.data?.pages ?? [];
   const made = leases.find((lease) => lease.address === make);
   return (
-    <Page title="Leases" actions={<Search />}>
+    <Page
+      title="Leases"
+      actions={
+        <Search
+          label="Search leases by address, MAC or host name"
+          placeholder="Address, MAC or host name"
+          words={q}
+          onSearch={(words) => void navigate({ search: { q: words }, replace: true })}
+        />
+      }
+    >
       {query.isError ? (
         <Note severity="error" live>
           {asProblem(query.error).message}
@@ -87,30 +94,6 @@ const reservationOf = (lease: GivenLease): Record<string, unknown> => ({
     ? { client_id: `0x${(lease.client_id ?? "").replaceAll(":", "")}` }
     : { mac: lease.mac }),
 });
-
-function Search() {
-  const { q } = useSearch({ from: "/frame/leases" });
-  const navigate = useNavigate({ from: "/leases" });
-  const [text, setText] = useState(q ?? "");
-  const send = useDebouncedCallback(
-    (words: string) => void navigate({ search: { q: words.trim() || undefined }, replace: true }),
-    200,
-  );
-  return (
-    <TextInput
-      type="search"
-      className={classes.search}
-      aria-label="Search leases by address, MAC or host name"
-      placeholder="Address, MAC or host name"
-      leftSection={<IconSearch size={15} />}
-      value={text}
-      onChange={(event) => {
-        setText(event.currentTarget.value);
-        send(event.currentTarget.value);
-      }}
-    />
-  );
-}
 
 function Nobody({ searched }: { searched: string | undefined }) {
   if (searched) return <Empty title={`No lease matches "${searched}"`} />;
