@@ -30,7 +30,7 @@ const staged = (id: string) => router.state.staged.get(`toy/${id}`)?.new as Reco
 
 async function menuOf(name: string) {
   fireEvent.contextMenu(await rowOf(name), { clientX: 40, clientY: 60 });
-  return screen.findByRole("menu");
+  return screen.findByRole("menu", { name: `Actions of ${name}` });
 }
 
 describe("a row's menu", () => {

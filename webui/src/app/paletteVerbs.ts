@@ -8,6 +8,7 @@ import { queueSearchQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
 import { queueInput, useStage } from "@/api/writes";
 import { NAMED } from "@/kinds/names";
+import { objectTitle } from "@/kinds/title";
 import { exactRate, parseRate } from "@/ui/rates";
 import { say } from "@/ui/toast";
 import type { PowerAction } from "./AskPower";
@@ -53,8 +54,7 @@ function useNew(): Verb[] {
       if (kind === "interface") return made;
       return [
         {
-          // "route" of a static route, but not "bgp" of a BGP instance.
-          title: `New ${singular.endsWith(short) ? short : singular}`,
+          title: `New ${objectTitle({ short, singular })}`,
           detail: "",
           line: `weir ${commandOf(short)} add --help`,
           request: `POST /api/v1/${path}`,

@@ -10,3 +10,8 @@ export function pageTitle(named: Pick<Named, "page" | "plural" | "singular" | "i
   const title = isSingle && !written.has(page) ? singular : words.join(" ");
   return title.charAt(0).toUpperCase() + title.slice(1);
 }
+
+/** What one object is called where its area is clear, written as the kind is: "route" of a static route, and
+ * "BGP neighbor", as a command is written "bgp-neighbor". */
+export const objectTitle = ({ short, singular }: Pick<Named, "short" | "singular">): string =>
+  singular.endsWith(short) ? short : singular;

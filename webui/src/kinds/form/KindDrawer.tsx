@@ -7,6 +7,7 @@ import { EXTRAS } from "../extras";
 import type { Declared } from "../kinds";
 import { nameOf, type Row } from "../objects";
 import { StateSection } from "../StateSection";
+import { objectTitle } from "../title";
 import { draftOfObject, readDraft, type Draft } from "./draft";
 import { KindFields } from "./KindFields";
 
@@ -32,13 +33,17 @@ export function KindDrawer({ kind, declared, row, begins, given, title, onClose 
   );
   const read = useCallback((draft: Draft) => readDraft(declared, draft), [declared]);
   const Extra = object?.etag ? EXTRAS[kind] : undefined;
-  const short = declared.short.charAt(0).toUpperCase() + declared.short.slice(1);
+  const what = objectTitle(declared);
   return (
     <ObjectDrawer
       kind={kind as Kind}
       id={object?.id ?? null}
       etag={object?.etag ?? null}
-      title={object ? `${short} ${nameOf(declared, object)}` : (title ?? `New ${declared.short}`)}
+      title={
+        object
+          ? `${what.charAt(0).toUpperCase()}${what.slice(1)} ${nameOf(declared, object)}`
+          : (title ?? `New ${what}`)
+      }
       initial={initial}
       read={read}
       onClose={onClose}

@@ -12,7 +12,7 @@ import { useTitle } from "@/ui/title";
 import { ABOVE } from "../extras";
 import { KindDrawer } from "../form/KindDrawer";
 import type { Declared } from "../kinds";
-import { pageTitle } from "../title";
+import { objectTitle, pageTitle } from "../title";
 import { useRows, type Row } from "../objects";
 import { useStateColumns } from "../states";
 import { chosenIds, columnsOf, keepColumns, type Column } from "./columns";
@@ -61,7 +61,7 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
   };
   const onOpen = (edit: string | undefined) => onSearch({ edit });
   const openNew = may ? () => onOpen("new") : null;
-  useKeys(openNew ? [{ keys: "n", label: `New ${declared.short}`, run: openNew }] : []);
+  useKeys(openNew ? [{ keys: "n", label: `New ${objectTitle(declared)}`, run: openNew }] : []);
   useTitle(pageTitle(declared));
   const edited = rows.find((row) => row.object.id === search.edit);
   const Above = ABOVE[kind];
@@ -229,7 +229,7 @@ function Nothing({
   return (
     <Empty title={`No ${declared.plural}`}>
       {declared.purpose ? <p className="dim">{declared.purpose}</p> : null}
-      {onNew ? <Button onClick={onNew}>New {declared.short}</Button> : null}
+      {onNew ? <Button onClick={onNew}>New {objectTitle(declared)}</Button> : null}
     </Empty>
   );
 }

@@ -57,9 +57,11 @@ export function KindMenu(props: KindMenuProps) {
       returnFocus
     >
       <Menu.Target>
-        <span style={{ position: "fixed", left: x, top: y, width: 1, height: 1 }} />
+        <span style={{ position: "fixed", left: x, top: y, width: 1, height: 1, overflow: "hidden" }}>
+          Actions of {name}
+        </span>
       </Menu.Target>
-      <Menu.Dropdown aria-label={`Actions of ${name}`}>
+      <Menu.Dropdown>
         <Menu.Item rightSection={key("Enter")} onClick={onOpen}>
           Open
         </Menu.Item>

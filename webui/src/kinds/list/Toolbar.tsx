@@ -7,7 +7,7 @@ import type { KindSearch } from "@/app/search";
 import { SavedViews } from "@/table/SavedViews";
 import { Heading } from "@/ui/blocks";
 import type { Declared } from "../kinds";
-import { pageTitle } from "../title";
+import { objectTitle, pageTitle } from "../title";
 import type { Column } from "./columns";
 import classes from "./List.module.css";
 
@@ -44,7 +44,7 @@ export function Toolbar(props: ToolbarProps) {
           leftSection={<IconPlus size={15} />}
           onClick={onNew}
         >
-          New {declared.short}
+          New {objectTitle(declared)}
         </Button>
       ) : null}
     </div>

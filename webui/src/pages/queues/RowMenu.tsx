@@ -50,9 +50,11 @@ export function RowMenu({
       returnFocus
     >
       <Menu.Target>
-        <span style={{ position: "fixed", left: x, top: y, width: 1, height: 1 }} />
+        <span style={{ position: "fixed", left: x, top: y, width: 1, height: 1, overflow: "hidden" }}>
+          Actions of {queue.name}
+        </span>
       </Menu.Target>
-      <Menu.Dropdown aria-label={`Actions of ${queue.name}`}>
+      <Menu.Dropdown>
         {isStored ? (
           <Menu.Item
             rightSection={key("o")}
