@@ -169,6 +169,17 @@ describe("the form of any kind", () => {
     expect(screen.getByRole("textbox", { name: "Voice" })).toBeTruthy();
   });
 
+  it("says in the list of a reference why there is nothing to choose", async () => {
+    const user = userEvent.setup();
+    show(TOYS, { edit: "new" });
+    const port = await screen.findByRole("combobox", { name: "Port" });
+    await user.type(port, "no such interface");
+    const nothing = await screen.findByRole("option", { name: "Nothing matches." });
+    expect(nothing.hasAttribute("data-combobox-disabled")).toBe(true);
+    await user.click(nothing);
+    expect((port as HTMLInputElement).value).toBe("no such interface");
+  });
+
   it("says all errors at once, at their fields and in a summary that leads to them", async () => {
     const user = userEvent.setup();
     show(TOYS, { edit: "new" });

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Inputs of one value. */
-import { Button, NativeSelect, PasswordInput, Select, Switch, Textarea, TextInput } from "@mantine/core";
+import {
+  Button,
+  defaultOptionsFilter,
+  NativeSelect,
+  PasswordInput,
+  Select,
+  Switch,
+  Textarea,
+  TextInput,
+  type SelectProps,
+} from "@mantine/core";
 import { useState, type ReactNode } from "react";
 import { limitWords } from "@/ui/rates";
 import type { Shape } from "../kinds";
@@ -117,6 +127,15 @@ export function ChoiceField(props: Of<"choice">) {
   );
 }
 
+/** Options that match, or one that cannot be chosen and says why there are none: a list box without an option has no
+ * meaning for a screen reader. */
+const orElse =
+  (nothing: string): NonNullable<SelectProps["filter"]> =>
+  (input) => {
+    const found = defaultOptionsFilter(input) as typeof input.options;
+    return found.length > 0 ? found : [{ value: "", label: nothing, disabled: true }];
+  };
+
 /** Another object, found by typing a part of its name. */
 export function RefField(props: Of<"ref">) {
   const { shape, value, onChange } = props;
@@ -131,7 +150,7 @@ export function RefField(props: Of<"ref">) {
       searchable
       clearable
       placeholder={`Choose ${/^[aeiou]/i.test(shape.role) ? "an" : "a"} ${shape.role}`}
-      nothingFoundMessage={offers.length === 0 ? `There is no ${shape.role} to choose.` : "Nothing matches."}
+      filter={orElse(offers.length === 0 ? `There is no ${shape.role} to choose.` : "Nothing matches.")}
       limit={100}
       data={isKnown ? [...offers] : [{ value: id, label: id }, ...offers]}
       value={id === "" ? null : id}
