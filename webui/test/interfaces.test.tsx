@@ -19,10 +19,11 @@ describe("a VLAN", () => {
     await user.click(await screen.findByRole("button", { name: "Stage the change" }));
     const name = () => screen.getByRole<HTMLInputElement>("textbox", { name: /^Name/ });
     await waitFor(() => expect(name().getAttribute("aria-invalid")).toBe("true"));
-    await user.type(name(), "acme");
+    await user.type(name(), "shop");
     await user.type(screen.getByRole("textbox", { name: /^VLAN id/ }), "7");
+    await user.selectOptions(screen.getByRole("combobox", { name: "On" }), "lan0");
     await user.click(screen.getByRole("button", { name: "Stage the change" }));
-    await waitFor(() => expect(router.state.staged.has("interface/acme")).toBe(true));
+    await waitFor(() => expect(router.state.staged.has("interface/shop")).toBe(true));
     await make(user, "VLAN");
     await screen.findByRole("textbox", { name: /^VLAN id/ });
     expect(name().value).toBe("");

@@ -22,7 +22,7 @@ describe("a queue that is not in force", () => {
       ),
     );
     renderAt(`/queues/${aQueue().id}`);
-    const note = await screen.findByText(/^Takes no packets now:/);
+    const note = await screen.findByText(/^This queue takes no packets now:/);
     expect(note.textContent).toMatch(/It is disabled\..*Meanwhile, its packets are in tower 1\./);
   });
 });
