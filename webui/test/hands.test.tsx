@@ -98,6 +98,7 @@ describe("Ctrl-K finds", () => {
     ["new vlan", "/interfaces?edit=new"],
     ["new route", "/routes?edit=new"],
     ["new vrf", "/interfaces?edit=new%3Avrf"],
+    ["new bond", "/interfaces?edit=new%3Abond"],
     ["new queue", "/queues?edit=new"],
   ])("the action %s", async (text, at) => {
     const { user, history } = await palette(text);

@@ -8,6 +8,7 @@ import { queueSearchQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
 import { queueInput, useStage } from "@/api/writes";
 import { NAMED } from "@/kinds/names";
+import { MADE, NEW } from "@/kinds/newInterfaces";
 import { objectTitle } from "@/kinds/title";
 import { exactRate, parseRate } from "@/ui/rates";
 import { say } from "@/ui/toast";
@@ -29,20 +30,11 @@ const POWER: Record<PowerAction, Pick<Hit, "title" | "line">> = {
 
 type Verb = Omit<Hit, "key" | "group">;
 
-/** What an interface can be made as, and where its form is. */
-const MADE = [
-  ["VLAN", "new"],
-  ["VRF", "new:vrf"],
-  ["tunnel", "new:wireguard"],
-  ["bridge", "new:bridge"],
-  ["loopback", "new:loopback"],
-] as const;
-
 /** A new object of every kind that has more than one; interfaces by what they are made as. */
 function useNew(): Verb[] {
   const navigate = useNavigate();
-  const made = MADE.map(([what, edit]): Verb => ({
-    title: `New ${what}`,
+  const made = MADE.map((edit): Verb => ({
+    title: NEW[edit].title,
     detail: "",
     line: "weir interface add --help",
     request: "PUT /api/v1/interfaces/NAME",

@@ -14,6 +14,7 @@ import { useKeys } from "@/app/keyboard";
 import { InterfaceFields } from "@/forms/InterfaceFields";
 import { NEW_VLAN, NEW_VRF, readInterface, valuesOf } from "@/forms/interfaceValues";
 import { ObjectDrawer } from "@/forms/ObjectDrawer";
+import { MADE, NEW } from "@/kinds/newInterfaces";
 import { PortsPicture } from "@/ports/PortsPicture";
 import { perSecond } from "@/table/LiveCell";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
@@ -22,7 +23,7 @@ import { stampText } from "@/ui/format";
 import { longRate, shortRate } from "@/ui/rates";
 import { Split } from "@/ui/Split";
 import classes from "./Interfaces.module.css";
-import { IS_GENERIC, MADE, MadeDrawer, MadeOf, NEW } from "./made";
+import { IS_GENERIC, MadeDrawer, MadeOf } from "./made";
 
 const FAST_PATH_STATES = { off: "off", on: "on", established: "on, for connections" };
 

@@ -3,6 +3,7 @@
 import type { Change, Interface } from "@/api/types";
 import { KindDrawer } from "@/kinds/form/KindDrawer";
 import { DECLARED } from "@/kinds/kinds";
+import { NEW, type Made } from "@/kinds/newInterfaces";
 import type { Stored } from "@/kinds/objects";
 
 /** What an interface is made of, as it is configured, or as the kernel has it. */
@@ -41,18 +42,6 @@ export function MadeOf({ item }: { item: Interface }) {
     </span>
   );
 }
-
-/** What can be made here; in the address of the page by a word that is no interface's name. */
-export const NEW = {
-  new: { title: "New VLAN", item: "VLAN", key: "n" },
-  "new:vrf": { title: "New VRF", item: "VRF", key: "v" },
-  "new:wireguard": { title: "New tunnel", item: "WireGuard tunnel", key: "t" },
-  "new:bridge": { title: "New bridge", item: "Bridge", key: "b" },
-  "new:bond": { title: "New bond", item: "Bond", key: "o" },
-  "new:loopback": { title: "New loopback", item: "Loopback", key: "l" },
-} as const;
-export type Made = keyof typeof NEW;
-export const MADE = Object.keys(NEW) as Made[];
 
 /** Those that have the form that follows from the declaration; others have one of their own. */
 export const IS_GENERIC = (item: Interface | undefined, edit: string | undefined): boolean =>
