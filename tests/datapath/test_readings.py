@@ -17,6 +17,7 @@ from tests.datapath.loaded import Loaded
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_layout import layout_of
 from weir.adapters.datapath_records import ClassRecord, LineRecord
+from weir.model.problem import Unavailable
 from weir.stats.delays import Delays
 from weir.stats.layout import CHUNK_LINES, Counters, Layout
 from weir.stats.queues import QueueFigures
@@ -36,6 +37,18 @@ def crowded(pin_dir: Path) -> Iterator[Datapath]:
         datapath.destroy()
 
 
+@pytest.fixture
+def streamed(crowded: Datapath) -> Iterator[Counters]:
+    """By the iterator. Some builds of Linux 6.18 refuse its program with EPERM, and tests/vm/test_programs.py
+    runs it on 6.12."""
+    try:
+        counters = counters_of(crowded, stream=True)
+    except Unavailable as refused:
+        pytest.skip(refused.message)
+    yield counters
+    counters.close()
+
+
 def counters_of(datapath: Datapath, *, stream: bool) -> Counters:
     layout: dict[str, Any] = layout_of(datapath.usage())
     waits, details, lines = (
@@ -45,8 +58,8 @@ def counters_of(datapath: Datapath, *, stream: bool) -> Counters:
     return Counters(Layout.read(layout), details, lines, Delays(layout["delays"], waits), readings)
 
 
-def read_all(counters: Counters) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    lines = (QUEUES + 1) * 2
+def read_all(counters: Counters, queues: int = QUEUES) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    lines = (queues + 1) * 2
     starts = range(0, lines, CHUNK_LINES)
     figures = np.concatenate([counters.read(start, min(start + CHUNK_LINES, lines)) for start in starts])
     worst_us = counters.worst_us(lines, time.monotonic_ns())
@@ -54,44 +67,56 @@ def read_all(counters: Counters) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, 
     return figures, worst_us
 
 
-def test_both_ways_read_the_same(crowded: Datapath) -> None:
-    with Loaded(crowded) as loaded:
+def charge_two(datapath: Datapath) -> None:
+    """Packets to two customers, of the first and of the last line."""
+    with Loaded(datapath) as loaded:
         loaded.mode("edt")
         for slot, address in ((SLOT, CUSTOMER), (LAST_SLOT, "10.64.1.8")):
             loaded.limit(slot, 1_000_000, limit_ns=60_000_000)
             loaded.classify(4, p.value4(address), 32, slot)
             for _ in range(30):
                 loaded.egress(p.frame4(INTERNET, address, 1000))
-    streamed, looked_up = (counters_of(crowded, stream=stream) for stream in (True, False))
-    _, worst_us = read_all(streamed)
+
+
+def told(counters: Counters) -> np.ndarray[Any, Any]:
+    """The figures, after a look at what the two customers' packets left there."""
+    figures, worst_us = read_all(counters)
     assert worst_us[SLOT * 2 + 1] > 10_000
     assert (worst_us > 0).sum() == 2
+    assert (figures[[SLOT * 2 + 1, LAST_SLOT * 2 + 1]][:, :3] > 0).all()
+    assert (figures[:, 0] > 0).sum() == 2
+    return figures
+
+
+def test_what_was_charged_is_looked_up_where_there_is_no_iterator(crowded: Datapath) -> None:
+    charge_two(crowded)
+    looked_up = counters_of(crowded, stream=False)
+    told(looked_up)
+    looked_up.close()
+
+
+def test_both_ways_read_the_same(crowded: Datapath, streamed: Counters) -> None:
+    charge_two(crowded)
+    looked_up = counters_of(crowded, stream=False)
+    told(streamed)
     for _ in range(2):
-        figures, _ = read_all(streamed)
-        assert (figures == read_all(looked_up)[0]).all()
-        assert (figures[[SLOT * 2 + 1, LAST_SLOT * 2 + 1]][:, :3] > 0).all()
-        assert (figures[:, 0] > 0).sum() == 2
-    for counters in (streamed, looked_up):
-        counters.close()
+        assert (read_all(streamed)[0] == read_all(looked_up)[0]).all()
+    looked_up.close()
 
 
-def test_what_does_not_come_in_order_is_looked_up(crowded: Datapath) -> None:
-    counters = counters_of(crowded, stream=True)
-    assert counters.read(100, 200).shape == (100, 8)
-    assert read_all(counters)[0].shape == ((QUEUES + 1) * 2, 8)
-    counters.close()
+def test_what_does_not_come_in_order_is_looked_up(streamed: Counters) -> None:
+    assert streamed.read(100, 200).shape == (100, 8)
+    assert read_all(streamed)[0].shape == ((QUEUES + 1) * 2, 8)
 
 
-def test_100_000_classes_are_read_every_second_with_5_percent_of_a_core(crowded: Datapath) -> None:
+def test_100_000_classes_are_read_every_second_with_5_percent_of_a_core(streamed: Counters) -> None:
     """By processor time, which does not count what else the machine does."""
-    counters = counters_of(crowded, stream=True)
     figures = QueueFigures()
-    figures.set_slots({f"q{slot}": slot for slot in range(1, QUEUES + 1)}, counters)
+    figures.set_slots({f"q{slot}": slot for slot in range(1, QUEUES + 1)}, streamed)
     spent_s = []
     for second in range(8):
         before_s = time.thread_time()
-        figures.sample(counters, 1e9 + second, 1.0)
+        figures.sample(streamed, 1e9 + second, 1.0)
         spent_s.append(time.thread_time() - before_s)
-    counters.close()
     print(f"{statistics.median(spent_s) * 1000:.1f} ms")
     assert min(spent_s) < 0.05
