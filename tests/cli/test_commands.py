@@ -240,9 +240,10 @@ def test_every_declared_kind_has_its_verbs(weir: Weir) -> None:
     stored = weir.json("route", "show", "inside")
     assert (stored["interface"], stored["comment"], stored["gateway"]) == (None, "", "192.0.2.9")
     assert (stored["distance"], stored["disabled"]) == (7, False)
-    heads, row = (line.split() for line in weir("route", "list").stdout.splitlines())
-    assert heads == ["ID", "VRF", "DESTINATION", "GATEWAY", "INTERFACE", "BLACKHOLE", "DISTANCE", "COMMENT"]
-    assert row == ["inside", "-", "10.0.0.0/8", "192.0.2.9", "-", "no", "7", "-"]
+    heads, row = (re.split("  +", line.strip()) for line in weir("route", "list").stdout.splitlines())
+    configured = ["ID", "VRF", "DESTINATION", "GATEWAY", "INTERFACE", "BLACKHOLE", "DISTANCE"]
+    assert heads == [*configured, "IN USE", "COMMENT"]
+    assert row == ["inside", "-", "10.0.0.0/8", "192.0.2.9", "-", "no", "7", "-", "-"]
     assert "--distance" in weir("route", "set", "inside", "--distance", "256", code=2).stderr
     assert "Nothing to change" in weir("route", "set", "inside", code=2).stderr
     twice = weir("route", "set", "inside", "--distance", "2", "--unset", "distance", code=2)

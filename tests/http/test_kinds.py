@@ -38,11 +38,17 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "bgp-neighbor": ("/bgp-neighbors/n9", {"bgp": "g9", "address": "192.0.2.77", "remote_as": 65000}),
     "ospf": ("/ospf-instances/o9", {}),
     "ospf-interface": ("/ospf-interfaces/i9", {"ospf": "o9", "interface": "eth9"}),
+    "dhcp-server": ("/dhcp-servers/d9", {"interface": "lan9"}),
+    "dhcp-reservation": (
+        "/dhcp-reservations/h9",
+        {"server": "d9", "mac": "02:00:5e:10:00:01", "address": "10.9.0.7"},
+    ),
     "firewall": ("/firewall", {}),
     "ntp": ("/ntp", {}),
     "tuning": ("/tuning", {}),
 }
 TUNNEL = ("/interfaces/wg9", {"type": "wireguard"})
+NETWORK = ("/interfaces/lan9", {"role": "lan", "addresses": ["10.9.0.1/24"]})
 NEEDS = {
     "set-entry": ["set"],
     "prefix-list-entry": ["prefix-list"],
@@ -50,6 +56,8 @@ NEEDS = {
     "bgp-neighbor": ["bgp"],
     "ospf-interface": ["ospf", "interface"],
     "wireguard-peer": ["tunnel"],
+    "dhcp-server": ["network"],
+    "dhcp-reservation": ["network", "dhcp-server"],
 }
 """What an object of the kind refers to."""
 SINGLE = {kind for kind, declared in DECLARED.items() if declared.is_single}
@@ -87,7 +95,7 @@ def test_a_field_of_another_kinds_answer_is_not_dropped_in_silence(api: Client, 
 def test_an_answer_may_be_sent_back(api: Client, kind: str) -> None:
     path, body = NEW[kind]
     for needed in NEEDS.get(kind, ()):
-        api("PUT", *(NEW | {"tunnel": TUNNEL})[needed])
+        api("PUT", *(NEW | {"tunnel": TUNNEL, "network": NETWORK})[needed])
     made = api("PUT", path, body, etag="built-in" if kind in SINGLE else None)
     assert made.status_code in (200, 201), made.json
     shown = api("GET", path)

@@ -17,6 +17,7 @@ from tests.kinds.toys import Toy, toy
 from weir import fields
 from weir.fields import (
     Address,
+    AddressRange,
     Choice,
     EachWay,
     End,
@@ -90,6 +91,7 @@ class Chest(ConfigObject):
     table: Annotated[tuple[tuple[str, str], ...], Table(Text(10), 3)] = ()
     drawers: Annotated[tuple[Drawer, ...], Rows(Drawer, 3, by="host")] = ()
     address: Annotated[str | None, Address()] = None
+    pool: Annotated[tuple[str, ...], Many(AddressRange(), 5)] = ()
     mac: Annotated[str | None, Mac()] = None
     spans: Annotated[tuple[str, ...], Many(Ports(), 5)] = ()
     tags: Annotated[str | None, Vlans()] = None

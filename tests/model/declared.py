@@ -130,6 +130,11 @@ def _(_field: fields.Ports) -> st.SearchStrategy[Any]:
 
 
 @values_of.register
+def _(_field: fields.AddressRange) -> st.SearchStrategy[Any]:
+    return _several("192.0.2.10", "198.51.100.7-198.51.100.9")
+
+
+@values_of.register
 def _(_field: fields.Mac) -> st.SearchStrategy[Any]:
     return _several("02:00:5e:10:00:01", "02:00:5e:10:00:02")
 
