@@ -16,6 +16,7 @@ import pytest
 
 from lab import netns
 from lab.measure import bound
+from tests.agent.likeness import ETH_P_ALL, SO_RCVBUFFORCE
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
@@ -27,7 +28,8 @@ CLIENT, SERVER, PORT = "10.64.0.2", "198.18.0.9", 5300
 FLOWS, PACKETS = 40, 12
 UPLINKS = {"i0": "203.0.113.1", "i1": "203.0.114.1"}
 NAMED = re.compile(rb"flow(\d+) ")
-ETH_P_ALL = 3
+BUFFER_BYTES = 16 << 20
+"""The taps are read when all is over."""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,7 @@ def _tap(rig: Rig, device: str) -> socket.socket:
     """Frames at a device of the internet; those that it sends are passed over when they are read."""
     with netns.inside(rig.internet):
         tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        tap.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         tap.bind((device, ETH_P_ALL))
         tap.settimeout(0.5)
         return tap
