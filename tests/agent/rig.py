@@ -25,7 +25,8 @@ from tests.datapath import bpf_run
 from tests.polling import WAIT_S, until
 from weir.model.codec import to_stored_json
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind, Pair, Queue
 from weir.store import ConfigStore, Pending
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.wire.client import AgentClient, AgentConnection

@@ -13,7 +13,8 @@ from tests.agent.rig import Rig, client_queue, lan, queue, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
-from weir.model.objects import Interface, Pair, Total
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Total
 from weir.model.problem import Conflict, Invalid, NotFound, Problem
 
 

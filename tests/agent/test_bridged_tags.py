@@ -15,7 +15,8 @@ from tests.agent.raw_frames import mac_of, send_due, udp4, udp6
 from tests.agent.rig import Rig
 from tests.agent.test_members import stacked
 from tests.datapath import packets as p
-from weir.model.objects import Interface, Pair, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Queue
 
 LIMIT_BPS, OFFERED_BPS, IP_BYTES = 1_000_000, 8_000_000, 1228
 CLIENT = {4: "10.64.0.2", 6: "2001:db8:64::2"}

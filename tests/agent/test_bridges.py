@@ -23,8 +23,9 @@ from weir.adapters.bridges import HeldBridge, HeldLink, HeldVlans
 from weir.backends.bridges import NEW_PORT, BridgesBackend, BridgesDifference, BridgesState
 from weir.kinds.firewall import Firewall
 from weir.model.document import Document
+from weir.model.interface import Interface
 from weir.model.links import Bridge, BridgePort
-from weir.model.objects import ConfigObject, Interface, Pair, Queue
+from weir.model.objects import ConfigObject, Pair, Queue
 from weir.parts import BRIDGES
 
 LIMIT_BPS = 4_000_000

@@ -24,7 +24,7 @@ from weir.adapters.daemon import Daemon, Program
 from weir.backends.backend import Comparison, Look
 from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference
 from weir.model.document import Change, Document
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed, Problem, Unavailable
 from weir.parts import Parts
 from weir.parts.effect import Sessions

@@ -25,7 +25,8 @@ from weir.kinds.nat_rule import NatRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Document
-from weir.model.objects import ConfigObject, Interface
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.parts import FIREWALL, SETS
 from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
 

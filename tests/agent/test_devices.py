@@ -9,7 +9,7 @@ from __future__ import annotations
 from weir.backends.devices import device_changes
 from weir.backends.network import LinkState
 from weir.model.document import Document
-from weir.model.objects import Interface, Loopback, Vlan
+from weir.model.interface import Interface, Loopback, Vlan
 from weir.model.rules import validate_all
 from weir.parts import NETWORK
 

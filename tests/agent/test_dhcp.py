@@ -14,7 +14,7 @@ from lab import netns
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 
 RENEW_S = 3
 

@@ -25,8 +25,8 @@ from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpOption, DhcpServer
 from weir.model.codec import to_stored_json
 from weir.model.document import Document
+from weir.model.interface import Interface
 from weir.model.links import Bridge
-from weir.model.objects import Interface
 from weir.model.problem import ApplyFailed
 from weir.parts import DHCP
 

@@ -14,7 +14,8 @@ from lab import netns
 from tests.agent import traffic
 from tests.agent.rig import Rig, lan, running, wan
 from weir.kinds.firewall import Firewall
-from weir.model.objects import Interface, Pair, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Queue
 
 LIMITS_BPS = {"first": 4_000_000, "second": 1_500_000}
 FAR = {"first": "203.0.113.1", "second": "203.0.113.9"}

@@ -17,7 +17,7 @@ from tests.polling import until
 from weir.agent.early import EarlyStart, content_of
 from weir.compiler import SlotAllocation, compile_document
 from weir.model.document import Document
-from weir.model.objects import Interface, Vlan
+from weir.model.interface import Interface, Vlan
 from weir.parts import FIREWALL, NETWORK
 
 SCRIPT = Path(__file__).resolve().parents[2] / "board/overlay/usr/libexec/weir/early"

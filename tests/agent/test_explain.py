@@ -27,7 +27,8 @@ from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import Set, SetEntry
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
-from weir.model.objects import ConfigObject, Interface, Vlan
+from weir.model.interface import Interface, Vlan
+from weir.model.objects import ConfigObject
 from weir.parts import FIREWALL, FORWARDING, NETWORK, ROUTES, SETS, Part
 from weir.parts.explained import Line, agreement
 from weir.parts.routing.block import Block, Peer

@@ -17,7 +17,8 @@ from tests.agent.meter import metered
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
-from weir.model.objects import Interface, Pair, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Queue
 
 OPEN = Firewall(masquerade=False, drop_new_from_wan=False)
 MEGABIT = 1_000_000

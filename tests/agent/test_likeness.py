@@ -16,7 +16,7 @@ from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath.packets import ipv4, udp
 from tests.polling import until
 from weir.kinds.firewall import Firewall
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 
 SEED = 20261122
 FRAMES = int(os.environ.get("WEIR_LIKENESS_FRAMES", "3000"))

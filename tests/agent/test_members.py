@@ -20,7 +20,8 @@ from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.modes import Decision
 from weir.compiler.types import PortSpec
 from weir.kinds.firewall import Firewall
-from weir.model.objects import ConfigObject, Interface, Pair, Queue
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Pair, Queue
 
 MEMBER_BPS, BRIDGE_BPS, OFFERED_BPS = 4_000_000, 6_000_000, 9_000_000
 NEIGHBOUR = "10.64.0.3"

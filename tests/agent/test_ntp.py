@@ -18,7 +18,7 @@ from tests.agent.rig import Rig, running
 from tests.polling import until
 from weir.backends.ntp import CONF, SOURCES, NtpBackend
 from weir.kinds.ntp import Ntp, NtpServer
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed
 
 SERVER = "203.0.113.1"

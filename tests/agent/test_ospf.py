@@ -25,7 +25,7 @@ from weir.kinds.route_map import RouteMap
 from weir.kinds.route_map_entry import RouteMapEntry
 from weir.kinds.secrets import place_of
 from weir.kinds.static_route import StaticRoute
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.sealing import seal
 
 OURS = "198.51.100.0/24"

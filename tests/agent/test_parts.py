@@ -21,7 +21,8 @@ from weir.agent.stages import SHAPING_STAGES
 from weir.backends.backend import Comparison, Look, by_difference, refuse, step
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Interface
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, NotFound, Unavailable
 from weir.parts import PARTS, Parts
 from weir.parts.delta import Step

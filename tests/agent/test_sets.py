@@ -15,7 +15,7 @@ from tests.polling import until
 from weir.adapters import nft, nft_elements
 from weir.kinds.firewall import Firewall
 from weir.kinds.sets import Set, SetEntry
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 
 MANY = 100_000
 

@@ -14,7 +14,8 @@ from weir.adapters.datapath_records import Role
 from weir.adapters.netlink import Link
 from weir.backends.stacking import stacking
 from weir.kinds.firewall import Firewall
-from weir.model.objects import Interface, Pair, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Queue
 
 LIMIT_BPS = 4_000_000
 FAR = {"bridge": "203.0.113.1", "tunnel": "198.51.100.1"}

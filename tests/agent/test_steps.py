@@ -18,7 +18,7 @@ from weir.backends.modes import Decision
 from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
 from weir.compiler import Plan, PortSpec, ShapingDelta, SlotAllocation, nothing_compiled
 from weir.model.document import Document
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.parts import FIREWALL, PARTS
 from weir.parts.delta import Delta, Step
 from weir.parts.rule import PacketRule

@@ -13,7 +13,7 @@ import pytest
 from weir.adapters.netlink import Links
 from weir.backends.backend import Look
 from weir.backends.network import LinkState, NetworkBackend, NetworkDifference, NetworkState
-from weir.model.objects import Vlan
+from weir.model.interface import Vlan
 from weir.model.problem import ApplyFailed
 from weir.parts.effect import Sessions, by_object
 from weir.parts.network import NetworkSpec

@@ -13,7 +13,7 @@ from weir.adapters.frr import Route, _with_vrfs, is_ours
 from weir.adapters.netlink import Links, RoutingRule
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.network import LinkState, NetworkBackend, NetworkDifference, NetworkState
-from weir.model.objects import Vlan
+from weir.model.interface import Vlan
 from weir.parts.network import NetworkSpec
 from weir.parts.rule import PacketRule
 

@@ -12,7 +12,8 @@ import pytest
 from weir.compiler import SlotAllocation, compile_document, update
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
-from weir.model.objects import Interface, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Queue
 from weir.model.packed import PackedList, QueueTable
 from weir.model.packed_changes import PackedChanges
 from weir.model.rules import FlaggedObjects, rewrites_queues, validate

@@ -28,7 +28,8 @@ from weir.compiler import (
 )
 from weir.compiler.clocks import clock_spec
 from weir.model.document import Change, Document
-from weir.model.objects import Interface, Pair, Queue, TimeWindow
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Queue, TimeWindow
 from weir.model.problem import NotFound, Unsupported
 from weir.parts import NETWORK
 

@@ -14,7 +14,7 @@ from tests.model.strategies import patient
 from weir.compiler import Plan
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, TUNING, Part, Parts
 from weir.parts.delta import Counts, Delta, Replaced, Step
 from weir.parts.part import SHAPING, ReplacedPart

@@ -16,7 +16,7 @@ import pytest
 from lab import netns
 from weir.agent.early import MAX_BYTES, content_of
 from weir.model.document import Document
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.parts import FIREWALL, NETWORK
 
 ROOT = Path(__file__).resolve().parents[2]

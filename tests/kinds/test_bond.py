@@ -18,8 +18,9 @@ from weir.backends.network import LinkState, NetworkBackend, NetworkDifference, 
 from weir.kinds.static_route import StaticRoute
 from weir.model.codec import from_json
 from weir.model.document import Change, Document
+from weir.model.interface import Interface, Loopback, Vlan
 from weir.model.links import Bond, BondMember, Bridge, BridgePort
-from weir.model.objects import ConfigObject, Interface, Loopback, Vlan
+from weir.model.objects import ConfigObject
 from weir.model.problem import Invalid
 from weir.model.rules import validate, validate_all
 from weir.parts import BONDS, NETWORK

@@ -13,8 +13,9 @@ from weir.kinds.ospf_interface import OspfInterface
 from weir.kinds.static_route import StaticRoute
 from weir.model.codec import from_json
 from weir.model.document import Change, Document
+from weir.model.interface import Interface, Loopback, Vlan
 from weir.model.links import Bridge, BridgePort
-from weir.model.objects import ConfigObject, Interface, Loopback, Vlan
+from weir.model.objects import ConfigObject
 from weir.model.problem import Invalid
 from weir.model.rules import validate, validate_all
 

@@ -14,7 +14,8 @@ from weir.fields.members import members_of
 from weir.kinds.declaration import Declaration
 from weir.kinds.references import reference_rule, still_named
 from weir.model.document import Change, Document
-from weir.model.objects import ConfigObject, Interface, Kind
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.reader import Reader
 from weir.model.rule import View

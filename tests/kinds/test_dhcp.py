@@ -17,8 +17,8 @@ from weir.backends.kea_config import config_text, tag_of
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpOption, DhcpServer
 from weir.model.document import Change, Document
+from weir.model.interface import Interface, Wireguard
 from weir.model.links import Bridge
-from weir.model.objects import Interface, Wireguard
 from weir.model.rules import validate, validate_all
 from weir.parts import DHCP
 

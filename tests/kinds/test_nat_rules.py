@@ -14,7 +14,7 @@ from tests.kinds.toys import Toy, toy
 from weir.kinds.firewall import Firewall
 from weir.kinds.nat_rule import NatRule
 from weir.model.document import Change, Document
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.parts import FIREWALL
 from weir.parts import nat as translations
 from weir.parts.rule import PacketRule

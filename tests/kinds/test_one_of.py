@@ -15,7 +15,7 @@ from weir.http.app import describe
 from weir.http.forms import described
 from weir.kinds import DECLARED
 from weir.model.codec import from_json, patched, to_json, to_stored_json
-from weir.model.objects import Interface, Vlan
+from weir.model.interface import Interface, Vlan
 from weir.model.problem import Invalid
 
 VLAN = {"parent": "eth1", "id": 7, "protocol": "802.1Q"}

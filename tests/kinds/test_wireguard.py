@@ -15,7 +15,7 @@ from tests.kinds.toys import Toy, toy
 from weir import x25519
 from weir.model.codec import from_json
 from weir.model.document import Document
-from weir.model.objects import Interface, Wireguard
+from weir.model.interface import Interface, Wireguard
 from weir.model.rules import validate_all
 from weir.parts import FIREWALL, NETWORK, WIREGUARD
 

@@ -15,8 +15,9 @@ from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.tuning import Tuning
 from weir.model.document import Change, Document
+from weir.model.interface import Interface, Vlan
 from weir.model.links import Bond, Bridge
-from weir.model.objects import ConfigObject, Interface, Pair, Queue, QueueType, TimeWindow, Total, Vlan
+from weir.model.objects import ConfigObject, Pair, Queue, QueueType, TimeWindow, Total
 from weir.model.prefix import WIDTH, Prefix
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -15,7 +15,8 @@ from weir.kinds.prefix_list_entry import PrefixListEntry
 from weir.kinds.route_map import RouteMap
 from weir.kinds.route_map_entry import RouteMapEntry
 from weir.model.document import Change, Document
-from weir.model.objects import ConfigObject, Interface
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.model.rules import validate, validate_all
 from weir.parts import ROUTING
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.model.strategies import anything, patient
 from weir.kinds import DECLARED
 from weir.model.codec import from_json, merge_patch, patched, to_json, to_stored_json
-from weir.model.objects import ConfigObject, Interface, Kind, Pair, Queue, TimeWindow
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind, Pair, Queue, TimeWindow
 from weir.model.problem import Invalid
 from weir.store.rows import encode
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from weir.model.document import Change, Document
-from weir.model.objects import ConfigObject, Interface, Pair, Queue, QueueType, Total
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Pair, Queue, QueueType, Total
 from weir.model.rules import validate, validate_all
 
 M = 1_000_000

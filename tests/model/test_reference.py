@@ -22,7 +22,8 @@ from weir.model.enforcement import (
     enforcement_of_type,
     not_enforced,
 )
-from weir.model.objects import Interface, Pair, Queue, QueueType, Total
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Queue, QueueType, Total
 from weir.model.problem import NotFound
 
 ROOT = Path(__file__).parents[2]

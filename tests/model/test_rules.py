@@ -10,7 +10,8 @@ import pytest
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
-from weir.model.objects import ConfigObject, Interface, Pair, Queue, QueueType, TimeWindow, Total
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Pair, Queue, QueueType, TimeWindow, Total
 from weir.model.rule import View
 from weir.model.rules import all_rules, validate, validate_all
 

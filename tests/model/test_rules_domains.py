@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
-from weir.model.objects import Interface, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Queue
 from weir.model.rules import validate, validate_all
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
-from weir.model.objects import ConfigObject, Interface, Pair, Queue, TimeWindow
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Pair, Queue, TimeWindow
 from weir.model.rules import validate_all
 
 LAN = Interface("lan0", "lan", ("10.64.0.1/24", "2001:db8:64::1/64"))

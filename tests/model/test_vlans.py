@@ -9,7 +9,7 @@ import pytest
 
 from weir.model.codec import from_json, patched, to_json, to_stored_json
 from weir.model.document import Change, Document
-from weir.model.objects import Interface, Vlan
+from weir.model.interface import Interface, Vlan
 from weir.model.problem import Invalid
 from weir.model.rules import validate, validate_all
 

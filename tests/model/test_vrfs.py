@@ -10,7 +10,8 @@ import pytest
 from weir.kinds.static_route import StaticRoute
 from weir.model.codec import from_json, patched, to_stored_json
 from weir.model.document import Change, Document
-from weir.model.objects import ConfigObject, Interface, Queue, Vlan
+from weir.model.interface import Interface, Vlan
+from weir.model.objects import ConfigObject, Queue
 from weir.model.problem import Invalid
 from weir.model.rules import validate, validate_all
 from weir.model.vrf import table_of

@@ -12,7 +12,8 @@ from tests.service.router import ANNA, Router
 from weir.compiler.allocation import SlotAllocation
 from weir.compiler.full import compile_document
 from weir.model.document import Change, Document
-from weir.model.objects import Interface, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Queue
 from weir.model.problem import Invalid
 from weir.model.rules import validate, validate_many
 from weir.service import ABSENT, Edit, Service

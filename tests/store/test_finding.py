@@ -13,7 +13,8 @@ from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import Set, SetEntry
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.wireguard_peer import WireguardPeer
-from weir.model.objects import ConfigObject, Interface
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.store import ConfigStore, Listing
 
 OBJECTS: tuple[ConfigObject, ...] = (

@@ -16,7 +16,8 @@ from tests.service.fake_agent import FakeAgent
 from tests.service.router import ANNA, Router
 from weir.kinds.tuning import Tuning
 from weir.model.codec import to_json
-from weir.model.objects import Interface, QueueType, Vlan
+from weir.model.interface import Interface, Vlan
+from weir.model.objects import QueueType
 from weir.service import Service
 
 FOLDER = Path(__file__).parent / "releases" / "before-one-of"

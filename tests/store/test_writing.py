@@ -15,7 +15,8 @@ from tests.polling import until
 from tests.store.objects import commit, content, create, new_store, queue
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Interface, Pair
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Pair
 from weir.model.problem import Conflict, Invalid, NotFound
 from weir.store import ConfigStore, Listing, Pending, checkpoint, versions
 from weir.store.clock import boot_id, boottime_ms, wall_ms

@@ -23,8 +23,9 @@ from tests.vm.test_links import Router
 from weir.agent.links import learnt_of_bonds
 from weir.backends.backend import Comparison, Look
 from weir.model.document import Document
+from weir.model.interface import Interface, Vlan
 from weir.model.links import Bond, BondMember, Bridge, BridgePort
-from weir.model.objects import ConfigObject, Interface, Vlan
+from weir.model.objects import ConfigObject
 from weir.parts import BONDS, NETWORK
 from weir.parts.effect import Effect, Sessions, by_object
 

@@ -18,7 +18,8 @@ from lab.measure import bound, punctual
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
-from weir.model.objects import Interface, Pair, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Queue
 
 pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
 

@@ -21,8 +21,9 @@ from weir.backends.bonds import BondsBackend
 from weir.backends.bridges import BridgesBackend
 from weir.backends.network import NetworkBackend
 from weir.model.document import Document
+from weir.model.interface import Interface, Vlan
 from weir.model.links import Bridge, BridgePort
-from weir.model.objects import ConfigObject, Interface, Vlan
+from weir.model.objects import ConfigObject
 from weir.parts import BONDS, BRIDGES, NETWORK
 
 pytestmark = [

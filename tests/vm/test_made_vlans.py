@@ -16,7 +16,7 @@ import pytest
 from tests.datapath.topology import run
 from weir.adapters.netlink import Links
 from weir.backends.network import NetworkBackend
-from weir.model.objects import Vlan
+from weir.model.interface import Vlan
 from weir.model.problem import ApplyFailed
 from weir.parts.network import NetworkSpec
 

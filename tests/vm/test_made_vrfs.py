@@ -35,7 +35,7 @@ from weir.kinds.route_map import RouteMap
 from weir.kinds.route_map_entry import RouteMapEntry
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed
 from weir.parts import FIREWALL, NETWORK
 

@@ -39,7 +39,8 @@ from weir.compiler.types import PortSpec
 from weir.kinds.firewall import Firewall
 from weir.kinds.wireguard_peer import WireguardPeer
 from weir.model.document import Document
-from weir.model.objects import ConfigObject, Interface, Loopback, Wireguard
+from weir.model.interface import Interface, Loopback, Wireguard
+from weir.model.objects import ConfigObject
 from weir.parts import FIREWALL, NETWORK, WIREGUARD
 from weir.parts.effect import Sessions
 from weir.parts.wireguard import Spec

@@ -24,7 +24,8 @@ from weir.backends.network_effects import NetworkEffects
 from weir.backends.network_explained import explain_interface
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
 from weir.backends.vrfs import VrfChanges, gone_vrfs, vrf_changes, vrf_text
-from weir.model.objects import ConfigObject, Interface, Vlan
+from weir.model.interface import Interface, Vlan
+from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
 from weir.parts.delta import Step
 from weir.parts.effect import Effect

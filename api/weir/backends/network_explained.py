@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from weir.backends.backend import Comparison
 from weir.backends.vrfs import vrf_text
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.parts.explained import Line
 from weir.parts.network import NetworkSpec
 

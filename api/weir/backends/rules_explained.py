@@ -10,7 +10,8 @@ from weir.backends.nft_rules import texts
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.nat_rule import NatRule
-from weir.model.objects import ConfigObject, Interface
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.parts.explained import Line
 from weir.parts.filter import counter_of as filter_counter
 from weir.parts.firewall import rule_text

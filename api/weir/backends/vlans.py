@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from weir.adapters.netlink import Link
-from weir.model.objects import Vlan
+from weir.model.interface import Vlan
 from weir.parts.network import NetworkSpec
 
 _PROTOCOLS: dict[int, Literal["802.1Q", "802.1ad"]] = {0x8100: "802.1Q", 0x88A8: "802.1ad"}

@@ -12,7 +12,7 @@ from weir.http.listing import found_among
 from weir.http.rendering import findings_json, moment, object_json, read_number, state_json
 from weir.model import codec
 from weir.model.address import split_address
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.overhead import usual_overhead_bytes
 from weir.model.prefix import Prefix
 from weir.model.problem import Finding, NotFound

@@ -14,7 +14,8 @@ from weir.kinds.dhcp_server import DhcpServer, network_of
 from weir.model.address import is_dns_name
 from weir.model.dhcp_options import identifier_bytes
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Interface, Kind
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding, Invalid
 from weir.model.rule import Rule, View, caused_by, differs, error, own
 from weir.model.unique import one_for_each

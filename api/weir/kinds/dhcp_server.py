@@ -29,7 +29,8 @@ from weir.kinds.declaration import Declaration
 from weir.model.address import is_dns_name
 from weir.model.address_range import Span, span_of, span_text, without
 from weir.model.dhcp_options import CODES, OWN, VALUE_TYPES, code_of, value_bytes
-from weir.model.objects import ConfigObject, Interface, Kind
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind
 from weir.model.outside import is_outside
 from weir.model.problem import Finding, Invalid
 from weir.model.rule import Rule, View, all_after, error, notice, own

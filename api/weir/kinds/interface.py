@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces. The class is in `weir.model.objects`: documents and the rules of others know it."""
+"""Interfaces. The class is in `weir.model.interface`: documents and the rules of others know it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 
 from weir.fields import INTERFACE_NAMES, Case, OneOf, PublicKey, Rows, Text, When, Whole
 from weir.kinds.declaration import Declaration
+from weir.model.interface import Interface
 from weir.model.limits import MAX_AGEING_S, MAX_BOND_MEMBERS, MAX_MEMBERS, MAX_VLAN_ID
-from weir.model.objects import Interface
 
 MAX_STATIONS = 256
 """Addresses behind one bridge that its state names; the count says how many there are."""

@@ -15,8 +15,8 @@ from weir.kinds.service import Service
 from weir.kinds.sets import Set
 from weir.model.address import split_address
 from weir.model.document import Document
+from weir.model.interface import Interface
 from weir.model.members import ports_of
-from weir.model.objects import Interface
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning

@@ -11,7 +11,8 @@ from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Comment, Flag, Ref, Secret,
 from weir.kinds.declaration import Declaration
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.routing_fields import one_word
-from weir.model.objects import ConfigObject, Interface, Kind
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
 from weir.model.unique import one_for_each

@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar
 from weir.fields import INTERFACE_NAMES, OBJECT_IDS, Comment, Flag, Host, Prefix, Ref, Text, When, Whole
 from weir.kinds.declaration import Declaration
 from weir.kinds.routing_fields import vrf_reference
-from weir.model.objects import ConfigObject, Interface, Kind
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import NO_HOST, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import LINK_LOCAL, Rule, View, all_after, error, warning

@@ -29,7 +29,8 @@ from weir.fields import (
 from weir.kinds.declaration import Declaration
 from weir.model.address import is_dns_name
 from weir.model.endpoint import parse_key, split_endpoint
-from weir.model.objects import ConfigObject, Interface, Kind
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, error, own, warning

@@ -11,14 +11,8 @@ from typing import Any, TypeVar
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.claims import PrefixClaims, pack_text
 from weir.model.indexes import IdIndex, NameIndex
-from weir.model.objects import (
-    ConfigObject,
-    Interface,
-    Kind,
-    Pair,
-    Queue,
-    QueueType,
-)
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, Kind, Pair, Queue, QueueType
 from weir.model.packed import QueueTable
 from weir.model.prefix import looks_like_prefix
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 
 
 def is_outside(interface: Interface) -> bool:

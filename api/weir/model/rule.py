@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from weir.model.address import split_address
 from weir.model.claims import PrefixClaims, pack
 from weir.model.document import Change, Document
-from weir.model.objects import ConfigObject, Kind, Queue, Vlan
+from weir.model.interface import Vlan
+from weir.model.objects import ConfigObject, Kind, Queue
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding, Severity
 from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from weir.model.document import POSITION_STEP, Change, Document
+from weir.model.interface import Interface
 from weir.model.limits import MAX_POSITION
-from weir.model.objects import Interface, Queue
+from weir.model.objects import Queue
 from weir.model.problem import Invalid, NotFound
 
 RankKey = tuple[tuple[float, str], ...]

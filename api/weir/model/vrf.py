@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
+from weir.model.interface import Interface
 from weir.model.limits import MAX_VRF_TABLE
-from weir.model.objects import Interface
 
 RESERVED_TABLES = (253, 254, 255)
 """The kernel's own: default, main, local."""

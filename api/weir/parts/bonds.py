@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from weir.model.document import Document
+from weir.model.interface import Interface
 from weir.model.links import Bond
-from weir.model.objects import ConfigObject, Interface
+from weir.model.objects import ConfigObject
 from weir.parts.delta import Delta
 from weir.parts.part import EntriesPart
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from weir.model.document import Document
 from weir.model.frames import vlan_ids
+from weir.model.interface import Interface
 from weir.model.links import Bridge, BridgePort
-from weir.model.objects import ConfigObject, Interface
+from weir.model.objects import ConfigObject
 from weir.parts.delta import Delta
 from weir.parts.part import EntriesPart
 

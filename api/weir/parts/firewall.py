@@ -10,7 +10,7 @@ from dataclasses import replace
 from weir.kinds.firewall import Firewall
 from weir.kinds.sets import SetEntry
 from weir.model.document import Change, Document
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.vrf import table_of
 from weir.parts.delta import Replaced, Step
 from weir.parts.filter import Lengths, configured

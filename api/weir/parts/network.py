@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weir.model.document import Document
+from weir.model.interface import Interface, Vlan
 from weir.model.limits import USUAL_MTU_BYTES
-from weir.model.objects import Interface, Vlan
 from weir.model.tree import vlan_parents
 from weir.model.vrf import table_of
 from weir.parts.bonds import bonded, made_with

@@ -12,7 +12,8 @@ from weir.kinds.secrets import place_of
 from weir.kinds.wireguard_peer import WireguardPeer
 from weir.model.address import split_address
 from weir.model.document import Document
-from weir.model.objects import ConfigObject, Interface
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.model.prefix import parse_prefix
 from weir.model.vrf import table_of
 from weir.parts.part import EntriesPart

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from weir.kinds.static_route import StaticRoute
-from weir.model.objects import ConfigObject, Interface
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.model.overhead import FRAME_BYTES
 from weir.model.problem import Conflict, Forbidden, Invalid, Problem
 from weir.service.auth import AuthService

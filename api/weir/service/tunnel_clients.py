@@ -10,7 +10,7 @@ from weir.kinds.secrets import place_of
 from weir.kinds.wireguard_peer import EVERYTHING, Client, WireguardPeer
 from weir.model.address import split_address
 from weir.model.endpoint import join_endpoint
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
 from weir.model.problem import Invalid, PreconditionFailed, Unavailable
 from weir.service.configuration import ConfigService

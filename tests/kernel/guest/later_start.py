@@ -19,7 +19,8 @@ from tests.agent.rig import apply
 from tests.polling import until
 from weir.adapters.netlink import Links
 from weir.model.document import Change
-from weir.model.objects import ConfigObject, Interface, Vlan
+from weir.model.interface import Interface, Vlan
+from weir.model.objects import ConfigObject
 from weir.store import ConfigStore
 from weir.wire.client import AgentClient
 

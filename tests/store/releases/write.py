@@ -20,7 +20,8 @@ from tests.service.router import ANNA, Router
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.tuning import Tuning
-from weir.model.objects import Interface, Pair, Queue, QueueType, Vlan
+from weir.model.interface import Interface, Vlan
+from weir.model.objects import Pair, Queue, QueueType
 from weir.service import ANYTHING, Edit, Service
 
 VLAN = Vlan("eth1", 100)

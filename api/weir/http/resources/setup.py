@@ -13,7 +13,7 @@ from weir.http.schemas import setup, updates
 from weir.http.security import origin
 from weir.model.address import parse_host
 from weir.model.codec import from_json
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.problem import Invalid, Unsupported
 from weir.service.setup import Wishes
 

@@ -8,9 +8,9 @@ from marshmallow import fields
 from weir.http.schemas.base import Answer, one_of
 from weir.http.schemas.kinds import group_answer, schemas_of
 from weir.http.schemas.queue import Enforcement
-from weir.model import objects
+from weir.model.interface import Vlan as ConfiguredVlan
 
-Vlan = group_answer(objects.Vlan, "Vlan")
+Vlan = group_answer(ConfiguredVlan, "Vlan")
 
 
 class Lease(Answer):

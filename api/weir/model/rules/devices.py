@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error
 from weir.model.unique import one_for_each

@@ -9,9 +9,9 @@ from weir.kinds.ospf_interface import OspfInterface
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
 from weir.model.frames import ranges_of, ranges_text, vlan_ids
+from weir.model.interface import Interface
 from weir.model.limits import USUAL_MTU_BYTES
 from weir.model.links import Bridge, BridgePort
-from weir.model.objects import Interface
 from weir.model.problem import Finding
 from weir.model.rule import Reach, Rule, View, all_after, caused_by, error, own, warning
 

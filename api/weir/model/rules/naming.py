@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weir.model.document import Change
-from weir.model.objects import Interface
+from weir.model.interface import Interface
 from weir.model.problem import Finding
 from weir.model.rule import error
 

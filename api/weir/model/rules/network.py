@@ -9,8 +9,9 @@ from weir.kinds.static_route import StaticRoute
 from weir.model.address import split_address
 from weir.model.claims import pack
 from weir.model.document import Change, interface_targets
+from weir.model.interface import Interface
 from weir.model.limits import MIN_IPV6_MTU_BYTES
-from weir.model.objects import Interface, Queue
+from weir.model.objects import Queue
 from weir.model.prefix import NO_HOST, Prefix, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import LINK_LOCAL, Rule, View, all_after, caused_by, error, warning

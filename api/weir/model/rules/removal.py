@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from weir.kinds import DECLARED
 from weir.kinds.references import still_named
 from weir.model.document import Change, Document
-from weir.model.objects import Interface, Kind
+from weir.model.interface import Interface
+from weir.model.objects import Kind
 from weir.model.problem import Finding
 from weir.model.rules.members import members_of
 

@@ -13,7 +13,8 @@ from weir.model.document import (
     is_always_in_force,
     packed_targets,
 )
-from weir.model.objects import Interface, Queue
+from weir.model.interface import Interface
+from weir.model.objects import Queue
 from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix, parse_prefix_in_domain, split_domain
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, below_if, caused_by, differs, error, notice, old_and_new, own, warning

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from weir.model.interface import Interface
 from weir.model.limits import MAX_VLAN_TAGS, USUAL_MTU_BYTES
-from weir.model.objects import Interface
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, warning
 from weir.model.tree import vlan_parents

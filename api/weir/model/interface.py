@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Network interfaces, and what one of them may be made as; links of several are in `weir.model.links`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from weir.fields import (
+    INTERFACE_NAMES,
+    Address,
+    Choice,
+    Flag,
+    Group,
+    Many,
+    Ref,
+    Secret,
+    Text,
+    When,
+    Whole,
+)
+from weir.model.endpoint import parse_key
+from weir.model.limits import (
+    MAX_ADDRESSES,
+    MAX_COMMENT_CHARS,
+    MAX_DOMAIN,
+    MAX_MTU_BYTES,
+    MAX_OVERHEAD_BYTES,
+    MAX_VLAN_ID,
+    MAX_VRF_TABLE,
+    MIN_MTU_BYTES,
+    MIN_OVERHEAD_BYTES,
+    MIN_VLAN_ID,
+)
+from weir.model.links import Bond, Bridge
+from weir.model.objects import ConfigObject, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Vlan:
+    """Frames of `parent` with this tag. A VLAN whose parent is a VLAN has two tags (QinQ)."""
+
+    parent: Annotated[
+        str,
+        Ref("interface", INTERFACE_NAMES, own_rules=True, help="The interface whose frames have the tag."),
+    ]
+    id: Annotated[int, Whole(MIN_VLAN_ID, MAX_VLAN_ID, help="The tag.")]
+    protocol: Annotated[
+        Literal["802.1Q", "802.1ad"],
+        Choice("802.1Q", "802.1ad", help="What marks the tag; the outer one of two usually has 802.1ad."),
+    ] = "802.1Q"
+
+    @property
+    def text(self) -> str:
+        return f"VLAN {self.id} ({self.protocol}) of {self.parent}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wireguard:
+    """An encrypted tunnel. Whom it leads to is said by its peers (`wireguard-peer`)."""
+
+    private_key: Annotated[
+        str | None,
+        Secret(
+            44,
+            44,
+            check=parse_key,
+            made="x25519",
+            help="The router makes it where you give none, and never shows it. Peers need its "
+            "public half, which the interface's state has.",
+        ),
+    ] = None
+    listen_port: Annotated[
+        int, Whole(1, 65_535, help="The UDP port on which peers reach the router; open on every WAN.")
+    ] = 51_820
+
+
+@dataclass(frozen=True, slots=True)
+class Loopback:
+    """An interface that leads nowhere: for addresses that do not depend on a port."""
+
+
+_PASSES = When("type", ("vrf", "loopback"), unless=True)
+"""Packets come in by it and leave by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface(ConfigObject):
+    """A network interface; the id is the kernel's name.
+
+    One with a `vlan`, a `vrf_table`, `wireguard`, `bridge`, `bond` or `loopback` is made by the router, any
+    other is there or not. Where `vrf_table` is 0, `weir.model.vrf` chooses the table.
+    """
+
+    kind: ClassVar[Kind] = "interface"
+    id: str
+    role: Annotated[
+        Literal["lan", "wan", "none"],
+        Choice(
+            "lan",
+            "wan",
+            "none",
+            when=_PASSES,
+            help="`wan` is outside: firewall and masquerading apply there. Every enabled interface is "
+            "shaped, whatever its role.",
+        ),
+    ] = "none"
+    addresses: Annotated[
+        tuple[str, ...],
+        Many(
+            Address(),
+            MAX_ADDRESSES,
+            option="address",
+            help="With host bits and prefix length, such as 192.0.2.1/24.",
+        ),
+    ] = ()
+    addressing: Annotated[
+        Literal["static", "dhcp"],
+        Choice(
+            "static",
+            "dhcp",
+            when=When("type", ("ethernet", "vlan", "bridge", "bond")),
+            help="`dhcp`: an IPv4 address and routes by DHCP, beside the addresses.",
+        ),
+    ] = "static"
+    mtu: Annotated[
+        int | None,
+        Whole(
+            MIN_MTU_BYTES,
+            MAX_MTU_BYTES,
+            help="Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, "
+            "a WireGuard tunnel 1,420, a bridge or bond 1,500.",
+        ),
+    ] = None
+    description: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
+    overhead_bytes: Annotated[
+        int,
+        Whole(
+            MIN_OVERHEAD_BYTES,
+            MAX_OVERHEAD_BYTES,
+            importance="folded",
+            when=_PASSES,
+            help="Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for "
+            "Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.",
+        ),
+    ] = 0
+    shaper: Annotated[
+        Literal["auto", "edt", "police", "htb"],
+        Choice(
+            "auto",
+            "edt",
+            "police",
+            "htb",
+            importance="folded",
+            when=_PASSES,
+            help="How limits are kept; `auto` takes the best that the kernel can do, and `system` says "
+            "which and why.",
+        ),
+    ] = "auto"
+    fast_path: Annotated[
+        Literal["auto", "off"],
+        Choice(
+            "auto",
+            "off",
+            importance="folded",
+            when=When("type", ("ethernet", "vlan")),
+            help="Whether packets that conform are forwarded in XDP. `auto` where the device and the "
+            "kernel can and nobody else has to see them; `state` says whether they are and why.",
+        ),
+    ] = "auto"
+    unknown: Annotated[
+        Literal["allow", "queue", "drop"],
+        Choice(
+            "allow",
+            "queue",
+            "drop",
+            importance="folded",
+            when=_PASSES,
+            help="Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but "
+            "for a queue that has the interface as target. `queue`: to that queue, and dropped while "
+            "that queue is not active. `drop`: dropped.",
+        ),
+    ] = "allow"
+    reverse_path: Annotated[
+        Literal["off", "loose", "strict"],
+        Choice(
+            "off",
+            "loose",
+            "strict",
+            importance="folded",
+            when=_PASSES,
+            help="Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose "
+            "way back is this interface (BCP 38). The first setup chooses `strict` for LAN and "
+            "`loose` for WAN.",
+        ),
+    ] = "off"
+    domain: Annotated[
+        int,
+        Whole(
+            0,
+            MAX_DOMAIN,
+            importance="folded",
+            when=_PASSES,
+            help="Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one"
+            " without `@` where it is 0.",
+        ),
+    ] = 0
+    vlan: Annotated[
+        Vlan | None,
+        Group(Vlan, help="Frames of the interface `parent` with the tag `id`."),
+    ] = None
+    vrf: Annotated[
+        str | None,
+        Ref(
+            "interface",
+            INTERFACE_NAMES,
+            role="VRF",
+            own_rules=True,
+            when=When("type", ("vrf",), unless=True),
+            help="The VRF that it is in: routes and addresses of its own.",
+        ),
+    ] = None
+    vrf_table: Annotated[
+        int | None,
+        Whole(
+            0,
+            MAX_VRF_TABLE,
+            help="A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name.",
+        ),
+    ] = None
+    wireguard: Annotated[
+        Wireguard | None, Group(Wireguard, label="WireGuard", help="An encrypted tunnel.")
+    ] = None
+    bridge: Annotated[
+        Bridge | None,
+        Group(Bridge, help="A switch of several ports."),
+    ] = None
+    bond: Annotated[Bond | None, Group(Bond, help="Several ports that are one link.")] = None
+    loopback: Annotated[
+        Loopback | None,
+        Group(Loopback, help="An interface that leads nowhere, whose addresses are up with the router."),
+    ] = None
+    disabled: Annotated[bool, Flag(help="Down, without addresses, not shaped.")] = False
+
+    @property
+    def is_port(self) -> bool:
+        """Whether packets come and go by it, so that it can shape: not by a VRF, nor by a loopback."""
+        return self.vrf_table is None and self.loopback is None
