@@ -253,7 +253,16 @@ KIND = Declaration(
     short="bgp-neighbor",
     argument="neighbor_id",
     about="The routers with which BGP exchanges routes.",
-    columns=("bgp", "address", "remote_as", "description", "import_route_map", "export_route_map"),
+    columns=(
+        "bgp",
+        "address",
+        "remote_as",
+        "session",
+        "prefixes_received",
+        "description",
+        "import_route_map",
+        "export_route_map",
+    ),
     named_by="description",
     area="Routing",
     purpose="A neighbor in another AS needs a policy for what is accepted from it, and one for what "

@@ -67,8 +67,8 @@ class NatRule(ConfigObject):
         Ref(
             "interface",
             INTERFACE_NAMES,
-            help="Where connections arrive that get another destination, and leave that get another source. "
-            "Empty: every WAN; of none every interface.",
+            help="Where connections arrive that get another destination, and where those leave that get "
+            "another source. Empty: every WAN, and with the type none every interface.",
         ),
     ] = None
     source: Annotated[
@@ -78,8 +78,9 @@ class NatRule(ConfigObject):
     destination: Annotated[
         tuple[str, ...],
         _prefixes(
-            "Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, "
-            "of destination and redirect: from a WAN the router's own addresses, from inside all others."
+            "Matches connections to these prefixes. The types one-to-one and prefix need one: the network "
+            "outside. A port forward or redirect without any takes the router's own addresses on a WAN, and "
+            "from inside all addresses that are not the router's."
         ),
     ] = ()
     destination_set: Annotated[

@@ -188,7 +188,7 @@ KIND = Declaration(
     plural="WireGuard peers",
     short="peer",
     about="Whom a WireGuard tunnel leads to.",
-    columns=("interface", "allowed_ips", "endpoint", "comment"),
+    columns=("interface", "session", "last_handshake_at", "allowed_ips", "endpoint", "comment"),
     area="VPN",
     purpose="A peer is a branch or a device at the other end of a tunnel. For a device the router makes the "
     "whole configuration, to be scanned once. The tunnel itself is an interface of the type wireguard.",

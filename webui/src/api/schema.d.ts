@@ -7663,7 +7663,7 @@ export interface components {
              */
             family: "ipv4" | "ipv6" | "any";
             /**
-             * @description Where connections arrive that get another destination, and leave that get another source. Empty: every WAN; of none every interface.
+             * @description Where connections arrive that get another destination, and where those leave that get another source. Empty: every WAN, and with the type none every interface.
              * @default null
              */
             interface: string | null;
@@ -7674,7 +7674,7 @@ export interface components {
              * @default null
              */
             source_set: string | null;
-            /** @description Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, of destination and redirect: from a WAN the router's own addresses, from inside all others. */
+            /** @description Matches connections to these prefixes. The types one-to-one and prefix need one: the network outside. A port forward or redirect without any takes the router's own addresses on a WAN, and from inside all addresses that are not the router's. */
             destination?: string[] | null;
             /**
              * @description Matches connections whose destination is in this set.
@@ -7742,7 +7742,7 @@ export interface components {
              */
             family: "ipv4" | "ipv6" | "any";
             /**
-             * @description Where connections arrive that get another destination, and leave that get another source. Empty: every WAN; of none every interface.
+             * @description Where connections arrive that get another destination, and where those leave that get another source. Empty: every WAN, and with the type none every interface.
              * @default null
              */
             interface: string | null;
@@ -7753,7 +7753,7 @@ export interface components {
              * @default null
              */
             source_set: string | null;
-            /** @description Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, of destination and redirect: from a WAN the router's own addresses, from inside all others. */
+            /** @description Matches connections to these prefixes. The types one-to-one and prefix need one: the network outside. A port forward or redirect without any takes the router's own addresses on a WAN, and from inside all addresses that are not the router's. */
             destination?: string[] | null;
             /**
              * @description Matches connections whose destination is in this set.
@@ -7827,7 +7827,7 @@ export interface components {
              */
             family: "ipv4" | "ipv6" | "any";
             /**
-             * @description Where connections arrive that get another destination, and leave that get another source. Empty: every WAN; of none every interface.
+             * @description Where connections arrive that get another destination, and where those leave that get another source. Empty: every WAN, and with the type none every interface.
              * @default null
              */
             interface: string | null;
@@ -7838,7 +7838,7 @@ export interface components {
              * @default null
              */
             source_set: string | null;
-            /** @description Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, of destination and redirect: from a WAN the router's own addresses, from inside all others. */
+            /** @description Matches connections to these prefixes. The types one-to-one and prefix need one: the network outside. A port forward or redirect without any takes the router's own addresses on a WAN, and from inside all addresses that are not the router's. */
             destination?: string[] | null;
             /**
              * @description Matches connections whose destination is in this set.
@@ -7902,13 +7902,13 @@ export interface components {
              * @enum {string|null}
              */
             family?: "ipv4" | "ipv6" | "any" | null;
-            /** @description Where connections arrive that get another destination, and leave that get another source. Empty: every WAN; of none every interface. */
+            /** @description Where connections arrive that get another destination, and where those leave that get another source. Empty: every WAN, and with the type none every interface. */
             interface?: string | null;
             /** @description Matches connections from these prefixes. */
             source?: string[] | null;
             /** @description Matches connections whose source is in this set. */
             source_set?: string | null;
-            /** @description Matches connections to these prefixes; of one-to-one and prefix the network outside. Empty, of destination and redirect: from a WAN the router's own addresses, from inside all others. */
+            /** @description Matches connections to these prefixes. The types one-to-one and prefix need one: the network outside. A port forward or redirect without any takes the router's own addresses on a WAN, and from inside all addresses that are not the router's. */
             destination?: string[] | null;
             /** @description Matches connections whose destination is in this set. */
             destination_set?: string | null;
