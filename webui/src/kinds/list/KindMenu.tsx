@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Menu } from "@mantine/core";
+import { menuKey, PointMenu } from "@/table/PointMenu";
 import { copyText } from "@/ui/copy";
 import { say } from "@/ui/toast";
 import type { Declared } from "../kinds";
@@ -27,8 +28,6 @@ interface KindMenuProps {
   onClose: () => void;
 }
 
-const key = (name: string) => <span className="dim">{name}</span>;
-
 /** The address that opens the row's form in this list, as it is shown now. */
 function linkTo(row: Row): string {
   const address = new URL(window.location.href);
@@ -47,31 +46,16 @@ export function KindMenu(props: KindMenuProps) {
   const { row, x, y } = place;
   const name = nameOf(declared, row.object);
   return (
-    <Menu
-      opened
-      onClose={onClose}
-      position="bottom-start"
-      offset={0}
-      width={230}
-      transitionProps={{ duration: 0 }}
-      returnFocus
-    >
-      <Menu.Target>
-        <span style={{ position: "fixed", left: x, top: y, width: 1, height: 1, overflow: "hidden" }}>
-          Actions of {name}
-        </span>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item rightSection={key("Enter")} onClick={onOpen}>
-          Open
-        </Menu.Item>
-        <Menu.Item rightSection={key("x")} onClick={onSelect}>
-          {isChosen ? "Unselect" : "Select"}
-        </Menu.Item>
-        <Menu.Item onClick={() => copyLink(row, name)}>Copy the link</Menu.Item>
-        <Edits {...props} />
-      </Menu.Dropdown>
-    </Menu>
+    <PointMenu name={name} x={x} y={y} onClose={onClose}>
+      <Menu.Item rightSection={menuKey("Enter")} onClick={onOpen}>
+        Open
+      </Menu.Item>
+      <Menu.Item rightSection={menuKey("x")} onClick={onSelect}>
+        {isChosen ? "Unselect" : "Select"}
+      </Menu.Item>
+      <Menu.Item onClick={() => copyLink(row, name)}>Copy the link</Menu.Item>
+      <Edits {...props} />
+    </PointMenu>
   );
 }
 
@@ -88,17 +72,17 @@ function Edits({ place: { row }, declared, edits, moves }: KindMenuProps) {
       ) : null}
       {moves && !isGoing ? (
         <>
-          <Menu.Item rightSection={key("Alt ↑")} onClick={() => moves.step(row, -1)}>
+          <Menu.Item rightSection={menuKey("Alt ↑")} onClick={() => moves.step(row, -1)}>
             Move up
           </Menu.Item>
-          <Menu.Item rightSection={key("Alt ↓")} onClick={() => moves.step(row, 1)}>
+          <Menu.Item rightSection={menuKey("Alt ↓")} onClick={() => moves.step(row, 1)}>
             Move down
           </Menu.Item>
         </>
       ) : null}
       {row.staged ? <Menu.Item onClick={() => edits.undo(row)}>Undo its pending change</Menu.Item> : null}
       {isGoing || row.staged === "add" ? null : (
-        <Menu.Item className="bad" rightSection={key("Del")} onClick={() => edits.remove([row])}>
+        <Menu.Item className="bad" rightSection={menuKey("Del")} onClick={() => edits.remove([row])}>
           Delete
         </Menu.Item>
       )}

@@ -3,6 +3,7 @@ import { Menu } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { queueInput, sayStaged, useStage, useUnstage } from "@/api/writes";
 import type { QueuesSearch } from "@/app/search";
+import { menuKey, PointMenu } from "@/table/PointMenu";
 import { copyNow } from "./copy";
 import type { QueueRow } from "./rows";
 
@@ -24,8 +25,6 @@ interface RowMenuProps {
   onClose: () => void;
 }
 
-const key = (name: string) => <span className="dim">{name}</span>;
-
 /** What a row can do, with the keys that do the same. */
 export function RowMenu({
   place: { row, x, y },
@@ -40,43 +39,28 @@ export function RowMenu({
   const { queue, staged } = row;
   const isStored = staged !== "add";
   return (
-    <Menu
-      opened
-      onClose={onClose}
-      position="bottom-start"
-      offset={0}
-      width={230}
-      transitionProps={{ duration: 0 }}
-      returnFocus
-    >
-      <Menu.Target>
-        <span style={{ position: "fixed", left: x, top: y, width: 1, height: 1, overflow: "hidden" }}>
-          Actions of {queue.name}
-        </span>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {isStored ? (
-          <Menu.Item
-            rightSection={key("o")}
-            onClick={() => void navigate({ to: "/queues/$id", params: { id: queue.id } })}
-          >
-            Open
-          </Menu.Item>
-        ) : null}
-        <Menu.Item rightSection={key("x")} onClick={onSelect}>
-          {selected ? "Unselect" : "Select"}
+    <PointMenu name={queue.name} x={x} y={y} onClose={onClose}>
+      {isStored ? (
+        <Menu.Item
+          rightSection={menuKey("o")}
+          onClick={() => void navigate({ to: "/queues/$id", params: { id: queue.id } })}
+        >
+          Open
         </Menu.Item>
-        <Menu.Item rightSection={key("Ctrl C")} onClick={() => setTimeout(copyNow)}>
-          Copy
+      ) : null}
+      <Menu.Item rightSection={menuKey("x")} onClick={onSelect}>
+        {selected ? "Unselect" : "Select"}
+      </Menu.Item>
+      <Menu.Item rightSection={menuKey("Ctrl C")} onClick={() => setTimeout(copyNow)}>
+        Copy
+      </Menu.Item>
+      {queue.child_count > 0 ? (
+        <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined })}>
+          Show only what is in it
         </Menu.Item>
-        {queue.child_count > 0 ? (
-          <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined })}>
-            Show only what is in it
-          </Menu.Item>
-        ) : null}
-        {may ? <Edits row={row} onLimit={onLimit} onSearch={onSearch} /> : null}
-      </Menu.Dropdown>
-    </Menu>
+      ) : null}
+      {may ? <Edits row={row} onLimit={onLimit} onSearch={onSearch} /> : null}
+    </PointMenu>
   );
 }
 
@@ -100,10 +84,10 @@ function Edits({ row, onLimit, onSearch }: { row: QueueRow } & Pick<RowMenuProps
       <Menu.Divider />
       {isGoing ? null : (
         <>
-          <Menu.Item rightSection={key("e")} onClick={() => onSearch({ edit: queue.id })}>
+          <Menu.Item rightSection={menuKey("e")} onClick={() => onSearch({ edit: queue.id })}>
             Edit
           </Menu.Item>
-          <Menu.Item rightSection={key("Enter")} onClick={onLimit}>
+          <Menu.Item rightSection={menuKey("Enter")} onClick={onLimit}>
             Edit the limit
           </Menu.Item>
           <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined, edit: "new" })}>
