@@ -110,8 +110,8 @@ def test_an_audit_entry_is_one_clean_bounded_line() -> None:
 def test_old_audit_entries_make_room(
     service: Service, admin: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weir.store.accounts.MAX_AUDIT_ENTRIES", 5)
-    monkeypatch.setattr("weir.store.accounts.AUDIT_PRUNE_STEP", 10)
+    monkeypatch.setattr("weir.store.account_writer.MAX_AUDIT_ENTRIES", 5)
+    monkeypatch.setattr("weir.store.account_writer.AUDIT_PRUNE_STEP", 10)
     for number in range(30):
         service.audit.record(admin, "test", str(number))
     assert len(service.audit.list(admin, limit=1000)) < 16

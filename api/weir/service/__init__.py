@@ -20,7 +20,7 @@ from weir.service.types import (
     SignedIn,
 )
 from weir.store import Listing, Page, Revision, Stored
-from weir.store.accounts import AuditEntry, Scope, Session, Token, User
+from weir.store.account_rows import AuditEntry, Scope, Session, Token, User
 
 __all__ = [
     "ABSENT",

@@ -10,7 +10,9 @@ from dataclasses import replace
 from weir.model.problem import Problem
 from weir.service.permissions import requires
 from weir.service.types import Principal
-from weir.store.accounts import AccountStore, AccountWriter, AuditEntry
+from weir.store.account_rows import AuditEntry
+from weir.store.account_writer import AccountWriter
+from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
 from weir.store.configuration import ConfigStore
 from weir.store.transaction import ROLLBACK_TIMER

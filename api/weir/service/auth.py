@@ -20,7 +20,8 @@ from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, 
 from weir.service import audit, passwords, throttle
 from weir.service.permissions import RANK, requires
 from weir.service.types import Principal, SignedIn
-from weir.store.accounts import AccountStore, Scope, Session, Token, User
+from weir.store.account_rows import Scope, Session, Token, User
+from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
 
 IDLE_MS = 8 * 3600 * 1000

@@ -9,7 +9,7 @@ from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 from weir.model.problem import Forbidden
 from weir.service.types import Principal
-from weir.store.accounts import Scope
+from weir.store.account_rows import Scope
 
 P = ParamSpec("P")
 R = TypeVar("R")

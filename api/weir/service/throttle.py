@@ -16,7 +16,8 @@ import ipaddress
 from dataclasses import dataclass
 
 from weir.model.problem import Throttled
-from weir.store.accounts import AccountWriter, Throttle
+from weir.store.account_rows import Throttle
+from weir.store.account_writer import AccountWriter
 
 FORGET_AFTER_MS = 24 * 3600 * 1000
 

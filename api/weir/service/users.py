@@ -13,7 +13,8 @@ from weir.service import audit, passwords
 from weir.service.auth import hash_secret, make_token
 from weir.service.permissions import RANK, authorize, requires
 from weir.service.types import Principal
-from weir.store.accounts import AccountStore, Scope, Token, User
+from weir.store.account_rows import Scope, Token, User
+from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
 
 USERNAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}", re.ASCII)
