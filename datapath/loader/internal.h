@@ -308,6 +308,10 @@ void weir_guard_tell(struct weir_guard *out, const char *format, ...) __attribut
 void weir_totals_count(struct weir *weir);
 
 /* prefixes.c */
+int weir_prefix_check(struct weir *weir, const struct weir_prefix_spec *spec, bool add);
+int weir_prefixes_rebuild(struct weir *weir); /* the IPv4 tree from its table */
+
+/* prefixes_open.c */
 int weir_prefixes_open(struct weir *weir);
 void weir_prefixes_close(struct weir *weir);
 int weir_prefixes_mend(struct weir *weir); /* what is wrong by `watched`; the caller holds `lookups` */
