@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
-import { asProblem } from "@/api/problem";
-import { SimpleTable } from "@/table/SimpleTable";
-import { Empty, Note, Page, Section, Skeleton } from "@/ui/blocks";
+import { FoundRows } from "@/table/FoundRows";
+import { Empty, Note, Page } from "@/ui/blocks";
 import { plural } from "@/ui/format";
 import { Search } from "@/ui/Search";
 import { HOST_COLUMNS } from "./hostColumns";
@@ -26,7 +24,6 @@ export default function HostsPage() {
     placeholderData: keepPreviousData,
     refetchInterval: AGAIN_MS,
   });
-  const hosts = query.data?.pages.flatMap((page) => page.items) ?? [];
   const [first] = query.data?.pages ?? [];
   return (
     <Page
@@ -40,33 +37,19 @@ export default function HostsPage() {
         />
       }
     >
-      {query.isError ? (
-        <Note severity="error" live>
-          {asProblem(query.error).message}
-          {first ? " What is shown is from before." : ""}
-        </Note>
-      ) : null}
       {first && first.left_out > 0 ? (
         <Note severity="warning">
           The router knows {plural(first.left_out, "more address", "more addresses")} than it lists.
         </Note>
       ) : null}
-      {query.isPending ? (
-        <Skeleton lines={8} />
-      ) : hosts.length > 0 ? (
-        <Section title={plural(first?.total ?? hosts.length, "host")} flush>
-          <SimpleTable caption="Hosts" columns={HOST_COLUMNS} rows={hosts} rowKey={(host) => host.id} />
-        </Section>
-      ) : query.isError ? null : (
-        <Nobody searched={q} />
-      )}
-      {query.hasNextPage ? (
-        <div className="row">
-          <Button loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-            More hosts
-          </Button>
-        </div>
-      ) : null}
+      <FoundRows
+        query={query}
+        caption="Hosts"
+        noun="host"
+        columns={HOST_COLUMNS}
+        rowKey={(host) => host.id}
+        nothing={<Nobody searched={q} />}
+      />
     </Page>
   );
 }

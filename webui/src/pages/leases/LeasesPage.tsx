@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
-import { asProblem } from "@/api/problem";
 import type { GivenLease } from "@/api/types";
 import { KindDrawer } from "@/kinds/form/KindDrawer";
 import { DECLARED } from "@/kinds/kinds";
-import { SimpleTable } from "@/table/SimpleTable";
-import { Empty, Note, Page, Section, Skeleton } from "@/ui/blocks";
-import { plural } from "@/ui/format";
+import { FoundRows } from "@/table/FoundRows";
+import { Empty, Page } from "@/ui/blocks";
 import { Search } from "@/ui/Search";
 import { LEASE_COLUMNS } from "./leaseColumns";
 
@@ -31,7 +28,6 @@ export default function LeasesPage() {
     refetchInterval: AGAIN_MS,
   });
   const leases = query.data?.pages.flatMap((page) => page.items) ?? [];
-  const [first] = query.data?.pages ?? [];
   const made = leases.find((lease) => lease.address === make);
   return (
     <Page
@@ -45,33 +41,14 @@ export default function LeasesPage() {
         />
       }
     >
-      {query.isError ? (
-        <Note severity="error" live>
-          {asProblem(query.error).message}
-          {first ? " What is shown is from before." : ""}
-        </Note>
-      ) : null}
-      {query.isPending ? (
-        <Skeleton lines={8} />
-      ) : leases.length > 0 ? (
-        <Section title={plural(first?.total ?? leases.length, "lease")} flush>
-          <SimpleTable
-            caption="Leases"
-            columns={LEASE_COLUMNS}
-            rows={leases}
-            rowKey={(lease) => lease.address}
-          />
-        </Section>
-      ) : query.isError ? null : (
-        <Nobody searched={q} />
-      )}
-      {query.hasNextPage ? (
-        <div className="row">
-          <Button loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-            More leases
-          </Button>
-        </div>
-      ) : null}
+      <FoundRows
+        query={query}
+        caption="Leases"
+        noun="lease"
+        columns={LEASE_COLUMNS}
+        rowKey={(lease) => lease.address}
+        nothing={<Nobody searched={q} />}
+      />
       {made && RESERVATION ? (
         <KindDrawer
           key={made.address}
