@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +17,7 @@ from weir.adapters import standing_routes
 from weir.adapters.followed_routes import FollowedRoutes
 from weir.adapters.route_messages import Hop, KernelRoute
 from weir.backends import routes as routes_backend
-from weir.backends import routes_wanted
+from weir.backends import routes_learnt, routes_wanted
 from weir.backends.routes import SEEN_S, SETTLED_S, WHOLE_LOOK_S, RoutesBackend, RoutesDifference
 from weir.backends.routes_state import RoutesState
 from weir.backends.routes_wanted import line_of
@@ -106,6 +106,35 @@ def test_a_route_that_weir_keeps_is_said_to_be_kept(rig: Rig) -> None:
         rig.start_frr_daemon("staticd")
     until("it is FRR's again", lambda: learnt(rig, "kept") == {"kept": USED}, 15.0)
     until("all is well", lambda: rig.status()["state"] == "ok")
+
+
+def test_zebra_is_asked_only_for_routes_that_are_not_in_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A list of a thousand routes asks every two seconds, and each question is one of zebra's."""
+    specs = {
+        name: RouteSpec(name, destination, "10.64.0.2", None, False, 1)
+        for name, destination in (("used", "10.80.0.0/16"), ("nowhere", "10.81.0.0/16"))
+    }
+    hop = Hop("10.64.0.2", "lan0", onlink=False, weight=1)
+    route = KernelRoute("10.80.0.0/16", standing_routes.MAIN_TABLE, "unicast", (hop,))
+    monkeypatch.setattr(FollowedRoutes, "look", lambda self: self.installed.update({route.place: route}))
+    asked: list[str] = []
+
+    class Zebra:
+        def down_reason(self) -> str:
+            return ""
+
+        def reached(self, lines: Sequence[str]) -> frozenset[str]:
+            asked.extend(lines)
+            return frozenset()
+
+    found = routes_learnt.learn(cast(Any, Zebra()), lambda: specs)(None)
+    assert asked == [line_of(specs["nowhere"])]
+    assert {name: state["next_hop_reachable"] for name, state in found.items()} == {
+        "used": True,
+        "nowhere": False,
+    }
 
 
 class Daemons:

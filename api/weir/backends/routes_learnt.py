@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from weir.adapters import standing_routes
@@ -27,21 +27,29 @@ def learn(frr: Frr, specs: Callable[[], Mapping[str, RouteSpec]]) -> Learn:
         kernel = FollowedRoutes()
         kernel.look()
         tables = standing_routes.vrf_tables() if any(spec.vrf for spec in chosen.values()) else {}
-        reachable = _reachable(frr, chosen)
+        found = {
+            name: _in_kernel(kernel, tables.get(spec.vrf) if spec.vrf else MAIN_TABLE, spec)
+            for name, spec in chosen.items()
+        }
+        # What FRR has in the kernel it reaches: zebra is asked for the others, a question each.
+        installed = {name for name, state in found.items() if state["in_use"] and not state["kept"]}
+        reachable = _reachable(frr, [line_of(chosen[name]) for name in chosen.keys() - installed])
         return {
             name: {
-                **_in_kernel(kernel, tables.get(spec.vrf) if spec.vrf else MAIN_TABLE, spec),
-                "next_hop_reachable": None if reachable is None else line_of(spec) in reachable,
+                **state,
+                "next_hop_reachable": None
+                if reachable is None
+                else name in installed or line_of(chosen[name]) in reachable,
             }
-            for name, spec in chosen.items()
+            for name, state in found.items()
         }
 
     return state
 
 
-def _reachable(frr: Frr, specs: Mapping[str, RouteSpec]) -> Collection[str] | None:
+def _reachable(frr: Frr, lines: Sequence[str]) -> Collection[str] | None:
     """The lines whose next hop FRR finds; None when it cannot be asked."""
-    return None if frr.down_reason() else frr.reached([line_of(spec) for spec in specs.values()])
+    return None if frr.down_reason() else frr.reached(lines)
 
 
 def _in_kernel(kernel: FollowedRoutes, table: str | None, spec: RouteSpec) -> dict[str, Any]:
