@@ -11,6 +11,7 @@ from flask import Flask
 
 from tests.http.test_backup import saved, send
 from tests.http.world import Client, World
+from tests.polling import until
 from weir.http.app import register
 
 SILENT = {
@@ -120,6 +121,17 @@ def restore(api: Client) -> Any:
 def revoke(api: Client) -> Any:
     made = api("POST", "/tokens", {"name": "t", "scope": "read"}).json["id"]
     return api("DELETE", f"/tokens/{made}")
+
+
+def stop_tool(api: Client) -> Any:
+    until("the run before has ended", lambda: ran(api, "ping") is None)
+    started = api("POST", "/tools/ping", {"target": "192.0.2.1", "count": 100})
+    assert started.status_code == 200, started.text
+    return api("DELETE", f"/tools/runs/{ran(api, 'ping')['id']}")
+
+
+def ran(api: Client, name: str) -> Any:
+    return next(item["running"] for item in api("GET", "/tools").json["items"] if item["name"] == name)
 
 
 def install(api: Client) -> Any:
@@ -321,6 +333,18 @@ STEPS: dict[str, Step] = {
     "updates.install_update": ("system.update", install),
     "updates.choose_slot": ("system.slot", post("/system/update/slot", {"slot": "B"})),
     "updates.restart_router": ("system.restart", post("/system/restart")),
+    **{
+        f"tools.run_{name}": ("tool.run", post(f"/tools/{name}", body))
+        for name, body in (
+            ("ping", {"target": "127.0.0.1", "count": 1}),
+            ("mtr", {"target": "127.0.0.1", "rounds": 1}),
+            ("lookup", {"name": "a.example", "server": "127.0.0.1"}),
+            ("arping", {"interface": "lo", "address": "192.0.2.1", "count": 1}),
+            ("capture", {"interface": "lo", "seconds": 1}),
+            ("blink", {"interface": "lo", "seconds": 1}),
+        )
+    },
+    "tools.stop_tool": ("tool.stop", stop_tool),
     "users.create_user": ("user.create", post("/users", {"username": "ops", "scope": "read"})),
     "users.update_user": ("user.update", lambda api: api("PATCH", "/users/ops", {"scope": "write"})),
     "users.reset_password": ("password.reset", post("/users/ops/password-reset")),

@@ -16,6 +16,7 @@ from werkzeug.serving import make_server
 
 from tests.service.fake_agent import FakeAgent
 from tests.stats.maps import Maps
+from weir.agent.tools import Tools
 from weir.http.app import create_app, open_parts
 from weir.http.context import Context
 from weir.http.settings import Settings
@@ -45,6 +46,7 @@ class Agent(FakeAgent):
         self.hosts: list[dict[str, Any]] = []
         self.leases: list[dict[str, Any]] = []
         self.lease_changes: list[dict[str, Any]] = []
+        self.tools = Tools(lambda: frozenset({"lan0"}))
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None
@@ -69,6 +71,7 @@ class Agent(FakeAgent):
                 "leases": self._leases,
                 "lease_changes": self._lease_changes,
                 **self.secrets.table(),
+                **self.tools.table(),
                 **self.states.table(),
                 **self.updates.table(),
                 **self.appliance.table(),

@@ -60,6 +60,7 @@ from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
 from weir.agent.states import States
 from weir.agent.store_client import StoreClient
+from weir.agent.tools import Tools
 from weir.agent.updates import Updates
 from weir.backends import tuning
 from weir.backends.dhcp import DhcpBackend
@@ -188,7 +189,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     states = _states(executor, frr, configuration, held, served, stack)
-    others = (*_beside(configuration, datapath, links, served), states, *_machine(options, data))
+    others = (*_beside(configuration, datapath, links, served, stack), states, *_machine(options, data))
     server = _server(options, (handlers, secrets, *others), handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -215,11 +216,25 @@ def _at_lines(datapath: Datapath, stack: ExitStack) -> tuple[ClassLines, ShareCo
 
 
 def _beside(
-    configuration: Configuration, datapath: Datapath, links: Links, served: DhcpBackend
-) -> tuple[Hosts, GivenLeases]:
-    """Who tells of the stations beside the router."""
+    configuration: Configuration,
+    datapath: Datapath,
+    links: Links,
+    served: DhcpBackend,
+    stack: ExitStack,
+) -> tuple[Hosts, GivenLeases, Tools]:
+    """Who tells of the stations beside the router, and of what is on the way to others."""
     given = GivenLeases(configuration, served.leases)
-    return Hosts(configuration, datapath, links, given.names), given
+    tools = Tools(partial(_fast_paths, configuration))
+    stack.callback(tools.stop)
+    return Hosts(configuration, datapath, links, given.names), given, tools
+
+
+def _fast_paths(configuration: Configuration) -> frozenset[str] | None:
+    """The interfaces whose packets may pass beside the network stack; None: not known."""
+    if not configuration.loaded:
+        return None
+    decisions = dict(configuration.executor.decisions)
+    return frozenset(name for name, decision in decisions.items() if decision.fast)
 
 
 def _machine(
@@ -363,7 +378,7 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
 
 def _server(
     options: argparse.Namespace,
-    parts: Sequence[Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States],
+    parts: Sequence[Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States | Tools],
     on_close: Callable[[Peer], None],
 ) -> AgentServer:
     """Root may connect, and the user of the API where one is named."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m weir.http.forms` writes what the web interface knows of the kinds, in webui/src/kinds.
 
+tools.json has the same of the tools' arguments and events.
 names.json is in the browser's first load: per kind how it is called, and where it is found. forms.json comes
 with the first page that needs it: the defaults of its fields, and all that its list and its form are made of,
 which OpenAPI types cannot tell a program in the browser.
@@ -55,14 +56,21 @@ from weir.kinds import DECLARED
 from weir.kinds.declaration import AREAS, Declaration
 from weir.kinds.words import label_of, titled, unit_of
 from weir.model.limits import DAYS
+from weir.tools import TOOLS, Tool
 
 FOLDER = Path(__file__).resolve().parents[3] / "webui" / "src" / "kinds"
 Json = dict[str, Any]
+TOOL = "tool."
+"""Arguments of a tool are called as fields in a group: by their names."""
 
 
 def files() -> dict[str, str]:
     """The text of each file by its name, the same for the same declarations."""
-    return {"names.json": _text(named()), "forms.json": _text(described())}
+    return {
+        "names.json": _text(named()),
+        "forms.json": _text(described()),
+        "tools.json": _text({name: _tool(tool) for name, tool in TOOLS.items()}),
+    }
 
 
 def _text(content: Json) -> str:
@@ -101,6 +109,26 @@ def _form(declared: Declaration) -> Json:
         "defaults": dict(declared.defaults),
         "fields": fields_of(declared),
         "state": state_of(declared),
+    }
+
+
+def _tool(tool: Tool) -> Json:
+    """What a tool's form is made of, and which members of its events are shown."""
+    group = tool.group
+    return {
+        "title": tool.title,
+        "about": tool.about,
+        "scope": tool.scope,
+        "answers": tool.answers,
+        "key": tool.key,
+        "columns": {
+            event: [{"name": name, "label": titled(name), "unit": unit_of(name)} for name in names]
+            for event, names in tool.columns.items()
+        },
+        "defaults": {
+            item.name: item.field.to_json(item.default) for item in group.members if not item.required
+        },
+        "fields": [_member(tool.name, item, TOOL) for item in group.members],
     }
 
 

@@ -26,6 +26,7 @@ from weir.service.sealing import SealingService
 from weir.service.setup import SetupService
 from weir.service.states import StateService
 from weir.service.stored import StoredService
+from weir.service.tools import ToolService
 from weir.service.tuning import TuningService
 from weir.service.tunnel_clients import TunnelClients
 from weir.service.updates import UpdateService
@@ -64,6 +65,7 @@ class Service:
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)
         self.hosts = HostService(agent)
+        self.tools = ToolService(agent, self.audit)
         self.decisions = DecisionService(self.config)
         self.leases = LeaseService(agent)
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")

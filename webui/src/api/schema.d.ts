@@ -2888,6 +2888,165 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What can be run, and what runs now */
+        get: operations["list_tools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a run that is under way, also of somebody else
+         * @description One's own ends when its answer is not read any more.
+         */
+        delete: operations["stop_tool"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ping
+         * @description Does a host answer, and how long does it take? Answers, losses and round trips. Server-sent events. `reply`: number, from, round_trip_us, ttl, bytes; `lost`: number; `refused`: number, from, why; `summary`: sent, received, loss_percent, least_us, mean_us, most_us. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_ping"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/mtr": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Mtr
+         * @description Which way do packets take, and where are they lost? Every hop with its losses and round trips. All questions look alike to routers that share load by flow, so they take one way. Server-sent events. `hop`: hop, from, sent, received, loss_percent, last_us, least_us, mean_us, most_us. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_mtr"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Name lookup
+         * @description What does a name server answer, and how long does it take? Server-sent events. `answer`: name, type, value, ttl_s; `summary`: server, status, answers, took_us; `silent`: server. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_lookup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/arping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Who has an address
+         * @description Which stations on a link say that an IPv4 address is theirs? More than one is a conflict. Server-sent events. `reply`: number, mac, round_trip_us; `lost`: number; `summary`: sent, received, stations. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_arping"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/capture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Capture
+         * @description Packets that the kernel's network stack sees on an interface, as a pcapng file. The fast path's packets do not pass through the stack, so they are not in it; the file's comment says whether the interface has one. The header `X-Tool-Note` says what cannot be in it. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_capture"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/blink": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Blink a port
+         * @description Lets the lamp of a port blink, so that it is found on the case. Its driver must be able to. Server-sent events. `blinking`: interface, seconds. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_blink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/import/{format_name}": {
         parameters: {
             query?: never;
@@ -9264,6 +9423,142 @@ export interface components {
             items: components["schemas"]["GivenLease"][];
             next_cursor: string | null;
             total: number;
+        };
+        ToolRun: {
+            id: string;
+            tool: string;
+            subject: string;
+            by: string;
+            started_at: string;
+        };
+        ToolItem: {
+            name: string;
+            title: string;
+            about: string;
+            /** @enum {string} */
+            scope: "read" | "write" | "admin";
+            /** @description What its process is allowed. */
+            needs: string;
+            /** @enum {string} */
+            answers: "text/event-stream" | "application/x-pcapng";
+            /** @description One of each runs at a time; null: none does. */
+            running: components["schemas"]["ToolRun"] | null;
+        };
+        ToolsAnswer: {
+            items: components["schemas"]["ToolItem"][];
+        };
+        PingRunInput: {
+            /** @description An address or a name. */
+            target: string;
+            /**
+             * @description How many times it is asked.
+             * @default 10
+             */
+            count: number;
+            /**
+             * @description Between two questions.
+             * @default 1000
+             */
+            interval_ms: number;
+            /**
+             * @description Of the data in it; the packet is 28 (IPv6: 48) longer.
+             * @default 56
+             */
+            size_bytes: number;
+            /**
+             * @description By this interface only, or within this VRF; by the routes without it.
+             * @default null
+             */
+            interface: string | null;
+        };
+        MtrRunInput: {
+            /** @description An address or a name. */
+            target: string;
+            /**
+             * @description How many times each is asked, once a second.
+             * @default 10
+             */
+            rounds: number;
+            /**
+             * @description Beyond this many it is given up.
+             * @default 30
+             */
+            hops: number;
+            /**
+             * @description By this interface only, or within this VRF; by the routes without it.
+             * @default null
+             */
+            interface: string | null;
+        };
+        LookupRunInput: {
+            /** @description A name, or an address for its name. */
+            name: string;
+            /**
+             * @description What is asked for; A for a name and PTR for an address without it.
+             * @default null
+             * @enum {string|null}
+             */
+            type: "A" | "AAAA" | "PTR" | "MX" | "NS" | "TXT" | "CNAME" | "SOA" | null;
+            /**
+             * @description Who is asked; the router's own name servers, in turn, without it.
+             * @default null
+             */
+            server: string | null;
+        };
+        ArpingRunInput: {
+            /** @description On which link. */
+            interface: string;
+            /** @description An IPv4 address. */
+            address: string;
+            /**
+             * @description How many times, once a second.
+             * @default 3
+             */
+            count: number;
+        };
+        CaptureRunInput: {
+            /** @description Where. */
+            interface: string;
+            /**
+             * @description Only from or to this address or network.
+             * @default null
+             */
+            network: string | null;
+            /**
+             * @description Only of this protocol.
+             * @default any
+             * @enum {string}
+             */
+            protocol: "any" | "tcp" | "udp" | "icmp" | "arp";
+            /**
+             * @description Only from or to this port of TCP or UDP.
+             * @default null
+             */
+            port: number | null;
+            /**
+             * @description For how long at most.
+             * @default 30
+             */
+            seconds: number;
+            /**
+             * @description How much of each packet is kept.
+             * @default 128
+             */
+            packet_bytes: number;
+            /**
+             * @description How long the file gets at most.
+             * @default 10000000
+             */
+            most_bytes: number;
+        };
+        BlinkRunInput: {
+            /** @description Which port. */
+            interface: string;
+            /**
+             * @description For how long.
+             * @default 10
+             */
+            seconds: number;
         };
         ImportSummary: {
             imported: number;
@@ -20543,6 +20838,200 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_tools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsAnswer"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    stop_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolRun"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_ping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PingRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_mtr: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MtrRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_lookup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LookupRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_arping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ArpingRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_capture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CaptureRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-pcapng": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_blink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BlinkRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };

@@ -143,10 +143,10 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
             length = validate.Length(max=field.most)
             return fields.Dict(keys=base.identifier(), values=_sent(field.text), validate=length, **said)
         case Group():
-            return fields.Nested(_group_input(field), **said)
+            return fields.Nested(group_input(field), **said)
         case Rows():
             length = validate.Length(max=field.most)
-            return fields.List(fields.Nested(_group_input(field.group)), validate=length, **said)
+            return fields.List(fields.Nested(group_input(field.group)), validate=length, **said)
     raise TypeError(f"no schema for a {type(field).__name__}")
 
 
@@ -170,7 +170,8 @@ def pair_answer(called: str, *, names: bool = False) -> SchemaType:
 
 
 @cache
-def _group_input(group: Group) -> SchemaType:
+def group_input(group: Group) -> SchemaType:
+    """The schema of a group as a client sends it."""
     members = {member.name: _input(member) for member in group.members}
     return _class(f"{group.called}Input", base.Input, members, group.of.__doc__)
 

@@ -26,7 +26,7 @@ from gunicorn.http.message import Request
 from weir.http.problems import BODY_TOO_LATE, BUSY, HEAD_TOO_LARGE, Refusal, refusal_of
 from weir.http.serving import SMALL_BODY_BYTES
 from weir.http.serving.connection import SILENCE_S, Connection, Frames, Phase, Source
-from weir.stats.fanout import HEARTBEAT, HEARTBEAT_S
+from weir.stats.fanout import HEARTBEAT_S
 
 log = logging.getLogger("weir.http")
 
@@ -284,7 +284,7 @@ class Front:
             conn.end_stream()
             self._send_rest(conn, False)
         elif frame or time.monotonic() - conn.output.moved_at >= HEARTBEAT_S:
-            conn.output.sendall(conn.frame(frame or HEARTBEAT))
+            conn.output.sendall(conn.frame(frame or conn.frames.heartbeat))
 
     def _next_request(self, conn: Connection) -> None:
         if not conn.keep:
