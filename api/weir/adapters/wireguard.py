@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,25 +46,26 @@ class Tunnel:
 
 class Tunnels:
     """Thread-safe: one request at a time. The socket is opened when it is first needed: the kernel knows the
-    protocol once there is a tunnel."""
+    protocol once there is a tunnel.
+
+    A thread of its own has the socket. pyroute2 (0.9.5) closes what it opened for any other thread after each
+    request, and gives that end, as ECONNRESET, for the answer to the second one.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="wireguard")
         self._socket: WireGuard | None = None
 
     def close(self) -> None:
-        with self._lock:
-            if self._socket is not None:
-                self._socket.close()
-                self._socket = None
+        self._thread.submit(self._close).result()
+        self._thread.shutdown()
 
     def read(self, ifname: str) -> Tunnel:
         """Raises `Unavailable` where there is no such tunnel."""
-        with self._lock:
-            try:
-                messages = list(self._open().info(ifname))
-            except (NetlinkError, OSError) as error:
-                raise Unavailable(f"{ifname}: WireGuard cannot be asked: {error}", code="netlink") from error
+        try:
+            messages = self._thread.submit(lambda: list(self._open().info(ifname))).result()
+        except (NetlinkError, OSError) as error:
+            raise Unavailable(f"{ifname}: WireGuard cannot be asked: {error}", code="netlink") from error
         return _tunnel(messages)
 
     def set(self, ifname: str, private_key: str | None, listen_port: int) -> None:
@@ -111,14 +112,18 @@ class Tunnels:
             self._socket = WireGuard()
         return self._socket
 
+    def _close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
     def _change(self, what: str, request: Callable[[], object]) -> None:
-        with self._lock:
-            try:
-                request()
-            except NetlinkError as error:
-                raise ApplyFailed(f"{what}: {os.strerror(error.code)}", code="netlink") from error
-            except OSError as error:
-                raise ApplyFailed(f"{what}: {error}", code="netlink") from error
+        try:
+            self._thread.submit(request).result()
+        except NetlinkError as error:
+            raise ApplyFailed(f"{what}: {os.strerror(error.code)}", code="netlink") from error
+        except OSError as error:
+            raise ApplyFailed(f"{what}: {error}", code="netlink") from error
 
 
 def _where(endpoint: tuple[str, int] | None) -> dict[str, Any]:
