@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import Any
 
@@ -21,6 +21,11 @@ NEAR, FAR = "10.64.0.2", "203.0.113.1"
 RATE_BPS, OFFERED_BPS = 1_000_000, 10_000_000
 """Of the customer whose limit somebody tampers with."""
 WATCHED_S = 4.0
+BUCKET_S = 0.3
+"""The least bucket where nothing waits (ADR 12), which a class that is new begins with in full."""
+MOST_PACKETS = int((BUCKET_S + 2 * SPAN_S) * RATE_BPS / (IP_BYTES * 8)) + 4
+"""In one span: the whole bucket, what the limit lets out in it and in the one beside it, and a few packets
+that had begun."""
 
 
 class Meter:
@@ -72,6 +77,10 @@ class Meter:
         most = 4 * rate_bps * SPAN_S / (self._ip_bytes * 8)
         return SPAN_S * sum(n > most for span, n in list(self.spans.items()) if span >= int(from_s / SPAN_S))
 
+    def most(self, from_s: float) -> int:
+        """The most packets of one span since then (as `time.time`)."""
+        return max((n for span, n in list(self.spans.items()) if span >= int(from_s / SPAN_S)), default=0)
+
     def arrived(self, from_s: float) -> int:
         return sum(n for span, n in list(self.spans.items()) if span >= int(from_s / SPAN_S))
 
@@ -83,8 +92,9 @@ class Meter:
                 self._over.wait(min(due_s - now_s, 0.01))
                 continue
             due_s = max(due_s + self._interval_s, now_s - 0.05)
-            self._near.send(self._payload)
-            self.sent += 1
+            with suppress(OSError):  # there is no way just now
+                self._near.send(self._payload)
+                self.sent += 1
 
     def _receive(self) -> None:
         while not self._over.is_set():

@@ -10,19 +10,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.agent.meter import IP_BYTES, SPAN_S, Meter, metered
+from tests.agent.meter import BUCKET_S, IP_BYTES, MOST_PACKETS, RATE_BPS, SPAN_S, Meter, metered
 from tests.agent.rig import Rig, client_queue, lan, running, wan
 from tests.polling import until
 from weir.model.objects import Pair, Queue
 from weir.model.overhead import FRAME_BYTES
 
-RATE_BPS = 1_000_000
 OFFERED_BPS = 20_000_000
-BUCKET_S = 0.3
-"""The least bucket where nothing waits (ADR 12), which a class that is new begins with in full."""
-MOST_PACKETS = int((BUCKET_S + 2 * SPAN_S) * RATE_BPS / (IP_BYTES * 8)) + 4
-"""In one span: the whole bucket, what the limit lets out in it and in the one beside it, and a few packets
-that had begun."""
 APART_S = 4 * SPAN_S
 """Between two steps of a change: each may make a class, and two new buckets in one span would be right."""
 PCQ = Pair("pcq-upload-default", "pcq-download-default")
@@ -80,7 +74,7 @@ def test_no_span_of_50_ms_has_more_than_the_limit_and_the_burst(rig: Rig, steps:
             meter.watch(APART_S)
         meter.watch(1.0)
         ended_s = time.time()
-    most, mean_bps = most_packets(meter, begun_s), arrived_bps(meter, begun_s, ended_s)
+    most, mean_bps = meter.most(begun_s), arrived_bps(meter, begun_s, ended_s)
     print(f"at most {most} packets in 50 ms, {mean_bps / 1e6:.2f} Mbit/s in all")
     assert most <= MOST_PACKETS
     # One bucket for each class that the change makes; never the 20 Mbit/s that are offered.
@@ -100,10 +94,6 @@ def test_packets_of_40_bytes_take_no_more_of_the_wire_than_the_limit(rig: Rig) -
     print(f"{wire_bps / 1e6:.3f} Mbit/s of frames, {packets * 64 * 8 / took_s / 1e6:.3f} with their padding")
     assert 0.8 * RATE_BPS <= wire_bps <= 1.03 * RATE_BPS
     rig.commit(lan(), wan())
-
-
-def most_packets(meter: Meter, from_s: float) -> int:
-    return max((n for span, n in meter.spans.items() if span >= int(from_s / SPAN_S)), default=0)
 
 
 def arrived_bps(meter: Meter, from_s: float, until_s: float) -> float:

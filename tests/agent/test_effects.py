@@ -11,18 +11,20 @@ from typing import Any
 
 import pytest
 
+from lab import netns
 from tests.agent.rig import Rig, client_queue, lan, queue, running, wan
 from tests.agent.sessions import Session, between
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.kinds.static_route import StaticRoute
 from weir.model.codec import to_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
 
-SERVER = "203.0.113.1"
+SERVER, BEYOND = "203.0.113.1", "198.18.0.9"
 ROUTER_LAN = "10.64.0.1"
 BUSY_S = 0.5
 """An echo may be late by so much on a machine that others use."""
@@ -143,6 +145,44 @@ def test_an_entry_of_a_set_that_is_refused_drops_its_sessions_and_no_other(
     (done,) = rig.commit(SetEntry("g", "bad", "10.64.0.0/24"))["effects"]
     assert (done["id"], done["effect"], done["sessions"]) == ("g", "drops-sessions", None)
     until("it is silent", lambda: ends.is_over or ends.silent_s > 3)
+
+
+def test_a_route_that_goes_drops_what_it_leads_to_and_one_that_moves_nothing(
+    rig: Rig, open_session: Any
+) -> None:
+    netns.ip(rig.internet, [f"addr add {BEYOND}/32 dev lo", "addr add 203.0.113.3/24 dev i0"])
+    route = StaticRoute("beyond", "198.18.0.0/15", gateway=SERVER)
+    rig.commit(route)
+    until("the route is there", lambda: SERVER in rig.run("ip", "route", "show", "198.18.0.0/15"))
+    beyond = open_session(rig.client_ns, rig.internet, BEYOND, 5001)
+    beside = open_session(rig.client_ns, rig.internet, SERVER, 5002)
+    said = committed(rig, replace(route, gateway="203.0.113.3"))["static-route", "beyond"]
+    assert said["effect"] == "resets" and "reached by 203.0.113.3" in said["text"]
+    assert goes_on(beyond) and beyond.longest_s * 1000 < max(said["lasts_ms"], BUSY_S * 1000)
+    said = committed(rig, delete=[("static-route", "beyond")])["static-route", "beyond"]
+    assert (said["effect"], said["sessions"]) == ("drops-sessions", 1)
+    until("it is silent", lambda: beyond.is_over or beyond.silent_s > 3)
+    assert goes_on(beside)
+
+
+def test_a_rule_and_a_service_that_refuse_more_drop_as_many_sessions_as_they_say(
+    rig: Rig, open_session: Any
+) -> None:
+    netns.ip(rig.internet, [f"addr add {BEYOND}/32 dev i0"])
+    rig.commit(StaticRoute("beyond", f"{BEYOND}/32", gateway=SERVER), Service("web", ("5999",)))
+    until("the route is there", lambda: SERVER in rig.run("ip", "route", "show", BEYOND))
+    ends = open_session(rig.client_ns, rig.internet, BEYOND, 5001)
+    stays = open_session(rig.client_ns, rig.internet, SERVER, 5001)
+    block = FirewallRule("block", "forward", "drop", destination=(f"{BEYOND}/32",), service="web")
+    assert committed(rig, block)["firewall-rule", "block"]["sessions"] == 1, "whatever its port is"
+    assert goes_on(ends), "it has another port"
+    said = committed(rig, Service("web", ("5001", "5999")))["service", "web"]
+    assert (said["effect"], said["sessions"]) == ("drops-sessions", 1)
+    until("it is silent", lambda: ends.is_over or ends.silent_s > 3)
+    assert goes_on(stays)
+    said = committed(rig, FirewallRule("all", "forward", "drop", source=("10.64.0.0/24",)))
+    assert said["firewall-rule", "all"]["sessions"] >= 1
+    until("the other one is silent", lambda: stays.is_over or stays.silent_s > 3)
 
 
 def test_another_shaper_is_said_to_lose_what_waits_and_sessions_go_on(rig: Rig, open_session: Any) -> None:
